@@ -221,6 +221,32 @@ def short_lines(plans: Sequence[Plan]) -> Iterator[str]:
         yield f"| {plan.dataset} | {time.process_time() - start:.1f} |"
 
 
+def power_lines_of_faults() -> Iterator[str]:
+    """What one audit finds in each wrong mechanism."""
+    from tests.dpcore.audit.gallery import WRONG, audited
+
+    yield f"{'wrong mechanism':56} claim  true loss  at least  draws"
+    for name, exhibit in WRONG.items():
+        found = audited(exhibit, 1)
+        yield (
+            f"{name:56} {float(exhibit.claim.alpha):5.3g}  {exhibit.loss:>9}"
+            f"  {found.lower_bound:8.2f}  {found.draws:,}  {found.outcome}"
+        )
+
+
+def silence_lines(repeats: int) -> Iterator[str]:
+    """How often an audit at 95% confidence fails a right mechanism."""
+    from tests.dpcore.audit.gallery import RIGHT, violations
+
+    yield f"{'right mechanism':56} claim  largest bound  failed of {repeats}  draws"
+    for name, exhibit in RIGHT.items():
+        failed, largest = violations(exhibit, repeats)
+        yield (
+            f"{name:56} {float(exhibit.claim.alpha):5.3g}  {largest:13.2f}"
+            f"  {failed:12}  {exhibit.draws:,}"
+        )
+
+
 def main() -> None:
     """Print the measurements, or the tables."""
     parser = argparse.ArgumentParser(description="Measure the audits of dprelease.")
@@ -248,10 +274,7 @@ def main() -> None:
             print(text, flush=True)
         return
     if arguments.tables:
-        from tests.dpcore.audit import gallery
-
-        print(gallery.power_table())
-        print(gallery.silence_table(arguments.repeats))
+        print("\n".join([*power_lines_of_faults(), *silence_lines(arguments.repeats)]))
         return
     for name in mechanisms():
         print(json.dumps(line(name, 1.0)), flush=True)

@@ -59,21 +59,21 @@ SEVERAL: tuple[Fault, ...] = (
     ),
     _of_rounds(
         "a choice of triples beside Gaussian noise is free",
-        "adaptive_margins",
+        "rounds",
         "single = (self._spent + GAUSSIAN_PRICE * alpha**2 / number) * least",
         "single = self._spent * least",
         "gaussian adaptive triples",
     ),
     _of_rounds(
         "two Laplace rounds cost half their rho",
-        "adaptive_margins",
+        "rounds",
         "return (rounds[0] ** 2 + rounds[1] ** 2) / 2 + chosen, Fraction(0)",
         "return (rounds[0] ** 2 + rounds[1] ** 2) / 4 + chosen, Fraction(0)",
         "adaptive microdata",
     ),
     _of_rounds(
         "two Gaussian rounds are priced as the second one alone",
-        "adaptive_margins",
+        "rounds",
         "return self.sensitivity / self.scale + self.again_sensitivity / self.again_scale",
         "return self.again_sensitivity / self.again_scale",
         "gaussian compressed microdata",
@@ -114,36 +114,43 @@ SEVERAL: tuple[Fault, ...] = (
     _of_rounds(
         "Gaussian noise costs half its rho",
         "gaussian",
-        "return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)",
-        "return self.l2_sensitivity_squared / (4 * self.variance), Fraction(0)",
+        "rho = self.l2_sensitivity_squared / (2 * self.variance)",
+        "rho = self.l2_sensitivity_squared / (4 * self.variance)",
         "gaussian margins",
     ),
     # Noise that is used again
     _of_rounds(
         "all rounds of noisy gradients have the same noise",
-        "gaussian_rounds",
-        "drawn[:, number] = noisy.values.reshape(times, -1)",
-        "same = same if number else noisy.values - exact.ravel()\n"
-        "            drawn[:, number] = (exact.ravel() + same).reshape(times, -1)",
+        "rounds",
+        "drawn.append(_drawn(law, self.exact(number, records, point), source))",
+        "exact = self.exact(number, records, point)\n"
+        "            same = same if number else _drawn(law, exact, source) - exact\n"
+        "            drawn.append(exact + same)",
         "descent",
         FRESH,
     ),
     _of_rounds(
         "rounds of noisy gradients have noise and its opposite, in turn",
-        "gaussian_rounds",
-        "drawn[:, number] = noisy.values.reshape(times, -1)",
-        "same = noisy.values - exact.ravel() if number % 2 == 0 else -same\n"
-        "            drawn[:, number] = (exact.ravel() + same).reshape(times, -1)",
+        "rounds",
+        "drawn.append(_drawn(law, self.exact(number, records, point), source))",
+        "exact = self.exact(number, records, point)\n"
+        "            same = -same if number % 2 else _drawn(law, exact, source) - exact\n"
+        "            drawn.append(exact + same)",
         "gradient classifier",
         FRESH,
     ),
     _of_rounds(
         "the second round has the noise of the first",
-        "compressed_margins",
-        "twice = with_noise(self.again, exact.ravel(), source).reshape(times, -1)",
-        "noise = (once - alone.reshape(times, -1)) * self.again.stddev / self.first.stddev\n"
-        "        columns = np.arange(exact.shape[1]) % once.shape[1]\n"
-        "        twice = exact + np.rint(noise[:, columns]).astype(np.int64)",
+        "rounds",
+        "drawn.append(_drawn(law, self.exact(number, records, point), source))",
+        "exact = self.exact(number, records, point)\n"
+        "            noisy = _drawn(law, exact, source)\n"
+        "            if number:\n"
+        "                noise = first * self.again.stddev / self.first.stddev\n"
+        "                columns = np.arange(exact.shape[1]) % first.shape[1]\n"
+        "                noisy = exact + np.rint(noise[:, columns]).astype(np.int64)\n"
+        "            first = noisy - exact\n"
+        "            drawn.append(noisy)",
         "gaussian compressed microdata",
         FRESH,
     ),
@@ -168,18 +175,19 @@ SEVERAL: tuple[Fault, ...] = (
     # One draw of several at another scale
     _of_rounds(
         "triples are chosen at two thirds of the scale",
-        "adaptive_margins",
-        "place = exponential_choices(among, self.triples.scale, source)[:, None]",
-        "place = exponential_choices(among, self.triples.scale * 2 / 3, source)[:, None]",
+        "selection",
+        "place = exponential_choices(among, self.scale, source)[:, None]",
+        "place = exponential_choices(among, self.scale * 2 / 3, source)[:, None]",
         "gaussian adaptive triples",
         "tests/dpcore/audit/test_width.py",
     ),
     _of_rounds(
         "the second of two rounds has four fifths of its noise",
-        "compressed_margins",
-        "twice = with_noise(self.again, exact.ravel(), source).reshape(times, -1)",
-        "noise = with_noise(self.again, 0 * exact.ravel(), source) * 4 // 5\n"
-        "        twice = exact + noise.reshape(times, -1)",
+        "rounds",
+        "drawn.append(_drawn(law, self.exact(number, records, point), source))",
+        "exact = self.exact(number, records, point)\n"
+        "            noisy = _drawn(law, exact, source)\n"
+        "            drawn.append(exact + (noisy - exact) * 4 // 5 if number else noisy)",
         "gaussian compressed microdata",
         "tests/dpcore/audit/test_width.py",
     ),

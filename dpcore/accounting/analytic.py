@@ -1,13 +1,11 @@
 """Gaussian noise by its exact privacy profile, and what integer noise inherits from it.
 
-Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D (METHODS a):
+Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, beta)-DP where
 
-    classical   s = sqrt(2 ln(2/beta)) / alpha,                      for alpha <= 1 only
-    analytic    the least s with Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta,
-                which is necessary and sufficient (Balle & Wang 2018, Theorem 8)
+    Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta
 
-Both are for real arithmetic, and serve as the yardstick of the papers.  What is drawn here is the
-discrete Gaussian on integers, and it inherits the analytic calibration in any dimension:
+and nowhere else (Balle & Wang 2018, Theorem 8; METHODS a).  That is for real arithmetic.  What is drawn
+here is the discrete Gaussian on integers, which inherits this calibration in any dimension:
 
     Let x ~ N(u, (v - r) I) for an integer vector u, and round each coordinate at random to z with
     P(z | x) prop. to exp(-(z - x)^2 / (2 r)).  That is post-processing of continuous noise.  The
@@ -22,8 +20,8 @@ discrete Gaussian on integers, and it inherits the analytic calibration in any d
     Other noise that inherits in the same way states its own k, and what else is added to c
     (``mechanisms.block_gaussian``).
 
->>> round(classical_gaussian_scale(1, 1e-6), 5), round(analytic_gaussian_scale(1, 1e-6), 5)
-(5.38677, 4.22468)
+>>> round(analytic_gaussian_scale(1, 1e-6), 5)
+4.22468
 """
 
 from __future__ import annotations
@@ -43,26 +41,14 @@ ROUNDINGS = tuple(Fraction(r, 4) for r in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
 _SMALL = Fraction(1, 10**9)
 
 
-def classical_gaussian_scale(alpha: float, beta: float) -> float:
-    """Standard deviation of continuous noise over L2 sensitivity (Hall 2012, Prop. 1.3.3).
-
-    Raises ``ValueError`` for alpha > 1, where its proof does not hold.
-    """
-    _check(alpha, beta)
-    if alpha > 1:
-        raise ValueError(
-            f"the classical calibration is proved for alpha up to 1, not {alpha}; use the analytic"
-        )
-    return math.sqrt(2 * math.log(2 / beta)) / alpha
-
-
 def analytic_gaussian_scale(alpha: float, beta: float) -> float:
     """The least standard deviation of continuous noise over L2 sensitivity (Balle & Wang 2018).
 
     In floating point: within 1e-9 of the truth, relatively, for alpha and beta not below 1e-3 and
     1e-30; what is drawn is certified with digits enough by ``covers_rounded``.
     """
-    _check(alpha, beta)
+    if not (alpha > 0 and 0 < beta < 1):
+        raise ValueError(f"alpha must be positive and beta between 0 and 1, not {alpha} and {beta}")
     low, high = -40.0, 40.0 + math.log(1 / alpha)
     for _ in range(100):
         middle = (low + high) / 2
@@ -149,11 +135,6 @@ def inherited_gaussian(
         if part < variance and loss < _SMALL:
             return squared / (variance - part), Fraction(loss) * (1 + _SMALL)
     return None
-
-
-def _check(alpha: float, beta: float) -> None:
-    if not (alpha > 0 and 0 < beta < 1):
-        raise ValueError(f"alpha must be positive and beta between 0 and 1, not {alpha} and {beta}")
 
 
 def _log_profile(scale: float, alpha: float) -> float:

@@ -12,6 +12,10 @@ MARGIN = 1 + Decimal("1e-40")
 """More than the rounding of a few operations."""
 
 
+SURPLUS = (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4))
+"""What is added, relatively, to a price that was found in floating point, until it is certified."""
+
+
 def decimal_of(value: Fraction) -> Decimal:
     """A rational with fifty digits, or with as many more as the present context has."""
     with decimal.localcontext(prec=max(DIGITS.prec, decimal.getcontext().prec)):

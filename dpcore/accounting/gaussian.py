@@ -19,11 +19,8 @@ from dpcore.accounting.analytic import (
     covers_rounded,
     rounding,
 )
-from dpcore.accounting.digits import round_up
+from dpcore.accounting.digits import SURPLUS, round_up
 from dpcore.accounting.zcdp import covers_rho, largest_rho
-
-_MARGINS = (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4))
-"""What is added, relatively, to a variance that was found in floating point."""
 
 
 def gaussian_variance(
@@ -43,7 +40,7 @@ def gaussian_variance(
         raise ValueError("a Gaussian mechanism needs beta between 0 and 1")
     if l2_sensitivity_squared <= 0:
         raise ValueError("the sensitivity must be positive")
-    for margin in _MARGINS:
+    for margin in SURPLUS:
         for found in sorted(_candidates(l2_sensitivity_squared, alpha, beta, inherited)):
             variance = round_up(found * (1 + margin))
             if covers_gaussian(l2_sensitivity_squared, variance, alpha, beta, inherited):

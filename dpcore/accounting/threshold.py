@@ -13,7 +13,7 @@ from dpcore.sampling.enclosures import exp_bounds
 
 
 def least_threshold(scale: Fraction, beta: Fraction) -> int:
-    """The least threshold that a noisy 1 passes with chance beta at most."""
+    """The least threshold that a noisy 1 passes with a chance of at most beta."""
     if not 0 < beta < 1:
         raise ValueError("a histogram of occupied cells needs beta between 0 and 1")
     rate = 1 / float(scale)

@@ -16,7 +16,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of, round_up
+from dpcore.accounting.digits import DIGITS, MARGIN, SURPLUS, decimal_of, round_up
 
 
 def largest_rho(alpha: Fraction, beta: Fraction) -> float:
@@ -40,7 +40,7 @@ def affordable_rho(alpha: Fraction, beta: Fraction) -> Fraction:
     if not 0 < beta < 1 or alpha <= 0:
         raise ValueError("a Gaussian mechanism needs beta between 0 and 1, and a positive alpha")
     found = Fraction(largest_rho(alpha, beta)).limit_denominator(10**15)
-    for margin in (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4)):
+    for margin in SURPLUS:
         rho = found * (1 - margin)
         if rho > 0 and covers_rho(rho, alpha, beta):
             return rho
@@ -58,7 +58,7 @@ def least_alpha(rho: Fraction, beta: Fraction) -> Fraction:
             high = alpha
         else:
             low = alpha
-    for margin in (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4)):
+    for margin in SURPLUS:
         certified = round_up(Fraction(high) * (1 + margin))
         if covers_rho(rho, certified, beta):
             return certified

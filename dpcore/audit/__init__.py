@@ -23,7 +23,7 @@ Nothing here sees a survey: tables are made up, and draws are marked as not fit 
 
 from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.density import LossCurve
-from dpcore.audit.draws import Audited, Joint, LoopedDraws, ReleaseDraws, Simulated
+from dpcore.audit.draws import Audited, Joint, ReleaseDraws, Simulated
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
 from dpcore.audit.releases import audit_release, audit_releases
 from dpcore.audit.results import AuditResult, DensityLoss
@@ -34,7 +34,6 @@ __all__ = [
     "Audited",
     "DensityLoss",
     "Joint",
-    "LoopedDraws",
     "LossCurve",
     "Pair",
     "ReleaseDraws",

@@ -24,8 +24,8 @@ from dpcore.line.mechanism import Choice
 
 @dataclass(frozen=True)
 class Frequencies:
-    """``apart``: by how much a candidate was chosen more, or less, often than stated, at most, as a part
-    of all draws; ``passed``: whether chance may explain it."""
+    """``apart``: the largest difference between a candidate's share of the choices
+    and its stated chance, as a part of all draws; ``passed``: whether chance may explain it."""
 
     apart: float
     passed: bool
@@ -45,7 +45,7 @@ class Hits:
             self.draws[number] = self.draws.get(number, 0) + len(chosen)
 
     def bound(self, error: float) -> Frequencies | None:
-        """What was found; it accuses right choices with probability ``error`` at most."""
+        """The finding; it accuses right choices with a probability of at most ``error``."""
         if not self.excess:
             return None
         every = sum(len(each) for each in self.excess.values())

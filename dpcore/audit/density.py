@@ -94,14 +94,12 @@ class LossCurve:
         return float(self.points[np.argmax(np.nan_to_num(self.losses))])
 
 
-def pair_loss(
-    near: Floats, far: Floats, floor: float | None = None, enough: int = ENOUGH
-) -> LossCurve:
+def pair_loss(near: Floats, far: Floats, enough: int = ENOUGH) -> LossCurve:
     """The estimated loss between two samples of scores (n,), and its maximum (AKD's DPL).
 
     Discrete laws are searched over all observed values, continuous ones over a grid between the
-    outer half per cent.  The default floor is ``enough`` draws, or as many in one
-    bandwidth: with few a logarithm is mostly noise.
+    outer half per cent.  The floor is ``enough`` draws, or as many in one bandwidth: with fewer a
+    logarithm is mostly noise.
     """
     together = np.concatenate([near, far])
     together = together[np.isfinite(together)]
@@ -110,12 +108,12 @@ def pair_loss(
     values = np.unique(together)
     size = min(len(near), len(far))
     if len(values) <= MOST_ATOMS:
-        least = enough / size if floor is None else floor
+        least = enough / size
         logs = [np.log(tdde(side, values, least)) for side in (near, far)]
         return LossCurve(values, _losses(logs, math.log(least)))
     low, high = np.quantile(together, [0.005, 0.995])
     width, points = rule_of_thumb(near, far), np.linspace(low, high, POINTS)
-    least = enough / (size * width) if floor is None else floor
+    least = enough / (size * width)
     near, far = near[np.isfinite(near)], far[np.isfinite(far)]
     fine, coarse = (
         [np.log(tkde(side, points, factor * width, least)) for side in (near, far)]
@@ -137,9 +135,7 @@ def _losses(logs: Sequence[Floats], floor: float) -> Floats:
     return np.where(known, losses, np.nan)
 
 
-def loss_at(
-    near: Floats, far: Floats, found: LossCurve, level: float, floor: float | None = None
-) -> tuple[float, float]:
+def loss_at(near: Floats, far: Floats, found: LossCurve, level: float) -> tuple[float, float]:
     """The loss at a given point on fresh scores (N,), and its asymptotic lower bound.
 
     Discrete: standard error sqrt((1/f + 1/f' - 2) / N).  Continuous: sqrt(int K^2 (1/f + 1/f') /
@@ -147,18 +143,15 @@ def loss_at(
     """
     size, point = min(len(near), len(far)), np.array([found.point])
     if found.bandwidth is None:
-        least = 1.0 / size if floor is None else floor
-        densities = [float(tdde(side, point, least)[0]) for side in (near, far)]
+        densities = [float(tdde(side, point, 1.0 / size)[0]) for side in (near, far)]
         variance = (1 / densities[0] + 1 / densities[1] - 2) / size
     else:
         width = found.bandwidth * size**-0.03
-        least = 1.0 / (size * width) if floor is None else floor
         sides = [side[np.abs(side - found.point) < 40 * width] for side in (near, far)]
+        shares = [len(part) / len(side) for part, side in zip(sides, (near, far), strict=True)]
         densities = [
-            max(float(tkde(part, point, width)[0]) * len(part) / len(side), least)
-            if len(part)
-            else least
-            for part, side in zip(sides, (near, far), strict=True)
+            max(share and float(tkde(part, point, width)[0]) * share, 1.0 / (size * width))
+            for part, share in zip(sides, shares, strict=True)
         ]
         kernel = 1 / (2 * math.sqrt(math.pi))
         variance = kernel * (1 / densities[0] + 1 / densities[1]) / (size * width)

@@ -5,11 +5,10 @@
 
 An audit that wants a million outputs cannot run a release a million times.  ``ReleaseDraws`` runs
 ``perturb`` itself, the real privacy line, once per batch, with the release's own mechanism
-``Repeated``; ``LoopedDraws`` calls ``perturb`` for one output at a time, and tests hold the two
-against each other.
+``Repeated``; tests compare it with one call of ``perturb`` for each output.
 
-Neither opens an exact statistic, and what either draws is marked as not fit for publication: the
-tables of an audit are made up, and nobody is charged for it.
+It opens no exact statistic, and what it draws is marked as not fit for publication: the tables of an
+audit are made up, and nobody is charged for it.
 
 >>> import numpy as np
 >>> from dpcore.sampling.source import SeededSource
@@ -30,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.audit.rehearsal import FixedWords, Rehearsal, fast_generator
 from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
 from dpcore.domain.tally import Tally
@@ -50,10 +49,10 @@ LARGEST_BATCH = 2**20
 """Numbers drawn at a time."""
 
 READING = Budget.of(4096)
-"""What it costs to see a made-up statistic as it is."""
+"""The alpha paid for reading the statistic of a made-up table without noise."""
 
 WIDE, NARROW = 256, 16
-"""Statistics with more cells than this are watched in part."""
+"""Of statistics with more cells than this, only some cells are watched."""
 
 
 class Audited(Protocol):
@@ -140,7 +139,7 @@ class ReleaseDraws:
         return self.release.name
 
     def narrowed(self) -> ReleaseDraws:
-        """The same, watched at few cells beside those where the tables differ: draws cost little."""
+        """The same, watched where the tables differ and at a few more cells: draws cost little."""
         return replace(self, wide=NARROW, known=self._exact)
 
     @cached_property
@@ -154,8 +153,12 @@ class ReleaseDraws:
         They cross the privacy line like every other draw, and pay: alpha = 4096 for each unit that
         a statistic moves.  Noise other than zero has a chance of exp(-4096) per cell.
         """
-        readings = [self._reading(exact) for exact in self._exact]
-        if self.release.mechanism.sparse:
+        mechanism = self.release.mechanism
+        reading = _Reading(mechanism.size, Fraction(1), 1 / READING.alpha, mechanism)
+        readings = [
+            perturb(exact, reading, READING, Rehearsal(FixedWords(1))) for exact in self._exact
+        ]
+        if mechanism.sparse:
             cells = np.unique(np.concatenate([self.near.cells, self.far.cells]), axis=0)
             values = [_at(noisy, cells) for noisy in readings]
         else:
@@ -163,8 +166,8 @@ class ReleaseDraws:
             cells = np.arange(len(values[0]))
         near, far = values
         kept = np.arange(len(cells))
-        if self.release.mechanism.cell_by_cell:
-            kept = self._watched(near != far)
+        if mechanism.cell_by_cell and len(cells) > self.wide:
+            kept = np.union1d(kept[near != far], kept[:: -(-len(cells) // (self.wide // 2))])
         return Readings(cells[kept], near[kept], far[kept])
 
     @property
@@ -172,18 +175,6 @@ class ReleaseDraws:
         """The watched cells and both statistics there, as the laws of mechanisms take them."""
         watched, near, far = self.readings
         return watched, near.astype(np.float64), far.astype(np.float64)
-
-    def _watched(self, differ: Booleans) -> Integers:
-        """Which cells are watched; ``differ`` (cells,): whether the tables differ there."""
-        cells = np.arange(len(differ))
-        if len(cells) <= self.wide:
-            return cells
-        return np.union1d(cells[differ], cells[:: -(-len(cells) // (self.wide // 2))])
-
-    def _reading(self, exact: Exact) -> Noisy:
-        mechanism = self.release.mechanism
-        reading = _Reading(mechanism.size, Fraction(1), 1 / READING.alpha, mechanism)
-        return perturb(exact, reading, READING, Rehearsal(FixedWords(1)))
 
     def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
         return np.concatenate(list(self.batches(side, size, source)))
@@ -215,7 +206,9 @@ class ReleaseDraws:
     def _arranged(self, noisy: Noisy, times: int) -> Outputs:
         watched = self.readings.watched
         if noisy.cells is None:
-            return _with_gaps(noisy.values).reshape(times, -1)
+            absent = noisy.values == ABSENT  # what was not measured
+            outputs = np.where(absent, np.nan, noisy.values) if absent.any() else noisy.values
+            return outputs.reshape(times, -1)
         if len(np.unique(noisy.cells, axis=0)) < len(noisy.cells):
             raise AuditError(f"{self.name}: a cell is published twice; this is a fault: report it")
         copy, cell = np.divmod(noisy.cells, self.release.mechanism.size)
@@ -236,20 +229,6 @@ class ReleaseDraws:
         return self.release.mechanism.distance(*self.centres[1:])
 
 
-@dataclass(frozen=True, eq=False)
-class LoopedDraws(ReleaseDraws):
-    """The same, with one call of ``perturb`` for each output: slow, and nothing to argue about."""
-
-    def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
-        release, rows = self.release, []
-        for _ in range(size):
-            noisy = perturb(self._exact[side], release.mechanism, release.share, Rehearsal(source))
-            if release.mechanism.cell_by_cell and noisy.cells is None:
-                noisy = replace(noisy, values=noisy.values[self.readings.watched])
-            rows.append(self._arranged(noisy, 1))
-        return np.concatenate(rows)
-
-
 @dataclass(frozen=True)
 class _Reading(DiscreteLaplace):
     """Noise on a statistic of the form that ``of`` takes; of a sparse one on its occupied cells."""
@@ -267,12 +246,6 @@ class _Reading(DiscreteLaplace):
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         noise = DiscreteLaplace(len(values), self.l1_sensitivity, self.scale)
         return replace(noise.draw(values, None, source), cells=cells)
-
-
-def _with_gaps(values: Integers) -> Outputs:
-    """Numbers that were not measured as NaN."""
-    absent = values == ABSENT
-    return np.where(absent, np.nan, values) if absent.any() else values
 
 
 def _at(noisy: Noisy, cells: Integers) -> Integers:

@@ -29,13 +29,13 @@ import numpy as np
 from dpcore.arrays import Floats
 
 MOST = 128
-"""Numbers that are compared, of all rounds together; one of each at least."""
+"""The most numbers that are compared, over all rounds; at least one of each round."""
 
 
 @dataclass(frozen=True)
 class Freshness:
-    """``alike``: by how much the signs of the noise of two numbers agree more often than they differ, or
-    differ more often than they agree, at most (0 to 1); ``pairs``: of numbers that were compared."""
+    """``alike``: the largest excess, over all pairs, of equal signs of noise over different ones, or of
+    different over equal (0 to 1); ``pairs``: how many pairs of numbers were compared."""
 
     alike: float
     pairs: int
@@ -73,7 +73,7 @@ class Signs:
         self.before = signs
 
     def bound(self, error: float) -> Freshness | None:
-        """What was found; it accuses right noise with probability ``error`` at most."""
+        """The finding; it accuses right noise with a probability of at most ``error``."""
         pairs = np.triu_indices(len(self.seen))
         excess, seen = np.abs(self.excess[pairs]), self.seen[pairs]
         if not seen.any():

@@ -1,6 +1,6 @@
 """Neighbouring tables at random: of few and of many records, heaped, spread, in one cell, and empty.
 
-``neighbours`` makes tables that are likely to be the worst; these are for what nobody thought of.
+``neighbours`` makes tables that are likely to be the worst; these are for cases that nobody thought of.
 A unit may have several records: they lie in different cells, and may be fewer than the most allowed.
 
 >>> from dpcore.domain.axes import Categories
@@ -22,7 +22,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
 
 MOST_CELLS = 256
-"""Occupied cells of a table, at most."""
+"""The most occupied cells of a table."""
 
 
 def fuzzed_pairs(

@@ -18,17 +18,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.audit.ratios import AdditiveRatio, BinnedRatio, PatternRatio, patterns
-from dpcore.audit.scores import (
-    Coordinate,
-    Largest,
-    Linear,
-    LowBits,
-    Outputs,
-    Quadratic,
-    Score,
-    Smallest,
-)
+from dpcore.audit.ratios import BinnedRatio, PatternRatio, patterns
+from dpcore.audit.scores import Coordinate, Extreme, Linear, LowBits, Outputs, Quadratic, Score, Sum
 
 BINS = 64
 """Bins of a learned ratio; numbers with no more distinct values than this have one for each."""
@@ -62,8 +53,8 @@ def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
         scores += [Coordinate(j), ratios[j]]
     if width > 1:
         chosen = [j for j in telling if clearness[j] > _NOISE] or telling[:1]
-        scores.append(AdditiveRatio(tuple(ratios[j] for j in chosen)))
-        scores += [Largest(), Smallest(), *linear(near, far, sorted(telling))]
+        scores.append(Sum(tuple(ratios[j] for j in chosen)))
+        scores += [Extreme(True), Extreme(False), *linear(near, far, sorted(telling))]
         if width <= CURVED and not any(np.isnan(side).any() for side in (near, far)):
             scores.append(quadratic(near, far))
         kinds = sorted(telling[: SINGLES * 4])
@@ -237,6 +228,6 @@ def refined(scores: Iterable[Score], near: Outputs, far: Outputs) -> list[Score]
     result: list[Score] = []
     for score in scores:
         result.append(score)
-        if isinstance(score, Linear | Largest | Smallest):
+        if isinstance(score, Linear | Extreme):
             result.append(binned(score, near, far))
     return result

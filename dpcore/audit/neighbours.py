@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
-from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import WorstTable
@@ -178,11 +178,10 @@ def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
 
 def last_cell(domain: Domain) -> list[int]:
     """The last code of each axis that is a value, neither null nor a point mass beside a grid."""
-    return [_last_value(axis) for axis in domain.axes]
-
-
-def _last_value(axis: Axis) -> int:
-    return axis.cells - 1 if isinstance(axis, Grid) else max(0, axis.size - 1 - axis.nullable)
+    return [
+        axis.cells - 1 if isinstance(axis, Grid) else max(0, axis.size - 1 - axis.nullable)
+        for axis in domain.axes
+    ]
 
 
 def _others(

@@ -1,7 +1,6 @@
 """Learned log-ratios: scores whose values were counted on a search sample.
 
 BinnedRatio      log-ratio of the counts of any score's bins
-AdditiveRatio    sum of the log-ratios of the coordinates: right for independent coordinates
 PatternRatio     log-ratio by which coordinates are absent or special, and by their sum
 """
 
@@ -35,23 +34,6 @@ class BinnedRatio:
 
     def __str__(self) -> str:
         return f"log-ratio by {self.base}"
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveRatio:
-    """Sum of learned log-ratios of coordinates: that of the whole if they are independent."""
-
-    parts: tuple[BinnedRatio, ...]
-
-    def __call__(self, outputs: Outputs) -> Floats:
-        total = np.zeros(len(outputs))
-        for part in self.parts:
-            total += part(outputs)
-        # Equal sums of floats must not be torn apart by their rounding.
-        return np.asarray(np.round(total, 9))
-
-    def __str__(self) -> str:
-        return f"sum of log-ratios of {len(self.parts)} numbers"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ The error of a release is split evenly between the loss, the noise and the price
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -28,10 +28,10 @@ from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
 PROMISING = 4
-"""Pairs of tables of a release that are searched: those that its statistic sets farthest apart."""
+"""How many pairs of tables of a release are searched: those whose statistics differ most."""
 
 NEARLY = 0.9
-"""Pairs that lie less far apart than this part of the farthest are not promising."""
+"""A pair is promising if its distance is at least this part of the largest."""
 
 LARGEST_READING = 2**24
 """Numbers in the statistics of all pairs that are compared; more pairs than that are not tried."""
@@ -43,7 +43,7 @@ WIDTH_DRAWS, WIDTH_NUMBERS = 8, 2**20
 """Draws for the width of noise, for each draw of the loss: they cost less; and the most numbers."""
 
 CLAIMED_BETA = Fraction(1, 10**6)
-"""Of the claim on a share of rho, beside the chance that a mechanism fails."""
+"""The beta of the claim on a share of rho, in addition to the chance that a mechanism fails."""
 
 WIDTH_SECONDS, REPLAY_SECONDS = 10.0, 5.0
 
@@ -56,7 +56,6 @@ def audit_release(
     source: RandomSource | None = None,
     *,
     pairs: int | None = None,
-    search_draws: int | None = None,
 ) -> AuditResult:
     """Audit a release against ``budget`` (its share if None), on made-up neighbouring tables.
 
@@ -70,7 +69,6 @@ def audit_release(
         level: the confidence at which all bounds hold together.
         source: randomness; the operating system's if None.
         pairs: try only the first ``pairs`` of ``dpcore.audit.neighbours``.
-        search_draws: draws of each side on which pair and outcome are chosen.
 
     Returns:
         Lower bounds on alpha, and on mu of Gaussian noise; an upper bound on the width of the noise; and
@@ -102,21 +100,17 @@ def audit_release(
         draws,
         source,
         level=1 - error,
-        search_draws=search_draws,
         descriptions=[candidates[i].description for i in promising],
         gaussian=claimed_mu(release) if budget is None else None,
     )
     most = max(1, WIDTH_NUMBERS // audited[0].width)
     width_draws = min(WIDTH_DRAWS * draws, most)
     tables = audited[:WIDTH_TABLES]
-    width, fresh, chosen = audit_noise(tables, width_draws, error, source, WIDTH_SECONDS)
-    price = audit_price(tables, min(draws, most), error, source)
-    generator = fast_generator(source)
-    at_random = fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
+    found = with_noise_and_price(
+        result, tables, (width_draws, min(draws, most)), level, source, WIDTH_SECONDS
+    )
     known = [(pair.description, sides) for pair, sides in zip(candidates, audited, strict=False)]
-    replayed = replay(release, at_random, REPLAY_SECONDS, known)
-    found = replace(result, level=level, width=width, fresh=fresh, chosen=chosen)
-    return replace(found, price=price, replay=replayed)
+    return replace(found, replay=replay(release, at_random(release, source), REPLAY_SECONDS, known))
 
 
 def audit_releases(
@@ -126,7 +120,6 @@ def audit_releases(
     level: float = 0.95,
     source: RandomSource | None = None,
     *,
-    search_draws: int | None = None,
     surveys: int | None = None,
 ) -> AuditResult:
     """Audit several releases of one survey together against ``budget`` (None: what they promise).
@@ -151,9 +144,32 @@ def audit_releases(
         draws,
         SystemSource() if source is None else source,
         level=level,
-        search_draws=search_draws,
         descriptions=[survey[0].description for survey in pairs],
     )
+
+
+def with_noise_and_price(
+    loss: AuditResult,
+    tables: Sequence[ReleaseDraws],
+    draws: tuple[int, int],
+    level: float,
+    source: RandomSource,
+    seconds: float,
+) -> AuditResult:
+    """What was found of a release's loss, with its noise and its price; each has a third of the error.
+
+    ``draws``: for the noise, within ``seconds`` of CPU, and for the price.
+    """
+    error = (1 - level) / 3
+    width, fresh, chosen = audit_noise(tables, draws[0], error, source, seconds)
+    price = audit_price(tables, draws[1], error, source)
+    return replace(loss, level=level, width=width, fresh=fresh, chosen=chosen, price=price)
+
+
+def at_random(release: Release, source: RandomSource) -> Iterator[Pair]:
+    """Pairs of neighbouring tables for a release, without end."""
+    generator = fast_generator(source)
+    return fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
 
 
 def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
@@ -199,7 +215,7 @@ def covered(release: Release, most: int | None) -> list[Pair]:
     found = [pair for pair in pairs if release.promises(pair.near, pair.far)][:most]
     if not found:
         raise ValueError(
-            f"{release.name}: no pair of neighbours to audit is covered by its promise"
+            f"{release.name}: its promise covers none of the pairs of tables that an audit tries"
         )
     return found
 

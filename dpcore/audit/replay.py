@@ -22,7 +22,7 @@ from dpcore.audit.rehearsal import FixedWords
 from dpcore.releases.base import Release
 
 MOST = 64
-"""Pairs of tables that are replayed, at most."""
+"""The most pairs of tables that are replayed."""
 
 
 @dataclass(frozen=True)

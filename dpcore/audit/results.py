@@ -26,7 +26,7 @@ class DensityLoss:
 
 @dataclass(frozen=True)
 class GaussianLoss:
-    """Of Gaussian noise: how far apart neighbours lie, in standard deviations."""
+    """The distance between neighbours of Gaussian noise, in standard deviations."""
 
     lower_bound: float
     claim: float
@@ -40,12 +40,13 @@ class GaussianLoss:
 class AuditResult:
     """What an audit found: all of it public.
 
-    ``estimate``: of the loss of the outcome, without uncertainty; ``lower_bound``: a lower confidence
-    bound for alpha; ``draws``: fresh ones, of each side; ``level``: at which all bounds hold together;
-    ``density``: only where beta is 0; ``curve``: the loss
-    function of the chosen pair over ``score``, on the fresh draws; ``gaussian``: of Gaussian noise;
-    ``width``: of the noise of one release; ``fresh``: whether its numbers are independent; ``chosen``:
-    how often each candidate was; ``price``: of its event; ``replay``: what neighbours change, certain.
+    ``estimate``: the estimated loss of the outcome, without its uncertainty; ``lower_bound``: a lower
+    confidence bound for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all
+    bounds together; ``density``: only if beta is 0; ``curve``: the loss function of the chosen pair
+    over ``score``, on the fresh draws; ``gaussian``: the bound on mu of Gaussian noise; ``width``:
+    the bound on the width of a release's noise; ``fresh``: whether its numbers are independent;
+    ``chosen``: how often candidates were chosen; ``price``: whether the event costs enough;
+    ``replay``: the most that neighbours change, without chance.
     """
 
     name: str

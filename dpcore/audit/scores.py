@@ -5,7 +5,7 @@ best one is the log of how much likelier an output is on one side than on the ot
 Pearson); those below come near it without knowing the mechanism:
 
     StatedRatio      the log-ratio of the law that a mechanism states
-    Coordinate       one number of the output;  Linear, Largest, Smallest: of all of them
+    Coordinate       one number of the output;  Linear, Extreme: of all of them
     Quadratic        a quadratic form: for noise whose coordinates are dependent
     LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
     and learned log-ratios (``dpcore.audit.ratios``)
@@ -13,7 +13,7 @@ Pearson); those below come near it without knowing the mechanism:
 An output is a row of (size, d); an absent number is NaN.
 
 >>> outputs = np.array([[3.0, np.nan], [1.0, 2.0]])
->>> Largest()(outputs).tolist(), Coordinate(1)(outputs).tolist()
+>>> Extreme(largest=True)(outputs).tolist(), Coordinate(1)(outputs).tolist()
 ([3.0, 2.0], [nan, 2.0])
 """
 
@@ -30,6 +30,9 @@ from dpcore.line.mechanism import LogRatio
 
 Outputs = NDArray[Any]
 """(size, d) of int64 or float64."""
+
+FEW = 4
+"""The most parts of a sum that its description names."""
 
 DIGIT = 2.0**-53
 """The last binary digit of a float64 between 1/2 and 1."""
@@ -91,27 +94,19 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Largest:
-    """The largest number that is present; minus infinity where none is."""
+class Extreme:
+    """The largest number that is present, or the smallest one; infinitely low, or high, without any."""
+
+    largest: bool
 
     def __call__(self, outputs: Outputs) -> Floats:
         values = outputs.astype(np.float64)
-        return np.asarray(np.where(np.isnan(values), -np.inf, values).max(axis=1))
+        absent = -np.inf if self.largest else np.inf
+        present = np.where(np.isnan(values), absent, values)
+        return np.asarray(present.max(axis=1) if self.largest else present.min(axis=1))
 
     def __str__(self) -> str:
-        return "the largest number"
-
-
-@dataclass(frozen=True)
-class Smallest:
-    """The smallest number that is present; infinity where none is."""
-
-    def __call__(self, outputs: Outputs) -> Floats:
-        values = outputs.astype(np.float64)
-        return np.asarray(np.where(np.isnan(values), np.inf, values).min(axis=1))
-
-    def __str__(self) -> str:
-        return "the smallest number"
+        return f"the {'largest' if self.largest else 'smallest'} number"
 
 
 @dataclass(frozen=True)
@@ -177,12 +172,15 @@ class Slice:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of scores: joint log-ratio of independent parts."""
+    """The sum of scores: the log-ratio of the whole if they are log-ratios of independent parts."""
 
     scores: tuple[Score, ...]
 
     def __call__(self, outputs: Outputs) -> Floats:
+        # Equal sums of floats must not differ by their rounding.
         return np.asarray(np.round(sum(score(outputs) for score in self.scores), 9))
 
     def __str__(self) -> str:
+        if len(self.scores) > FEW:
+            return f"sum of {len(self.scores)} scores such as {self.scores[0]}"
         return "sum of " + ", ".join(str(score) for score in self.scores)

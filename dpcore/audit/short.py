@@ -22,14 +22,17 @@ import numpy as np
 
 from dpcore.audit.audit import audit_mechanism
 from dpcore.audit.draws import Audited, Joint, ReleaseDraws
-from dpcore.audit.fuzz import fuzzed_pairs
 from dpcore.audit.neighbours import Pair
-from dpcore.audit.price import audit_price
-from dpcore.audit.rehearsal import fast_generator
-from dpcore.audit.releases import claim_of, claimed_mu, covered, surveys_of
+from dpcore.audit.releases import (
+    at_random,
+    claim_of,
+    claimed_mu,
+    covered,
+    surveys_of,
+    with_noise_and_price,
+)
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
-from dpcore.audit.width import audit_noise
 from dpcore.mechanisms import (
     AdaptiveMargins,
     CompressedMargins,
@@ -42,22 +45,22 @@ from dpcore.releases.machines.machine import KernelMachine
 from dpcore.sampling.source import RandomSource, SystemSource
 
 SECONDS = 3.0
-"""CPU time of a short audit, beside the statistics of one pair of tables of each release."""
+"""CPU time of a short audit, without the statistics of one pair of tables of each release."""
 
 REHEARSAL, EACH, CHOSEN = 2.0, 7e-5, 3e-4
-"""Seconds, about, of the made-up survey that is cut and counted first; of each number of which there
-are so many that the least draws take longer; and where noisy numbers choose what is measured next."""
+"""Approximate seconds: for the made-up survey, which is cut and counted first; for each number of an
+output; and for each number where noisy numbers choose what is measured next."""
 
 FEW = (ThresholdedLaplace, StabilityLaplace)
-"""Mechanisms that draw noise of a few of their cells."""
+"""Mechanisms that draw noise for only a few of their cells."""
 
 LEAST_DRAWS, MOST_DRAWS, TOGETHER_DRAWS = 40, 4_000, 1_000
 
 FEWEST_DRAWS, LEAST_NUMBERS = 4, 2**20
-"""Where a draw has so many numbers that the least draws would have more."""
+"""The fewest draws, and the numbers that they may have together, where a single draw is very long."""
 
 NUMBERS = 2**18
-"""Numbers drawn of one release on each side, at most."""
+"""The most numbers drawn of one release on each side."""
 
 FOR_WIDTH = 4
 """Times as many for the width of noise: one round may say little about its own."""
@@ -137,20 +140,16 @@ def _alone(
 ) -> AuditResult:
     """One release; ``further``: also on tables other than ``sides``."""
     release, narrow = sides.release, sides.narrowed()
-    at_random: Iterable[Pair] = ()
-    if further:
-        generator = fast_generator(source)
-        at_random = fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
-    replayed = replay(release, at_random, seconds, [(label, sides)])
+    others = at_random(release, source) if further else ()
+    replayed = replay(release, others, seconds, [(label, sides)])
     most = max(_least(narrow.width), NUMBERS // narrow.width)
     draws = _affordable(narrow, seconds / 3, min(most, MOST_DRAWS), source, narrow.width)
-    error = (1 - level) / 3
     result = audit_mechanism(
         [narrow],
         claim_of([release]),
         draws,
         source,
-        level=1 - error,
+        level=1 - (1 - level) / 3,
         learn=False,
         descriptions=[label],
         gaussian=claimed_mu(release),
@@ -159,10 +158,10 @@ def _alone(
     if further and not release.mechanism.additive:
         pairs = covered(release, WIDTH_TABLES)
         tables += [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
-    width, fresh, chosen = audit_noise(tables, FOR_WIDTH * most, error, source, seconds / 3)
-    price = audit_price(tables, draws, error, source)
-    found = replace(result, level=level, width=width, fresh=fresh, chosen=chosen)
-    return replace(found, price=price, replay=replayed)
+    found = with_noise_and_price(
+        result, tables, (FOR_WIDTH * most, draws), level, source, seconds / 3
+    )
+    return replace(found, replay=replayed)
 
 
 def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:
@@ -192,5 +191,5 @@ def _affordable(
 
 
 def _least(width: int) -> int:
-    """The fewest draws of so many numbers: of very many, few show the width of the noise."""
+    """The fewest draws of outputs of this width: if they are long, a few show how wide the noise is."""
     return int(np.clip(LEAST_NUMBERS // width, FEWEST_DRAWS, LEAST_DRAWS))

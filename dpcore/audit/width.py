@@ -1,7 +1,7 @@
 """Is the noise as wide as stated?  An upper confidence bound for its width, from outputs.
 
 The tables of an audit are made up, so the exact statistic is known, and a mechanism says how likely
-outputs are if its noise were c times as wide as it states (``Mechanism.widths``): a scale of Laplace,
+outputs are if its noise were c times as wide as it states (``Round.logs``): a scale of Laplace,
 K-norm or exponential mechanisms, the standard deviation of Gaussian noise, the prior of an urn.  With
 l(c) the log chance of all outputs,
 
@@ -16,19 +16,19 @@ of several rounds each is bounded by itself, and all together: half of the error
 Sensitivities, and noise that two rounds share, are for other bounds.
 
 >>> outputs = np.random.default_rng(1).laplace(0, 1, 2_000)
->>> def logs(scale): return -np.abs(outputs).sum() / scale - len(outputs) * np.log(2 * scale)
->>> bound = bound_width(logs, len(outputs), error=1e-6)
->>> bound.passed, bound_width(lambda c: logs(0.8 * c), 2_000, error=1e-6).passed  # of scale 1, not 1/0.8
-(True, True)
->>> bound_width(lambda c: logs(c / 0.8), 2_000, error=1e-6).passed  # 0.8 times as wide as stated
-False
+>>> def passes(stated):  # noise of scale 1, of which ``stated`` is claimed
+...     scales = stated * FACTORS
+...     logs = -np.abs(outputs).sum() / scales - len(outputs) * np.log(2 * scales)
+...     return bound_width(logs, len(outputs), error=1e-6).passed
+>>> passes(1.0), passes(0.8), passes(1.25)
+(True, True, False)
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -65,9 +65,9 @@ class WidthBound:
     passed: bool
 
 
-def bound_width(log_chance: Callable[[float], float], draws: int, error: float) -> WidthBound:
-    """The bound from the log chance of all outputs together; it fails with probability ``error``."""
-    logs = np.nan_to_num([log_chance(float(factor)) for factor in FACTORS], neginf=-1e300)
+def bound_width(logs: Floats, draws: int, error: float) -> WidthBound:
+    """The bound from the log chances (FACTORS,) of all outputs; it fails with probability ``error``."""
+    logs = np.nan_to_num(logs, neginf=-1e300)
     evidence = [
         float(logsumexp(logs[:i]) - math.log(i) - logs[i]) if i else -math.inf
         for i in range(len(logs))
@@ -106,57 +106,54 @@ def audit_noise(
         for i, table in enumerate(telling):
             share = (size + i) // len(telling)
             for outputs in table.batches(0, share, source):
-                rounds = rounds_of(table, outputs)
-                sums = sums + [[float(w(c).sum()) for c in FACTORS] for w, *_ in rounds if w]
-                signs.add([noise for _, noise, _ in rounds if noise is not None])
-                hits.add([choice for *_, choice in rounds if choice])
+                rounds = rounds_of(table, outputs, FACTORS)
+                sums = sums + [r.logs.sum(axis=0) for r in rounds if r.logs is not None]
+                signs.add([each.noise for each in rounds if each.noise is not None])
+                hits.add([each.choice for each in rounds if each.choice])
         done += size
     error /= 3
     return _bound_rounds(sums, done, error), signs.bound(error), hits.bound(error)
 
 
 def _bound_rounds(logs: Floats, draws: int, error: float) -> WidthBound:
-    """Of all rounds (rounds, FACTORS) together; it fails where one of them does."""
-
-    def bound(sums: Floats, error: float) -> WidthBound:
-        return bound_width(dict(zip(FACTORS.tolist(), sums, strict=True)).__getitem__, draws, error)
-
-    together = bound(logs.sum(axis=0), error / 2)
-    each = [bound(sums, error / (2 * len(logs))) for sums in logs]
+    """The bound of all rounds (rounds, FACTORS) together, or that of a round which does not pass."""
+    together = bound_width(logs.sum(axis=0), draws, error / 2)
+    each = [bound_width(sums, draws, error / (2 * len(logs))) for sums in logs]
     wrong = [one for one in (together, *each) if not one.passed]
     return min(wrong, key=lambda one: one.at_most) if wrong else together
 
 
-def rounds_of(table: ReleaseDraws, outputs: Outputs) -> list[Round]:
+def rounds_of(table: ReleaseDraws, outputs: Outputs, factors: Floats) -> list[Round]:
     """What was drawn, round by round, in outputs of the first side."""
     mechanism, found = table.release.mechanism, list[Round]()
     stages: dict[bool, list[tuple[Integers, list[Round]]]] = {True: [], False: []}
     for release, rows, own in mechanism.parts(outputs):
         whole = max(table.wide, own.shape[1])  # a part's outputs have all of its numbers
-        drawn = rounds_of(ReleaseDraws(release, table.near, table.far, whole), own)
+        drawn = rounds_of(ReleaseDraws(release, table.near, table.far, whole), own, factors)
         stages[not any(stages.values())].append((rows, drawn))
     for alike in stages.values():
         most = max((len(drawn) for _, drawn in alike), default=0)
         found += [_joined(len(outputs), alike, i) for i in range(most)]
-    return found or mechanism.rounds_of(outputs, *table.centres[:2])
+    return found or mechanism.rounds_of(outputs, *table.centres[:2], factors)
 
 
 def _joined(size: int, alike: Sequence[tuple[Integers, Sequence[Round]]], number: int) -> Round:
     """One round of mechanisms that drew different rows of ``size`` outputs."""
     parts = [(rows, drawn[number]) for rows, drawn in alike if number < len(drawn)]
 
-    def widths(factor: float) -> Floats:
-        logs = np.zeros(size)
-        for rows, each in parts:
-            logs[rows] = each.widths(factor) if each.widths else 0.0
-        return logs
+    def whole(arrays: list[tuple[Integers, Floats]], fill: float) -> Floats | None:
+        """(size, k) of what is known of some rows; ``fill`` elsewhere."""
+        if not arrays:
+            return None
+        found = np.full((size, max(each.shape[1] for _, each in arrays)), fill)
+        for rows, each in arrays:
+            found[rows, : each.shape[1]] = each
+        return found
 
-    shapes = [each.noise.shape[1] for _, each in parts if each.noise is not None]
-    noise = np.full((size, max(shapes, default=0)), np.nan)
-    for rows, each in parts:
-        if each.noise is not None:
-            noise[rows, : each.noise.shape[1]] = each.noise
-    return Round(widths, noise if shapes else None)
+    return Round(
+        whole([(rows, each.logs) for rows, each in parts if each.logs is not None], 0.0),
+        whole([(rows, each.noise) for rows, each in parts if each.noise is not None], np.nan),
+    )
 
 
 def _most_telling(
@@ -166,9 +163,10 @@ def _most_telling(
     slightly below the stated one."""
     found: list[list[float]] = []
     for table in tables:
-        rounds = rounds_of(table, table.draw(0, draws, source))
+        rounds = rounds_of(table, table.draw(0, draws, source), np.array([0.9, 1.0]))
+        logs = [each.logs for each in rounds]
         with np.errstate(invalid="ignore"):  # what has no chance at all is not finite
-            found.append([float(np.var(w(1.0) - w(0.9))) if w else 0.0 for w, *_ in rounds])
+            found.append([0.0 if w is None else float(np.var(np.diff(w))) for w in logs])
         if not math.isfinite(sum(found[-1])):
             raise AuditError(
                 "the width of the noise cannot be measured: a likelihood is not finite, so an output"

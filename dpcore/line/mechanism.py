@@ -1,11 +1,11 @@
 """The contract of a mechanism: what the privacy line, the ledger, error statements and audits ask of it.
 
-Every file of ``dpcore.mechanisms`` holds one mechanism whole: its theorem, its ``Event`` and its
-``Mechanism``.  Nothing outside that file knows which kinds there are; an event or a mechanism that
-lacks an answer fails closed.
+Each file of ``dpcore.mechanisms`` holds one complete mechanism: its theorem, its ``Event`` and its
+``Mechanism``.  No other code depends on which kinds exist.  If an event or a mechanism has no answer to
+a question, the release is refused.
 
-    Event        what was done, as data whose meaning never changes: the ledger stores it, and its
-                 price is asked of it when the draw is charged and whenever a history is priced again
+    Event        what was done, as data whose meaning never changes: the ledger stores it, and computes
+                 its price when the draw is charged and whenever a history is priced again
     Mechanism    public parameters; ``draw`` turns an exact statistic into a noisy one
 """
 
@@ -34,30 +34,29 @@ Outputs = NDArray[Any]
 LogRatio = Callable[[Outputs], Floats]
 """From outputs (k, d) to (k,) logarithms of how much likelier each is on one side than on the other."""
 
-Widths = Callable[[float], Floats]
-"""From a factor to (k,) log chances of given outputs (k, d) if the noise were this factor times as wide
-as stated, up to a constant that is the same for all factors."""
-
+AS_STATED: Floats = np.ones(1)
+"""The factor of noise that is as wide as stated."""
 
 Choice = tuple[Integers, Floats]
 """Numbers of candidates (n,) that were chosen, and the chances (n, candidates) that all of them had."""
 
 
 class Round(NamedTuple):
-    """One of the draws of which a mechanism's is made up, for an audit.
+    """One of the draws that make up a mechanism's, for an audit.
 
-    ``widths``: how likely outputs are by how wide its noise is; ``noise``: (n, k) numbers of noise that
-    are independent and symmetric if the round is what it says, NaN where it drew none; ``choice``: what
-    was chosen, of how many candidates.
+    ``logs``: (n, factors) log chances of outputs if the noise were that factor times as wide as stated,
+    up to a term of the outputs alone; None where the law has no such form.  ``noise``: (n, k) numbers
+    of noise that are independent and symmetric if the round is what it says, NaN where it drew none.
+    ``choice``: what was chosen, of how many candidates.
     """
 
-    widths: Widths | None
+    logs: Floats | None
     noise: Floats | None = None
     choice: Choice | None = None
 
 
 WorstTable = tuple[str, dict[int, int], int, int]
-"""For an audit: a label, records as {cell: count}, and between which cells one more record moves."""
+"""For an audit: a label, records as {cell: count}, and the two cells between which a record moves."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Event(ABC):
 
 
 def affordable(event: object, share: Budget) -> bool:
-    """Whether a share of the budget covers an event; what is not an event has no price.
+    """Whether a share of the budget covers an event; anything that is not an event is refused.
 
     A share of rho pays for the concentrated price, one of alpha for (alpha, beta).
     """
@@ -187,7 +186,8 @@ class Mechanism(ABC):
     ``sparse``: the statistic comes as its occupied cells; ``cell_by_cell``: each cell is treated alike
     and on its own, so that an audit may look at some cells alone; ``side_by_side``: a statistic of
     several times the size is treated as several statistics, one by one; ``additive``: the result is the
-    statistic plus noise that does not depend on it, so that the same random words give the same noise.
+    statistic plus noise that does not depend on it, so that the same random words give the same noise;
+    ``comparable``: the stated law says how much likelier one statistic makes an output than another.
     """
 
     size: int
@@ -196,6 +196,7 @@ class Mechanism(ABC):
     cell_by_cell: ClassVar[bool] = False
     side_by_side: ClassVar[bool] = False
     additive: ClassVar[bool] = False
+    comparable: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -230,32 +231,57 @@ class Mechanism(ABC):
         """
         raise ValueError(f"the noise of {type(self).__name__} cannot be simulated")
 
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
+        """``Round.logs`` of a mechanism of one round.
+
+        Args:
+            outputs: (n, d) outputs, in which an absent cell is NaN.
+            cells: (k,) public cells, which an output holds in this order.
+            exact: (k,) values of a made-up statistic there.
+            factors: how many times as wide as stated the noise is supposed to be.
+
+        Returns:
+            (n, factors), or None where the law has no such form: then an audit cannot bound the width.
+        """
+        return None
+
+    def rounds_of(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+    ) -> list[Round]:
+        """What was drawn in outputs, one round after the other; arguments as for ``log_chances``."""
+        fresh = self.additive and self.cell_by_cell
+        logs = self.log_chances(outputs, cells, exact, factors)
+        return [Round(logs, outputs - exact if fresh else None)]
+
     def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
         """How much likelier outputs are for one made-up statistic than for another, by the stated law.
 
-        ``near``, ``far``: (k,) values at the public ``cells`` (k,), which an output holds in this
-        order; an absent cell is NaN in an output.  None where the law has no such form.
+        None where the mechanism is not ``comparable``.
         """
-        return None
+        if not self.comparable:
+            return None
+        # Independent cells that are equal on both sides say nothing.
+        kept = np.flatnonzero(near != far) if self.cell_by_cell else slice(None)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        """How likely outputs (n, d) of one made-up statistic are, by how wide the noise is.
+        def ratio(outputs: Outputs) -> Floats:
+            sides: list[Floats] = []
+            for side in (near, far):
+                rounds = self.rounds_of(outputs[:, kept], cells[kept], side[kept])
+                logs = [each.logs[:, 0] for each in rounds if each.logs is not None]
+                sides.append(np.sum(logs, axis=0))
+            with np.errstate(invalid="ignore"):
+                found = sides[0] - sides[1]
+            # Equal sums must not differ by their rounding; of what cannot happen nothing is known.
+            return np.asarray(np.round(np.where(np.isnan(found), 0.0, found), 9))
 
-        ``exact``: (k,) values at the public ``cells`` (k,), as for ``log_ratio``.  None where the law
-        has no such form: then an audit cannot bound the width.
-        """
-        return None
-
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
-        """What was drawn in outputs, one after the other; arguments as for ``widths``."""
-        fresh = self.additive and self.cell_by_cell
-        widths = self.widths(outputs, cells, exact)
-        return [Round(widths, outputs - exact if fresh else None)]
+        return ratio
 
     @property
     def one_by_one(self) -> Sequence[Event | Budget]:
-        """What each draw costs alone, of those that are made one after the other: an audit prices the
-        event of all of them again by adding these up."""
+        """The price of each draw by itself, in the order in which they are made.  An audit adds these up
+        and compares the sum with the price of the event."""
         return (self.event,)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float | None:
@@ -296,20 +322,9 @@ class AdditiveNoise(Mechanism):
         """The standard deviation of the noise in a cell."""
 
 
-def where_they_differ(near: Floats, far: Floats) -> tuple[Integers, Floats, Floats]:
-    """The places (m,) where two statistics (k,) differ, and both there."""
-    moved = np.flatnonzero(near != far)
-    return moved, near[moved], far[moved]
-
-
 def one_record_moved(near: Integers, far: Integers) -> float:
     """How many records must be replaced to turn one table of counts (k,) into another."""
     return float(max(np.maximum(near - far, 0).sum(), np.maximum(far - near, 0).sum()))
-
-
-def summed(ratios: Floats) -> Floats:
-    """(k,) sums of log-ratios (k, m); equal sums must not differ by their rounding."""
-    return np.asarray(np.round(ratios.sum(axis=1), 9))
 
 
 def _one_after_the_other(drawn: list[Noisy], size: int) -> Noisy:

@@ -37,9 +37,10 @@ from dpcore.machines.svm import Solution, checked_problem, public_tolerance, sol
 
 
 class Loss(ABC):
-    """A loss with its solver."""
+    """A loss with its solver; ``classifies``: targets are labels of +-1, not numbers in [-1, 1]."""
 
     name: ClassVar[str]
+    classifies: ClassVar[bool]
 
     @property
     def slope(self) -> float:
@@ -72,13 +73,13 @@ class Loss(ABC):
         the other records.
         """
         tolerance = public_tolerance(rows, regularisation, gap, self.slope)
-        checked = self._checked(np.asarray(targets, dtype=np.float64))
+        checked, size = np.asarray(targets, dtype=np.float64), np.abs(targets)
+        if self.classifies and not np.all(size == 1.0):
+            raise ValueError("labels must be +1 or -1")
+        if not np.all(size <= 1.0):
+            raise ValueError("targets must lie between -1 and 1")
         problem = checked_problem(features, checked, weights, rows, regularisation)
         return self._solve(problem, tolerance)
-
-    @abstractmethod
-    def _checked(self, targets: Floats) -> Floats:
-        """The targets (N,), or ``ValueError`` where they are not as this loss needs them."""
 
     @abstractmethod
     def _solve(self, problem: Problem, tolerance: float) -> Solution:
@@ -90,12 +91,10 @@ class Hinge(Loss):
     """The support vector machine."""
 
     name: ClassVar[str] = "hinge"
+    classifies: ClassVar[bool] = True
 
     def value(self, responses: Floats, targets: Floats) -> Floats:
         return np.maximum(0.0, 1.0 - targets * responses)
-
-    def _checked(self, targets: Floats) -> Floats:
-        return _signs(targets)
 
     def _solve(self, problem: Problem, tolerance: float) -> Solution:
         return solve(problem, tolerance)
@@ -111,15 +110,13 @@ class EpsilonInsensitive(Loss):
     epsilon: float
 
     name: ClassVar[str] = "epsilon-insensitive"
+    classifies: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _require_threshold("epsilon", self.epsilon)
 
     def value(self, responses: Floats, targets: Floats) -> Floats:
         return np.maximum(0.0, np.abs(responses - targets) - self.epsilon)
-
-    def _checked(self, targets: Floats) -> Floats:
-        return _bounded(targets)
 
     def _solve(self, problem: Problem, tolerance: float) -> Solution:
         both = Problem(
@@ -137,6 +134,7 @@ class Logistic(Loss):
     """Logistic regression."""
 
     name: ClassVar[str] = "logistic"
+    classifies: ClassVar[bool] = True
     curving: ClassVar[float] = 0.25
 
     def value(self, responses: Floats, targets: Floats) -> Floats:
@@ -147,9 +145,6 @@ class Logistic(Loss):
 
     def curvatures(self, responses: Floats, targets: Floats) -> Floats:
         return np.asarray(expit(responses) * expit(-responses))
-
-    def _checked(self, targets: Floats) -> Floats:
-        return _signs(targets)
 
     def _solve(self, problem: Problem, tolerance: float) -> Solution:
         return newton.solve(self, problem, tolerance)
@@ -162,6 +157,7 @@ class Huber(Loss):
     delta: float
 
     name: ClassVar[str] = "huber"
+    classifies: ClassVar[bool] = False
     curving: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -182,23 +178,8 @@ class Huber(Loss):
     def curvatures(self, responses: Floats, targets: Floats) -> Floats:
         return np.asarray(np.abs(responses - targets) <= self.delta, dtype=np.float64)
 
-    def _checked(self, targets: Floats) -> Floats:
-        return _bounded(targets)
-
     def _solve(self, problem: Problem, tolerance: float) -> Solution:
         return newton.solve(self, problem, tolerance)
-
-
-def _signs(labels: Floats) -> Floats:
-    if not np.all(np.abs(labels) == 1.0):
-        raise ValueError("labels must be +1 or -1")
-    return labels
-
-
-def _bounded(targets: Floats) -> Floats:
-    if not np.all(np.abs(targets) <= 1.0):
-        raise ValueError("targets must lie between -1 and 1")
-    return targets
 
 
 def _require_threshold(name: str, value: float) -> None:

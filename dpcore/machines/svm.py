@@ -184,7 +184,7 @@ def checked_problem(
     if not np.all(counts >= 0.0):
         raise ValueError("weights must not be negative")
     if float(np.sum(counts)) > rows * (1.0 + 2.0**-30):  # each of them may be rounded
-        raise ValueError("weights must sum to rows at most")
+        raise ValueError("weights must sum to at most rows")
     if not np.all(np.isfinite(matrix)):
         raise ValueError("features must be finite")
     present = counts > 0.0

@@ -59,25 +59,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.accounting.analytic import Inherited, inherited_gaussian
+from dpcore.accounting.analytic import Inherited
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
-from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
+from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round
-from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
-from dpcore.mechanisms.gaussian import gaussian_widths
-from dpcore.sampling import _validate
-from dpcore.sampling import discrete_gaussian as gaussian
-from dpcore.sampling.source import RandomSource
+from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
+from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent, gaussian_chances
 
 LOSS = Fraction(1, 10**12)
-"""What the blocks of differences may cost together."""
+"""The rho that all blocks of differences may cost together."""
 
 
 @dataclass(frozen=True)
-class BlockGaussianEvent(Event):
+class BlockGaussianEvent(GaussianEvent):
     """Discrete Gaussian noise on blocks of an integer vector, at most as precise as ``variance``.
 
     ``l2_sensitivity_squared``: the most by which neighbours differ, squared, weighted by precision and
@@ -86,54 +81,38 @@ class BlockGaussianEvent(Event):
 
     kind = "discrete-gaussian-blocks"
 
-    l2_sensitivity_squared: Fraction
-    variance: Fraction
     coordinates: Fraction
     loss: Fraction
 
+    @property
+    def inherited(self) -> Inherited:
+        return Inherited(self.coordinates, self.loss)
+
     def covered_by(self, share: Budget) -> bool:
-        return (
-            min(self.l2_sensitivity_squared, self.coordinates, self.loss) >= 0
-            and covers_gaussian(
-                self.l2_sensitivity_squared,
-                self.variance,
-                share.alpha,
-                share.beta,
-                Inherited(self.coordinates, self.loss),
-            )
-        )  # fmt: skip
+        least = min(self.l2_sensitivity_squared, self.coordinates, self.loss)
+        return least >= 0 and super().covered_by(share)
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
-        if min(self.l2_sensitivity_squared, self.loss) < 0 or self.variance <= 0:
-            return None
-        return self.l2_sensitivity_squared / (2 * self.variance) + self.loss, Fraction(0)
-
-    @property
-    def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
-        inherited = Inherited(self.coordinates, self.loss)
-        return inherited_gaussian(self.l2_sensitivity_squared, self.variance, inherited)
+        return None if self.loss < 0 else super().concentrated
 
 
 @dataclass(frozen=True)
-class BlockGaussian(Mechanism):
+class BlockGaussian(BlockNoise):
     """Discrete Gaussian noise of variance ``variance``/weight on each block: (alpha, beta)-DP."""
 
-    blocks: tuple[Block, ...]
     l2_sensitivity_squared: Fraction
     variance: Fraction
-
-    side_by_side = True
-    additive = True
 
     def __post_init__(self) -> None:
         among = coordinates(self.blocks)
         wide = [i for i, b in enumerate(self.blocks) if seen_badly(b, self.variance, among)]
         if wide:
-            raise ValueError(f"there is too little noise to see blocks {wide} by differences alone")
+            raise ValueError(
+                f"blocks {wide} have too little noise to be measured by differences alone"
+            )
         for weight in {block.weight for block in self.blocks}:
-            variance = self.variance / weight
-            _validate.positive_rational("variance", variance, gaussian.LARGEST_VARIANCE)
+            self.of_block(weight)  # checks the variance
 
     @classmethod
     def within(
@@ -155,46 +134,13 @@ class BlockGaussian(Mechanism):
             loss(self.blocks),
         )
 
-    def stddev(self, weight: Fraction) -> float:
-        """Of the noise in a cell of a block of this weight."""
-        return gaussian.gaussian_stddev(self.variance / weight)
+    def of_block(self, weight: Fraction, size: int = 1) -> DiscreteGaussian:
+        return DiscreteGaussian(size, Fraction(1), self.variance / weight)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        times = self.size // sum(block.size for block in self.blocks)
-        noise = block_noise(
-            self.blocks,
-            times,
-            lambda weight, count: gaussian.discrete_gaussian(self.variance / weight, count, source),
-        )
-        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
-
-    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
-        """Continuous noise, rounded."""
-
-        def sample(weight: Fraction, count: int) -> Integers:
-            drawn = generator.normal(0, float(self.variance / weight) ** 0.5, count)
-            return np.rint(drawn).astype(np.int64)
-
-        times = size // sum(block.size for block in self.blocks)
-        return block_noise(self.blocks, times, sample).ravel()
-
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        middle = (near + far) / 2
-        slope = np.concatenate(
-            [
-                block.metric(part[None]).ravel() * float(block.weight / self.variance)
-                for block, part in in_blocks(self.blocks, near - far)
-            ]
-        )
-        return lambda outputs: np.asarray((outputs.astype(np.float64) - middle) @ slope)
-
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
-        found = []
-        for block, noise in in_blocks(self.blocks, outputs - exact):
-            squares = np.sum(block.metric(noise) * noise, axis=1)
-            widths = gaussian_widths(squares, block.size, float(self.variance / block.weight))
-            found.append(Round(widths, block.independent(noise)))
-        return found
+    def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
+        squares = np.sum(block.metric(noise) * noise, axis=1)
+        seen = np.full(len(noise), block.size)
+        return gaussian_chances(squares, seen, float(self.variance / block.weight), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         squared = sum(
@@ -222,7 +168,7 @@ def loss(blocks: tuple[Block, ...]) -> Fraction:
 
 
 def seen_badly(block: Block, variance: Fraction, among: int) -> bool:
-    """Whether the noise on a block of differences is too small, ``among`` so many coordinates."""
+    """Whether the noise on a block of differences is too small; ``among``: coordinates in all."""
     if not block.axes:
         return False
     least = float(variance) / float(block.weight) / max(block.axes)

@@ -24,31 +24,30 @@ import numpy as np
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round, summed
-from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.blocks import Block, block_noise, in_blocks
-from dpcore.mechanisms.laplace import DiscreteLaplace, LaplaceEvent, laplace_scale, noise_log_ratio
-from dpcore.sampling import _validate
-from dpcore.sampling import discrete_laplace as laplace
-from dpcore.sampling.source import RandomSource
+from dpcore.line.mechanism import Event
+from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
+from dpcore.mechanisms.laplace import (
+    DiscreteLaplace,
+    LaplaceEvent,
+    laplace_chances,
+    laplace_scale,
+)
 
 
 @dataclass(frozen=True)
-class BlockLaplace(Mechanism):
-    """Discrete Laplace noise of scale ``scale``/weight on each block; none is seen by differences."""
+class BlockLaplace(BlockNoise):
+    """Discrete Laplace noise of scale ``scale``/weight on each block; every block is measured whole."""
 
-    blocks: tuple[Block, ...]
     l1_sensitivity: Fraction
     scale: Fraction
 
-    side_by_side = True
-    additive = True
-
     def __post_init__(self) -> None:
         if any(block.axes for block in self.blocks):
-            raise ValueError("Laplace noise is not seen by differences")
+            raise ValueError(
+                "Laplace noise is for blocks that are measured whole, not by differences"
+            )
         for weight in {block.weight for block in self.blocks}:
-            _validate.positive_rational("scale", self.scale / weight, laplace.LARGEST_SCALE)
+            self.of_block(weight)  # checks the scale
 
     @classmethod
     def within(
@@ -62,51 +61,11 @@ class BlockLaplace(Mechanism):
     def event(self) -> Event:
         return LaplaceEvent(self.l1_sensitivity, self.scale)
 
-    def stddev(self, weight: Fraction) -> float:
-        """Of the noise in a cell of a block of this weight."""
-        return laplace.laplace_stddev(self.scale / weight)
+    def of_block(self, weight: Fraction, size: int = 1) -> DiscreteLaplace:
+        return DiscreteLaplace(size, Fraction(1), self.scale / weight)
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        times = self.size // sum(block.size for block in self.blocks)
-        noise = block_noise(
-            self.blocks,
-            times,
-            lambda weight, count: laplace.discrete_laplace(self.scale / weight, count, source),
-        )
-        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
-
-    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
-        times = size // sum(block.size for block in self.blocks)
-        return block_noise(
-            self.blocks,
-            times,
-            lambda weight, count: self._alike(weight, count).simulate(count, generator),
-        ).ravel()
-
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        parts = [
-            (near_part, far_part, self.scale / block.weight)
-            for (block, near_part), (_, far_part) in zip(
-                in_blocks(self.blocks, near), in_blocks(self.blocks, far), strict=True
-            )
-        ]
-
-        def log_ratio(outputs: Outputs) -> Floats:
-            found = in_blocks(self.blocks, outputs)
-            return np.asarray(
-                sum(
-                    summed(noise_log_ratio(seen, *law))
-                    for (_, seen), law in zip(found, parts, strict=True)
-                )
-            )
-
-        return log_ratio
-
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
-        return [
-            Round(self._alike(block.weight, block.size).noise_widths(noise), noise)
-            for block, noise in in_blocks(self.blocks, outputs - exact)
-        ]
+    def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
+        return laplace_chances(noise, float(self.scale / block.weight), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         parts = in_blocks(self.blocks, near - far)
@@ -116,7 +75,3 @@ class BlockLaplace(Mechanism):
     def distance(self, near: Floats, far: Floats) -> float:
         parts = in_blocks(self.blocks, near - far)
         return sum(float(b.weight) * float(np.abs(p).sum()) for b, p in parts) / float(self.scale)
-
-    def _alike(self, weight: Fraction, size: int) -> DiscreteLaplace:
-        """Equal noise on one block."""
-        return DiscreteLaplace(size, Fraction(1), self.scale / weight)

@@ -1,13 +1,14 @@
-"""A statistic in blocks, each with noise at a scale of its own, seen whole or by differences alone.
+"""A statistic in blocks, each with noise at a scale of its own, measured whole or by differences alone.
 
-Noise on a block of axes (3, 4) seen by differences falls on all twelve cells; what comes out are the
-(3 - 1)(4 - 1) differences to the last cell of either axis.  They say as much as the table with both
-axes centred, and nothing of its sums.
+If a block of axes (3, 4) is measured by differences, noise is added to all twelve cells and the result
+is the (3 - 1)(4 - 1) differences to the last cell of either axis.  They determine the table with both
+axes centred, and contain nothing about its sums.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.line.mechanism import AS_STATED, AdditiveNoise, Mechanism, Outputs, Round
+from dpcore.line.statistic import Noisy
+from dpcore.sampling.source import RandomSource
 
 MOST_AXES = 6
 """The proof of ``BlockGaussian`` needs no more."""
@@ -25,8 +29,8 @@ MOST_AXES = 6
 
 @dataclass(frozen=True)
 class Block:
-    """``size``: its numbers in the statistic; ``axes``: the sizes, 3 or more, along which differences
-    alone are seen (then size = product of n - 1); ``weight``: how precise it is, relatively: noise has
+    """``size``: its numbers in the statistic; ``axes``: the sizes, at least 3, of axes measured by
+    differences alone (then size = product of n - 1); ``weight``: its relative precision: noise has
     1/weight times the variance, or 1/weight times the scale of Laplace noise."""
 
     size: int
@@ -37,7 +41,9 @@ class Block:
         if not 0 < self.weight <= 1:
             raise ValueError("the weight of a block must lie between 0 and 1")
         if len(self.axes) > MOST_AXES or any(n < 3 for n in self.axes):
-            raise ValueError("differences are seen along at most 6 axes of 3 cells or more")
+            raise ValueError(
+                "differences are measured along at most 6 axes, each of at least 3 cells"
+            )
         if self.axes and self.size != math.prod(n - 1 for n in self.axes):
             raise ValueError("a block of differences has n - 1 numbers along each axis")
 
@@ -74,6 +80,55 @@ class Block:
             numbers.astype(object).reshape([n - 1 for n in self.axes] or [self.size]),
         )
         return Fraction(int((scaled.ravel() * numbers.astype(object)).sum()), count)
+
+
+@dataclass(frozen=True)
+class BlockNoise(Mechanism):
+    """Noise on blocks, each with the law of ``of_block``; several statistics lie one after the other."""
+
+    blocks: tuple[Block, ...]
+
+    side_by_side = True
+    additive = True
+    comparable = True
+
+    @abstractmethod
+    def of_block(self, weight: Fraction, size: int = 1) -> AdditiveNoise:
+        """The noise on ``size`` cells of a block of this weight."""
+
+    @abstractmethod
+    def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
+        """``Round.logs`` of noise (n, size) of one block."""
+
+    def stddev(self, weight: Fraction) -> float:
+        """Of the noise in a cell of a block of this weight."""
+        return self.of_block(weight).stddev
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        def sample(weight: Fraction, count: int) -> Integers:
+            nothing = np.zeros(count, dtype=np.int64)
+            return self.of_block(weight, count).draw(nothing, None, source).values
+
+        noise = block_noise(self.blocks, self._times(self.size), sample)
+        return Noisy(values + noise.ravel(), reproducible=source.reproducible)
+
+    def simulate(self, size: int, generator: np.random.Generator) -> Integers:
+        return block_noise(
+            self.blocks,
+            self._times(size),
+            lambda weight, count: self.of_block(weight).simulate(count, generator),
+        ).ravel()
+
+    def rounds_of(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+    ) -> list[Round]:
+        return [
+            Round(self.block_chances(block, noise, factors), block.independent(noise))
+            for block, noise in in_blocks(self.blocks, outputs - exact)
+        ]
+
+    def _times(self, size: int) -> int:
+        return size // sum(block.size for block in self.blocks)
 
 
 def differences(table: Integers, first: int = 0) -> Integers:

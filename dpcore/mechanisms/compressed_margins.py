@@ -7,13 +7,14 @@ move by at most their stated sensitivities, whichever the groups are.  Output:
     groups    the cells of each wide column merged into ``keep``, by Y1 alone
     round 2   tables over several columns, of groups instead of cells, with noise ``again``
 
-Prices as for two rounds of ``adaptive_margins``.
+Either price of ``rounds``.
 
-Preconditions.  Those of ``adaptive_margins``.
+Preconditions.  Those of the noise of either round; the price is covered by the share (the privacy line
+checks it).
 
 Proof.  The groups are post-processing of Y1.  Given Y1 the second round is noise on tables over public
 groups; merging acts on each record alone, so a record moves a table of groups by no more than a
-table of cells, whichever the groups are.  The whole is an adaptive composition of two mechanisms.
+table of cells, whichever the groups are.  ``rounds`` proves both prices.
 
 Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
 Y1, then the second round.
@@ -27,6 +28,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -34,14 +36,15 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import summed
-from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round
-from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.adaptive_margins import Noise, TwoRoundsEvent, rounds_drawn, with_noise
+from dpcore.line.mechanism import LogRatio
 from dpcore.mechanisms.grouping import merge_cells
-from dpcore.sampling.source import RandomSource
+from dpcore.mechanisms.rounds import Noise, Rounds, TwoRoundsEvent, rounds_drawn
+
+Groups = list[tuple[list[Integers], Integers]]
+"""For each column the group of each of its cells, with the rows (k,) of outputs that suggest them."""
 
 REGROUPED = 2**11
-"""Outputs of more numbers are not grouped again for their log-ratio: it would take minutes."""
+"""The most numbers of an output for which an audit computes log-ratios; more would take minutes."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class CompressedMargins(Mechanism):
+class CompressedMargins(Rounds):
     """Noise on one-way tables, and on tables over the groups they suggest: DP at the sum of both rounds.
 
     On the tally of ``domain``.  ``sets``: positions of the columns of each table of round 2; ``merged``:
@@ -83,62 +86,37 @@ class CompressedMargins(Mechanism):
         return self.domain.words
 
     @property
-    def numbers(self) -> int:
-        """The length of the result."""
-        return self.first.size + self.again.size
+    def laws(self) -> tuple[Noise, Noise]:
+        return self.first, self.again
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        return self.first.size, self.again.size
 
     @property
     def event(self) -> CompressedMarginsEvent:
         return CompressedMarginsEvent(*rounds_drawn(self.first, self.again))
 
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        return self.repeat(values, cells, 1, source)
-
-    def repeat(
-        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
-    ) -> Noisy:
+    def records(self, values: Integers, cells: Integers | None) -> Tally:
         assert cells is not None  # the privacy line checks the layout
-        tally = Tally(self.domain, cells, values)
-        alone = np.tile(self.alone(tally), times)
-        once = with_noise(self.first, alone, source).reshape(times, -1)
-        exact = np.empty((times, self.again.size), dtype=np.int64)
-        for groups, rows in self.by_groups(once):
-            exact[rows] = self.together(tally, groups)
-        twice = with_noise(self.again, exact.ravel(), source).reshape(times, -1)
-        drawn = np.concatenate([once, twice], axis=1).ravel()
-        return Noisy(drawn, reproducible=source.reproducible)
+        return Tally(self.domain, cells, values)
+
+    def first_point(self, times: int) -> int:
+        return times
+
+    def next_point(self, number: int, point: int, noisy: Integers) -> Groups:
+        return self.by_groups(noisy)
+
+    def exact(self, number: int, records: Tally, point: Any) -> Integers:
+        if number == 0:
+            return np.tile(self.alone(records), (point, 1))
+        found = np.empty((sum(len(rows) for _, rows in point), self.again.size), dtype=np.int64)
+        for groups, rows in point:
+            found[rows] = self.together(records, groups)
+        return found
 
     def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        """Given the groups, which the output itself determines, both rounds are noise of known law."""
-        if self.numbers > REGROUPED:
-            return None
-        tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
-
-        def ratio(outputs: Integers) -> Floats:
-            once, twice = np.split(outputs.astype(np.int64), [self.first.size], axis=1)
-            result = _ratio(self.first, [self.alone(table) for table in tables], once)
-            for groups, rows in self.by_groups(once):
-                grouped = [self.together(table, groups) for table in tables]
-                result[rows] += _ratio(self.again, grouped, twice[rows])
-            return np.round(result, 9)
-
-        return ratio
-
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
-        table = Tally(self.domain, cells, exact.astype(np.int64))
-        once, twice = np.split(outputs.astype(np.int64), [self.first.size], axis=1)
-        together = np.empty(twice.shape)
-        for groups, rows in self.by_groups(once):
-            together[rows] = self.together(table, groups)
-        alone = self.alone(table).astype(np.float64)
-        return [
-            *self.first.rounds_of(once, cells, alone),
-            *self.again.rounds_of(twice, cells, together),
-        ]
-
-    @property
-    def one_by_one(self) -> list[Event]:
-        return [self.first.event, self.again.event]
+        return None if self.numbers > REGROUPED else super().log_ratio(cells, near, far)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         """Of the second round by the groups that the first table itself suggests."""
@@ -146,13 +124,7 @@ class CompressedMargins(Mechanism):
         once = [self.alone(table) for table in tables]
         groups = self.groups(once[0])
         twice = [self.together(table, groups) for table in tables]
-        return max(
-            self.first.moved_by(cells, *once),
-            self.again.moved_by(cells, *twice),
-        )
-
-    def output_width(self, watched: int) -> int:
-        return self.numbers
+        return max(self.first.moved_by(cells, *once), self.again.moved_by(cells, *twice))
 
     def alone(self, tally: Tally) -> Integers:
         """The exact tables of the first round, one after the other: private."""
@@ -174,7 +146,7 @@ class CompressedMargins(Mechanism):
         """For each column the group of each of its cells, by the noisy first round alone."""
         return suggested_groups(self.domain.shape, self.merged, self.keep, once)
 
-    def by_groups(self, once: Integers) -> list[tuple[list[Integers], Integers]]:
+    def by_groups(self, once: Integers) -> Groups:
         """All groups that noisy first rounds (times, cells) suggest, with the rows (k,) that do."""
         rows: dict[bytes, list[int]] = {}
         for row, noisy in enumerate(once):
@@ -208,10 +180,3 @@ def suggested_groups(
         )
         start = stop
     return found
-
-
-def _ratio(noise: Noise, sides: Sequence[Integers], outputs: Integers) -> Floats:
-    near, far = (side.astype(np.float64) for side in sides)
-    ratio = noise.log_ratio(np.arange(len(near)), near, far)
-    assert ratio is not None
-    return ratio(outputs)

@@ -33,11 +33,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from dpcore.accounting.budget import Budget, root_below
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, LogRatio, Mechanism, Outputs, Round, Widths, summed
+from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round
 from dpcore.line.statistic import Noisy
 from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
@@ -89,6 +89,7 @@ class ExponentialMechanism(Mechanism):
     selections: int
 
     side_by_side = True
+    comparable = True
 
     @classmethod
     def within(
@@ -117,28 +118,18 @@ class ExponentialMechanism(Mechanism):
         chosen = exponential_choices(scores, self.scale, source)
         return Noisy(chosen, reproducible=source.reproducible)
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        shape = (-1, self.candidates)
-        logs = [-side.reshape(shape) / float(self.scale) for side in (near, far)]
-        chances = [log - logsumexp(log, axis=1, keepdims=True) for log in logs]
-        ratios = chances[0] - chances[1]
-        return lambda outputs: summed(ratios[np.arange(len(ratios)), outputs.astype(np.int64)])
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def rounds_of(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+    ) -> list[Round]:
         costs = exact.reshape(-1, self.candidates) / float(self.scale)
         costs -= costs.min(axis=1, keepdims=True)
         chosen = costs[np.arange(len(costs)), outputs.astype(np.int64)].sum(axis=1)
-        return lambda factor: np.asarray(
-            -chosen / factor - logsumexp(-costs / factor, axis=1).sum()
-        )
-
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+        sums = [logsumexp(-costs / factor, axis=1).sum() for factor in factors]
+        logs = -np.outer(chosen, 1 / factors) - sums
         if self.candidates > COUNTED:
-            return super().rounds_of(outputs, cells, exact)
-        logs = -exact.reshape(-1, self.candidates)[:1] / float(self.scale)
-        chances = np.exp(logs - logsumexp(logs))
-        first = outputs[:, 0].astype(np.int64), np.repeat(chances, len(outputs), axis=0)
-        return [Round(self.widths(outputs, cells, exact), choice=first)]
+            return [Round(logs)]
+        chances = np.repeat(softmax(-costs[:1], axis=1), len(outputs), axis=0)
+        return [Round(logs, choice=(outputs[:, 0].astype(np.int64), chances))]
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         moves = np.abs(near - far).reshape(-1, self.candidates).max(axis=1)

@@ -30,12 +30,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.accounting import analytic
+from dpcore.accounting.analytic import Inherited, inherited_gaussian
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths, where_they_differ
+from dpcore.line.mechanism import AdditiveNoise, Event, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_gaussian as gaussian
@@ -54,19 +54,25 @@ class GaussianEvent(Event):
     l2_sensitivity_squared: Fraction
     variance: Fraction
 
+    @property
+    def inherited(self) -> Inherited:
+        """How far the law is from continuous noise that was rounded."""
+        return Inherited(self.l2_sensitivity_squared)
+
     def covered_by(self, share: Budget) -> bool:
-        return covers_gaussian(self.l2_sensitivity_squared, self.variance, share.alpha, share.beta)
+        law = self.l2_sensitivity_squared, self.variance
+        return covers_gaussian(*law, share.alpha, share.beta, self.inherited)
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
         if self.l2_sensitivity_squared < 0 or self.variance <= 0:
             return None
-        return self.l2_sensitivity_squared / (2 * self.variance), Fraction(0)
+        rho = self.l2_sensitivity_squared / (2 * self.variance)
+        return rho + self.inherited.loss, Fraction(0)
 
     @property
     def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
-        squared = self.l2_sensitivity_squared
-        return analytic.inherited_gaussian(squared, self.variance, analytic.Inherited(squared))
+        return inherited_gaussian(self.l2_sensitivity_squared, self.variance, self.inherited)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ class DiscreteGaussian(AdditiveNoise):
     variance: Fraction
 
     cell_by_cell = True
+    comparable = True
 
     def __post_init__(self) -> None:
         _validate.positive_rational("variance", self.variance, gaussian.LARGEST_VARIANCE)
@@ -110,15 +117,12 @@ class DiscreteGaussian(AdditiveNoise):
         """Continuous noise, rounded."""
         return np.rint(generator.normal(0, float(self.variance) ** 0.5, size)).astype(np.int64)
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        moved, near, far = where_they_differ(near, far)
-        middle, slope = (near + far) / 2, (near - far) / float(self.variance)
-        return lambda outputs: np.asarray((outputs[:, moved].astype(np.float64) - middle) @ slope)
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         noise = outputs - exact
         squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
-        return gaussian_widths(squares, seen, float(self.variance))
+        return gaussian_chances(squares, seen, float(self.variance), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
@@ -128,14 +132,10 @@ class DiscreteGaussian(AdditiveNoise):
         return float(np.linalg.norm(near - far)) / math.sqrt(self.variance)
 
 
-def gaussian_widths(squares: Floats, seen: Integers | int, variance: float) -> Widths:
-    """Of noise with squared norms (k,) over ``seen`` numbers."""
-
-    def widths(factor: float) -> Floats:
-        wide = variance * factor**2
-        return np.asarray(-squares / (2 * wide) - seen * _log_sum(wide))
-
-    return widths
+def gaussian_chances(squares: Floats, seen: Integers, variance: float, factors: Floats) -> Floats:
+    """(k, factors) log chances of noise with squared norms (k,) over ``seen`` (k,) numbers."""
+    wide = variance * factors**2
+    return -np.outer(squares, 1 / (2 * wide)) - np.outer(seen, [_log_sum(each) for each in wide])
 
 
 def _log_sum(variance: float) -> float:

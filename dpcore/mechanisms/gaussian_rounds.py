@@ -11,11 +11,8 @@ nothing else; a record's own term depends on no other record, to the last bit (`
 crosses the privacy line by itself, at a k-th of the rho; the price of the single draw is covered by the
 share (the privacy line checks it).
 
-Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S.  Adaptive
-composition adds the rhos (Bun & Steinke 2016, Lemma 2.3), and the squares of mu of continuous noise
-(Dong, Roth & Su 2022, Theorem 3.2).  Rounding changes the joint law by one factor for each coordinate
-that may differ, at most S of them in a round, as sums are whole numbers.  This is the proof of
-``adaptive_margins`` with k rounds in place of two, and no choice between them.
+Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S: the single
+draw of ``rounds`` with k rounds of equal variance.
 
 Ranges.  Those of ``gaussian``.
 
@@ -26,25 +23,20 @@ gradients, here of all records in each round.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
-from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.line.mechanism import LogRatio, Outputs, Round
-from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
-from dpcore.sampling.source import RandomSource
+from dpcore.mechanisms.rounds import Rounds
 
 TRIED = 4
-"""Points, beside the first one, at which an audit compares the sums of two tables."""
+"""Paths of noise alone, at whose ends an audit compares the sums of two tables."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class Sums(Protocol):
 
 
 @dataclass(frozen=True)
-class GaussianRounds(DiscreteGaussian):
+class GaussianRounds(Rounds, DiscreteGaussian):
     """``rounds`` sums of the tally of ``domain``, each with noise: (alpha, beta)-DP together.
 
     ``size``: numbers in all rounds; ``l2_sensitivity_squared``: of all rounds together.
@@ -98,87 +90,45 @@ class GaussianRounds(DiscreteGaussian):
         return GaussianRoundsEvent(self.l2_sensitivity_squared, self.variance)
 
     @property
-    def width(self) -> int:
-        """Numbers in one round."""
-        return self.size // self.rounds
-
-    @property
     def once(self) -> DiscreteGaussian:
         """The noise of one round."""
-        return DiscreteGaussian(
-            self.width, self.l2_sensitivity_squared / self.rounds, self.variance
-        )
-
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        return self.repeat(values, cells, 1, source)
-
-    def repeat(
-        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
-    ) -> Noisy:
-        assert cells is not None  # the privacy line checks the layout
-        records = self.sums.records_of(Tally(self.domain, cells, values))
-        share = Budget(rho=self.l2_sensitivity_squared / (2 * self.variance) / self.rounds)
-        drawn = np.empty((times, self.rounds, self.width), dtype=np.int64)
-        point = self.sums.first_point(times)
-        for number in range(self.rounds):
-            exact = self.sums.at(records, point)
-            noise = replace(self.once, size=exact.size)
-            noisy = perturb(Exact(exact.ravel()), noise, share, source)
-            drawn[:, number] = noisy.values.reshape(times, -1)
-            point = self.sums.next_point(point, drawn[:, number])
-        return Noisy(drawn.ravel(), reproducible=source.reproducible)
-
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        """Given the sums before it each round is noise of known law."""
-        sides = [self._records(cells, side) for side in (near, far)]
-
-        def ratio(outputs: Outputs) -> Floats:
-            result = np.zeros(len(outputs))
-            for noisy, point in self._rounds(outputs):
-                close, away = (self.sums.at(records, point).astype(np.float64) for records in sides)
-                result += np.sum((noisy - (close + away) / 2) * (close - away), axis=1)
-            return np.round(result / float(self.variance), 9)
-
-        return ratio
-
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
-        records = self._records(cells, exact)
-        return [
-            each
-            for noisy, point in self._rounds(outputs)
-            for each in self.once.rounds_of(
-                noisy, np.arange(self.width), self.sums.at(records, point).astype(np.float64)
-            )
-        ]
+        squared = self.l2_sensitivity_squared / self.rounds
+        return DiscreteGaussian(self.size // self.rounds, squared, self.variance)
 
     @property
-    def one_by_one(self) -> list[GaussianEvent]:
-        return [self.once.event] * self.rounds
+    def laws(self) -> list[DiscreteGaussian]:
+        return [self.once] * self.rounds
+
+    @property
+    def widths(self) -> list[int]:
+        return [self.once.size] * self.rounds
+
+    def records(self, values: Integers, cells: Integers | None) -> Any:
+        assert cells is not None  # the privacy line checks the layout
+        kept = np.flatnonzero(values)
+        return self.sums.records_of(Tally(self.domain, cells[kept], values[kept]))
+
+    def first_point(self, times: int) -> Any:
+        return self.sums.first_point(times)
+
+    def next_point(self, number: int, point: Any, noisy: Integers) -> Any:
+        return self.sums.next_point(point, noisy)
+
+    def exact(self, number: int, records: Any, point: Any) -> Integers:
+        return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The most at the first point, and at some to which noise alone leads."""
-        sides = [self._records(cells, side) for side in (near, far)]
+        """The most at the first point, and at the last one of some to which noise alone leads."""
+        sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
-        found, points = [Fraction(0)], [point for _, point in self._rounds(noise)]
-        for point in (points[0], points[-1]):
+        last = first = self.first_point(TRIED)
+        for noisy in self.by_round(noise.astype(np.int64))[:-1]:
+            last = self.sums.next_point(last, noisy)
+        found = [Fraction(0)]
+        for point in (first, last):
             close, away = (self.sums.at(records, point) for records in sides)
             found += [Fraction(sum(int(m) ** 2 for m in row)) for row in (close - away).tolist()]
         return math.sqrt(max(found) * self.rounds / self.l2_sensitivity_squared)
 
     def distance(self, near: Floats, far: Floats) -> float:
         return float(np.abs(near - far).max())
-
-    def output_width(self, watched: int) -> int:
-        return self.size
-
-    def _records(self, cells: Integers, counts: Integers | Floats) -> Any:
-        kept = np.flatnonzero(counts)
-        return self.sums.records_of(Tally(self.domain, cells[kept], counts[kept].astype(np.int64)))
-
-    def _rounds(self, outputs: Outputs) -> Iterator[tuple[Integers, Any]]:
-        """Of outputs (n, size) the noisy sums (n, width) of each round, and where they were taken."""
-        history = outputs.astype(np.int64).reshape(len(outputs), self.rounds, self.width)
-        point = self.sums.first_point(len(outputs))
-        for noisy in np.moveaxis(history, 1, 0):
-            yield noisy, point
-            point = self.sums.next_point(point, noisy)

@@ -27,16 +27,7 @@ import numpy as np
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import (
-    AdditiveNoise,
-    Event,
-    LogRatio,
-    Mechanism,
-    Outputs,
-    Widths,
-    summed,
-    where_they_differ,
-)
+from dpcore.line.mechanism import AdditiveNoise, Event, Mechanism, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
@@ -71,6 +62,7 @@ class LaplaceNoise(Mechanism):
     scale: Fraction
 
     cell_by_cell = True
+    comparable = True
 
     def __post_init__(self) -> None:
         _validate.positive_rational("scale", self.scale, laplace.LARGEST_SCALE)
@@ -92,21 +84,10 @@ class LaplaceNoise(Mechanism):
         one, other = generator.geometric(passing, (2, size))
         return np.asarray(one - other)
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        moved, near, far = where_they_differ(near, far)
-        return lambda outputs: summed(noise_log_ratio(outputs[:, moved], near, far, self.scale))
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        return self.noise_widths(outputs - exact)
-
-    def noise_widths(self, noise: Floats) -> Widths:
-        """Of noise (n, m), NaN where it cannot be seen."""
-        lengths, seen = np.nansum(np.abs(noise), axis=1), np.sum(~np.isnan(noise), axis=1)
-        scale = float(self.scale)
-        # sum over z of exp(-|z|/s) = 1/tanh(1/(2 s))
-        return lambda factor: np.asarray(
-            seen * math.log(math.tanh(1 / (2 * scale * factor))) - lengths / (scale * factor)
-        )
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
+        return laplace_chances(outputs - exact, float(self.scale), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return float(Fraction(int(np.abs(near - far).sum())) / self.l1_sensitivity)
@@ -136,10 +117,12 @@ def laplace_scale(sensitivity: Fraction, alpha: Fraction) -> Fraction:
     return sensitivity / alpha
 
 
-def noise_log_ratio(outputs: Floats, near: Floats, far: Floats, scale: Fraction) -> Floats:
-    """(k, m) log-ratios of noisy numbers (k, m) around centres (m,)."""
-    values = outputs.astype(np.float64)
-    return np.asarray((np.abs(values - far) - np.abs(values - near)) / float(scale))
+def laplace_chances(noise: Floats, scale: float, factors: Floats) -> Floats:
+    """``Round.logs`` of discrete Laplace noise (n, m), NaN where it cannot be seen."""
+    lengths, seen = np.nansum(np.abs(noise), axis=1), np.sum(~np.isnan(noise), axis=1)
+    scales = scale * factors
+    # sum over z of exp(-|z|/s) = 1/tanh(1/(2 s))
+    return np.outer(seen, np.log(np.tanh(1 / (2 * scales)))) - np.outer(lengths, 1 / scales)
 
 
 def log_cdf(z: Floats, scale: float) -> Floats:

@@ -40,9 +40,9 @@ import numpy as np
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.threshold import least_threshold, passing_chance
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths, WorstTable, one_record_moved
+from dpcore.line.mechanism import Event, Mechanism, Outputs, WorstTable, one_record_moved
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import DiscreteLaplace, laplace_scale, log_cdf
+from dpcore.mechanisms.laplace import laplace_chances, laplace_scale, log_cdf
 from dpcore.sampling import _validate
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE, discrete_laplace
 from dpcore.sampling.source import RandomSource
@@ -105,7 +105,7 @@ class ProposeTestRelease(Mechanism):
     def within(cls, share: Budget, cells: int, rows: int) -> ProposeTestRelease:
         """The mechanism that spends the share: a third of alpha for each test and for the release."""
         if rows < 3:
-            raise ValueError("propose-test-release needs 3 rows at least")
+            raise ValueError("propose-test-release needs at least 3 rows")
         if not 0 < share.beta < 1:
             raise ValueError("propose-test-release needs beta between 0 and 1")
         test_scale = laplace_scale(Fraction(1), share.pure_alpha / 3)
@@ -149,25 +149,19 @@ class ProposeTestRelease(Mechanism):
         result[:, 1] = np.where(result[:, 0] > 0, noisy, 0)
         return Noisy(result.ravel(), reproducible=source.reproducible)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         counts = np.zeros(self.cells, dtype=np.int64)
         counts[cells] = exact
-        grid, noisy = outputs.T
-        answered = noisy[grid > 0, None]
-        noise = DiscreteLaplace(1, Fraction(1), self.scale)
-        shown = noise.widths(answered, cells, np.array([float(self.steps(counts))]))
+        grid = outputs[:, 0].astype(np.int64)
+        noise = np.where(grid > 0, outputs[:, 1] - self.steps(counts), np.nan)
+        logs = laplace_chances(noise[:, None], float(self.scale), factors)
         short = self.threshold - np.array(self.distances(counts), dtype=np.float64)
-        assert shown is not None
-
-        def widths(factor: float) -> Floats:
-            wide = float(self.test_scale) * factor
+        for i, wide in enumerate(float(self.test_scale) * factors):
             failed, passed = log_cdf(short, wide), log_cdf(-short - 1, wide)
-            tests = np.array([failed.sum(), passed[0], failed[0] + passed[1]])
-            logs: Floats = tests[grid.astype(np.int64)]
-            logs[grid > 0] += shown(factor)
-            return logs
-
-        return widths
+            logs[:, i] += np.array([failed.sum(), passed[0], failed[0] + passed[1]])[grid]
+        return logs
 
     @property
     def one_by_one(self) -> list[Budget]:

@@ -33,9 +33,9 @@ from fractions import Fraction
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Outputs, Widths, WorstTable
+from dpcore.line.mechanism import Event, Outputs, WorstTable
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale
+from dpcore.mechanisms.laplace import LaplaceNoise, laplace_chances, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
@@ -44,8 +44,8 @@ from dpcore.sampling.source import RandomSource
 class RandomLaplaceEvent(Event):
     """Discrete Laplace noise on counts, but for low ones, which are published exactly.
 
-    ``exposure``: the chance that a random record and its random replacement are not protected by
-    the noise, which is what the event costs in gamma.
+    ``exposure``: the chance that noise does not protect a random record or its random replacement; this
+    is what the event costs in gamma.
     """
 
     kind = "random-discrete-laplace"
@@ -70,10 +70,10 @@ class RandomLaplaceEvent(Event):
 
 @dataclass(frozen=True)
 class RandomLaplace(LaplaceNoise):
-    """Discrete Laplace noise on every count from ``exact_below`` on; lower ones stay as they are.
+    """Discrete Laplace noise on every count of at least ``exact_below``; lower counts stay exact.
 
-    ``exposure``: what that costs in gamma.  ``stddev`` and ``half_width`` are those of the noise; a
-    count that is published exactly is nearer.
+    ``exposure``: what that costs in gamma.  ``stddev`` and ``half_width`` describe the noise; a count
+    that is published exactly has no error.
     """
 
     exact_below: int
@@ -90,9 +90,9 @@ class RandomLaplace(LaplaceNoise):
         least = chance_of_exposure(size, rows, exact_below or 1)
         if least > share.gamma:
             raise ValueError(
-                f"random differential privacy of {size} cells and {rows} records costs gamma ="
-                f" {float(least):.3g} at least; the release has {float(share.gamma):.3g}. Use fewer"
-                " cells, more gamma, or the mechanism discrete-laplace"
+                f"random differential privacy of {size} cells and {rows} records costs a"
+                f" gamma of at least {float(least):.3g}; the release has {float(share.gamma):.3g}. Use"
+                " fewer cells, more gamma, or the mechanism discrete-laplace"
             )
         if exact_below is None:
             exact_below = _highest(size, rows, share.gamma)
@@ -109,9 +109,12 @@ class RandomLaplace(LaplaceNoise):
         noise[values < self.exact_below] = 0
         return Noisy(values + noise, reproducible=source.reproducible)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         noisy = exact >= self.exact_below
-        return self.noise_widths(outputs[:, noisy] - exact[noisy])
+        noise = outputs[:, noisy] - exact[noisy]
+        return laplace_chances(noise, float(self.scale), factors)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
         """The lowest count that has noise in one cell, which is left as it is."""

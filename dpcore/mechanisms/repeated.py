@@ -15,9 +15,9 @@ from dpcore.sampling.source import RandomSource
 class Repeated(Mechanism):
     """``times`` independent draws of ``once``: copy i of cell c is cell ``i * size + c``.
 
-    The privacy line hands it one statistic.  It states the event of a single draw, which is what an
-    audit is about, and so more than one draw needs a source whose draws cannot be published.  Of a
-    dense statistic treated cell by cell only the ``watched`` cells (cells,) are drawn, if given.
+    The privacy line hands it one statistic.  Its event is the event of a single draw, which is what an
+    audit examines; so more than one draw needs a source whose draws cannot be published.  If ``watched``
+    (cells,) is given, only these cells of a dense statistic are drawn.
     """
 
     once: Mechanism
@@ -42,7 +42,9 @@ class Repeated(Mechanism):
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         if self.times != 1 and not source.reproducible:
-            raise PrivacyLineError("draws are repeated in a rehearsal only")
+            raise PrivacyLineError(
+                "only an audit may repeat draws, from a source that cannot publish"
+            )
         once = self.once
         if self.watched is not None:
             once, values = replace(once, size=len(self.watched)), values[self.watched]

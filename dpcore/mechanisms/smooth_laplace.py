@@ -49,9 +49,9 @@ import numpy as np
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Round, one_record_moved
+from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round, one_record_moved
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import DiscreteLaplace
+from dpcore.mechanisms.laplace import laplace_chances
 from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
@@ -60,7 +60,7 @@ LEVEL_PART = Fraction(1, 10)
 """The part of alpha that is spent on publishing how wide the noise is."""
 
 MOST_TRIMMED = 2**16
-"""Records on either side that the width may miss, at most: all of them are tried."""
+"""The most records on either side that the width may miss, as each number of them is tried."""
 
 MOST_LEVELS = 2**16
 """The most scales of the noise."""
@@ -139,7 +139,7 @@ class SmoothLaplace(Mechanism):
         trimmed = min(math.floor(share.gamma * rows / 4), MOST_TRIMMED)
         if trimmed < 1:
             raise ValueError(
-                f"smooth sensitivity of {rows} records needs gamma of {4 / rows:.3g} at least"
+                f"smooth sensitivity of {rows} records needs a gamma of at least {4 / rows:.3g}"
             )
         if not 0 < share.beta < 1:
             raise ValueError("smooth sensitivity needs beta between 0 and 1")
@@ -162,7 +162,9 @@ class SmoothLaplace(Mechanism):
         steps = [Fraction(1)]
         while steps[-1] < self.codes - 1:
             if len(steps) == MOST_LEVELS:
-                raise ValueError("alpha is too small for smooth sensitivity of so many cells")
+                raise ValueError(
+                    "alpha is too small for smooth sensitivity of this number of cells; use wider bins"
+                )
             grown = Fraction(math.floor(steps[-1] * self.growth * _STEPS), _STEPS)
             if grown <= steps[-1]:
                 raise ValueError("alpha is too small for smooth sensitivity at this beta")
@@ -200,15 +202,16 @@ class SmoothLaplace(Mechanism):
         noisy = np.stack([sums, published], axis=1).ravel()
         return Noisy(noisy, reproducible=source.reproducible)
 
-    def rounds_of(self, outputs: Outputs, cells: Integers, exact: Floats) -> list[Round]:
+    def rounds_of(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+    ) -> list[Round]:
         counts, codes = exact[exact > 0].astype(np.int64), cells[exact > 0]
         level = self.level(counts, codes)
-        centres = np.array([float(counts @ codes), float(level)])
+        noise = outputs - [float(counts @ codes), float(level)]
         return [
-            each
-            for i, scale in enumerate((self.scale(level), 1 / self.level_alpha))
-            for each in DiscreteLaplace(1, Fraction(1), scale).rounds_of(
-                outputs[:, [i]], cells, centres[[i]]
+            Round(laplace_chances(each, float(scale), factors), each)
+            for each, scale in zip(
+                np.split(noise, 2, axis=1), (self.scale(level), 1 / self.level_alpha), strict=True
             )
         ]
 

@@ -37,7 +37,6 @@ Source.  Korolova et al. 2009; Bun, Nissim & Stemmer 2016, section 3; METHODS i.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -47,23 +46,15 @@ from dpcore.accounting.budget import Budget
 from dpcore.accounting.threshold import least_threshold, passing_chance
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import Adjacency
-from dpcore.line.mechanism import (
-    Event,
-    LogRatio,
-    Outputs,
-    Widths,
-    WorstTable,
-    summed,
-    where_they_differ,
-)
+from dpcore.line.mechanism import Event, Outputs
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale, log_cdf, noise_log_ratio
-from dpcore.mechanisms.thresholded import at_threshold
+from dpcore.mechanisms.laplace import laplace_scale
+from dpcore.mechanisms.thresholded import LaplaceAboveThreshold
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
 CERTAIN = 50.0
-"""Takes the place of the infinite log-ratio of what is possible on one side only."""
+"""Takes the place of the infinite log chance of what cannot happen."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +93,13 @@ class StabilityEvent(Event):
 
 
 @dataclass(frozen=True)
-class StabilityLaplace(LaplaceNoise):
+class StabilityLaplace(LaplaceAboveThreshold):
     """Discrete Laplace noise on occupied cells, of which those above ``threshold`` are kept.
 
     ``stddev`` and ``half_width`` are those of the noise before the threshold.
     """
 
-    threshold: int
     adjacency: Adjacency
-
-    sparse = True
 
     @classmethod
     def within(cls, share: Budget, size: int, adjacency: Adjacency) -> StabilityLaplace:
@@ -132,26 +120,12 @@ class StabilityLaplace(LaplaceNoise):
         kept = (values > 0) & (noisy > self.threshold)
         return Noisy(noisy[kept], cells[kept], source.reproducible)
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        moved, near, far = where_they_differ(near, far)
-        hidden = [
-            np.where(side == 0, 0.0, log_cdf(self.threshold - side, float(self.scale)))
-            for side in (near, far)
-        ]
-        shown = CERTAIN * ((far == 0).astype(float) - (near == 0))
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats:
+        found = super().log_chances(outputs, cells, exact, factors)
+        impossible = ~np.isnan(outputs[:, : len(exact)]) & (exact == 0)
+        return np.asarray(found - CERTAIN * impossible.sum(axis=1, keepdims=True))
 
-        def ratio(outputs: Floats) -> Floats:
-            values = outputs[:, moved]
-            present = noise_log_ratio(values, near, far, self.scale) + shown
-            return summed(np.where(np.isnan(values), hidden[0] - hidden[1], present))
-
-        return ratio
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        held = exact > 0
-        values, hidden = outputs[:, : len(cells)][:, held], self.threshold - exact[held]
-        shown, absent = self.noise_widths(values - exact[held]), np.isnan(values)
-        return lambda factor: shown(factor) + absent @ log_cdf(hidden, float(self.scale) * factor)
-
-    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        return at_threshold(self.threshold, self.size, rows)
+    def hidden(self, exact: Floats, scale: float) -> Floats:
+        return np.where(exact == 0, 0.0, super().hidden(exact, scale))

@@ -18,7 +18,7 @@ Ranges.  Those of both steps.
 
 Source.  Dwork & Roth 2014, section 3.5; Bun & Steinke 2016.
 
-It is one draw to the ledger: a retry finds the choice and what was drawn at it together.
+The ledger commits both steps as one draw, so a retry finds the choice together with the second step.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class StagedEvent(Event):
 
 
 class StagedRelease(Protocol):
-    """What a release is to the privacy line."""
+    """The members of a release that the privacy line needs."""
 
     @property
     def share(self) -> Budget: ...

@@ -3,7 +3,7 @@
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the first step's statistic
 moves by at most S in the squared L2 norm, and that of the second step, whatever was chosen, by at most
 S'.  Output: the first step's draw at the variance V, then the second one's at V', then zeros up to a
-public length.  Priced as the two Gaussian rounds of ``adaptive_margins``, without a choice between them:
+public length.  It costs the single draw of ``rounds``:
 (S/V + S'/V')/2-zCDP, and (alpha, beta, 0)-DP wherever one draw at the smaller of both variances, v, and
 the squared sensitivity (S/V + S'/V') v is, with S + S' coordinates that may differ.
 
@@ -12,7 +12,7 @@ the privacy line by itself, at its own rho; the price of the single draw is cove
 privacy line checks it).
 
 Proof.  The second step depends on the first one only through its noisy result, which is public, and
-given that it is noise of known law on a vector: the proof of ``adaptive_margins`` with s = 0.
+given that it is noise of known law on a vector: ``rounds``.
 
 Ranges.  Those of both steps.
 
@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from dpcore.arrays import Integers
 from dpcore.errors import PrivacyLineError
 from dpcore.line.mechanism import Event
-from dpcore.mechanisms.adaptive_margins import TwoRoundsEvent, rounds_drawn
 from dpcore.mechanisms.gaussian import DiscreteGaussian
+from dpcore.mechanisms.rounds import TwoRoundsEvent, rounds_drawn
 from dpcore.mechanisms.staged import Staged, StagedRelease
 
 

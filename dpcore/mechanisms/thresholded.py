@@ -36,17 +36,17 @@ import numpy as np
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import LogRatio, Outputs, Widths, WorstTable, summed, where_they_differ
+from dpcore.line.mechanism import Outputs, WorstTable
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import LaplaceNoise, laplace_scale, log_cdf, noise_log_ratio
+from dpcore.mechanisms.laplace import LaplaceNoise, laplace_chances, laplace_scale, log_cdf
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import distinct_integers, threshold_exceedances
 
 
 @dataclass(frozen=True)
-class ThresholdedLaplace(LaplaceNoise):
-    """Discrete Laplace noise on ``size`` cells, of which those above ``threshold`` are kept.
+class LaplaceAboveThreshold(LaplaceNoise):
+    """Discrete Laplace noise on cells, of which those above ``threshold`` are kept.
 
     ``stddev`` and ``half_width`` are those of the noise before the threshold.
     """
@@ -54,6 +54,29 @@ class ThresholdedLaplace(LaplaceNoise):
     threshold: int
 
     sparse = True
+
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats:
+        values = outputs[:, : len(exact)]
+        hidden = [self.hidden(exact, float(self.scale) * factor) for factor in factors]
+        shown = laplace_chances(values - exact, float(self.scale), factors)
+        return np.asarray(shown + np.isnan(values) @ np.transpose(hidden))
+
+    def hidden(self, exact: Floats, scale: float) -> Floats:
+        """(k,) log chances that cells are not above the threshold."""
+        return log_cdf(self.threshold - exact, scale)
+
+    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
+        """A cell that one record lifts above the threshold, all others being elsewhere."""
+        if 0 < self.threshold < rows and self.size > 1:
+            others = {0: self.threshold, 1: rows - 1 - self.threshold}
+            yield "a cell at the threshold", others, 1, 0
+
+
+@dataclass(frozen=True)
+class ThresholdedLaplace(LaplaceAboveThreshold):
+    """Noise on all ``size`` cells, the empty ones too."""
 
     @classmethod
     def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> ThresholdedLaplace:
@@ -75,29 +98,3 @@ class ThresholdedLaplace(LaplaceNoise):
         all_values = np.concatenate([noisy[kept], false_values])
         order = np.argsort(all_cells)
         return Noisy(all_values[order], all_cells[order], source.reproducible)
-
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        moved, near, far = where_they_differ(near, far)
-        scale = float(self.scale)
-        absent = log_cdf(self.threshold - near, scale) - log_cdf(self.threshold - far, scale)
-
-        def ratio(outputs: Floats) -> Floats:
-            values = outputs[:, moved]
-            present = noise_log_ratio(values, near, far, self.scale)
-            return summed(np.where(np.isnan(values), absent, present))
-
-        return ratio
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        values, hidden = outputs[:, : len(cells)], self.threshold - exact
-        shown, absent = self.noise_widths(values - exact), np.isnan(values)
-        return lambda factor: shown(factor) + absent @ log_cdf(hidden, float(self.scale) * factor)
-
-    def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        return at_threshold(self.threshold, self.size, rows)
-
-
-def at_threshold(threshold: int, size: int, rows: int) -> Iterator[WorstTable]:
-    """A cell that one record lifts above the threshold, all others being elsewhere."""
-    if 0 < threshold < rows and size > 1:
-        yield "a cell at the threshold", {0: threshold, 1: rows - 1 - threshold}, 1, 0

@@ -25,13 +25,13 @@ import numpy as np
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.mechanism import Event, Mechanism, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.sampling import _validate
 from dpcore.sampling.source import RandomSource
 from papers.difference_body.body import STEPS, Body
-from papers.k_norm.mechanism import length_widths
+from papers.k_norm.mechanism import length_chances
 from papers.k_norm.sampler import LARGEST_SCALE
 
 
@@ -85,10 +85,12 @@ class DifferenceBody(Mechanism):
         noise = self.body.noise(self.scale, len(values) // self.body.dimension, source)
         return Noisy(values + noise.ravel(), reproducible=source.reproducible)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         noise = (outputs - exact).astype(np.int64).reshape(-1, self.body.dimension)
         lengths = self.body.norm(noise).reshape(len(outputs), -1)
-        return length_widths(lengths, self.body.dimension, float(self.scale))
+        return length_chances(lengths, self.body.dimension, float(self.scale), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         moved = (near - far).astype(np.int64).reshape(-1, self.body.dimension)

@@ -28,7 +28,7 @@ import numpy as np
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import AdditiveNoise, Event, LogRatio, Outputs, Widths
+from dpcore.line.mechanism import AdditiveNoise, Event, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.sampling.source import RandomSource
@@ -69,6 +69,7 @@ class DiscreteKNorm(AdditiveNoise):
     scale: Fraction
 
     side_by_side = True
+    comparable = True
 
     def __post_init__(self) -> None:
         drawable(self.scale)
@@ -101,18 +102,12 @@ class DiscreteKNorm(AdditiveNoise):
         lengths = generator.gamma(self.dimension, float(self.scale), (len(directions), 1))
         return np.rint(directions * lengths).astype(np.int64).ravel()
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        def ratio(outputs: Integers) -> Floats:
-            whole = outputs.astype(np.int64)
-            lengths = [lattice_norm(whole - side.astype(np.int64)) for side in (near, far)]
-            return np.asarray((lengths[1] - lengths[0]) / float(self.scale))
-
-        return ratio
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         noise = (outputs - exact).astype(np.int64).reshape(-1, self.dimension)
         lengths = lattice_norm(noise).reshape(len(outputs), -1)
-        return length_widths(lengths, self.dimension, float(self.scale))
+        return length_chances(lengths, self.dimension, float(self.scale), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         moved = (near - far).astype(np.int64).reshape(-1, self.dimension)
@@ -127,19 +122,17 @@ SMOOTH = 64.0
 """From this scale on, points of the lattice in a ball are as many as its volume says, but for 1e-3."""
 
 
-def length_widths(lengths: Integers, dimension: int, scale: float) -> Widths | None:
-    """Of noise P(z) proportional to exp(-||z||/scale), by its rounded-up lengths (n, blocks).
+def length_chances(
+    lengths: Integers, dimension: int, scale: float, factors: Floats
+) -> Floats | None:
+    """``log_chances`` of noise P(z) proportional to exp(-||z||/scale), by its lengths (n, blocks).
 
     As many points have length r as a ball of radius r has volume more than one of r - 1, so that the
     weights add up to a constant times (1 - exp(-1/scale)) scale^(dimension + 1).
     """
-    if scale < SMOOTH:
-        return None
     total, blocks = lengths.sum(axis=1).astype(np.float64), lengths.shape[1]
-
-    def widths(factor: float) -> Floats:
-        wide = scale * factor
-        log_sum = (dimension + 1) * math.log(wide) + math.log(-math.expm1(-1 / wide))
-        return np.asarray(-total / wide - blocks * log_sum)
-
-    return widths
+    if scale < SMOOTH and len(factors) > 1:  # the sums of the weights cannot be compared
+        return None
+    wide = scale * factors
+    log_sums = (dimension + 1) * np.log(wide) + np.log(-np.expm1(-1 / wide))
+    return np.asarray(-np.outer(total, 1 / wide) - blocks * log_sums)

@@ -16,7 +16,6 @@ exp(-c |z|_1/scale) for a c <= 1/sqrt(d), are kept with probability exp(-(||z|| 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -43,31 +42,17 @@ def k_norm_noise(
 
     ``scale``: public, a rational from 1 to 2**32; ``dimension``: 1 to 16.
     """
-    return fill_vectors(_kept_in_ball, scale, dimension, size, source)
+    scale = drawable(scale)
+    if not 1 <= dimension <= LARGEST_DIMENSION:
+        raise ValueError(f"dimension must lie between 1 and {LARGEST_DIMENSION}, not {dimension}")
+    return fill(size, lambda _: _kept_in_ball(scale, dimension, _TRIALS, source), dimension)
 
 
 def drawable(scale: Fraction | int) -> Fraction:
     """The scale of noise that can be drawn, or ``ValueError``."""
     if 0 < scale < 1:
-        raise ValueError(f"scale must be 1 at least, not {float(scale):.3g}")
+        raise ValueError(f"scale must be at least 1, not {float(scale):.3g}")
     return _validate.positive_rational("scale", scale, LARGEST_SCALE)
-
-
-def fill_vectors(
-    attempt: Callable[[Fraction, int, int, RandomSource], Integers],
-    scale: Fraction | int,
-    dimension: int,
-    size: int,
-    source: RandomSource,
-) -> Integers:
-    """(size, dimension) vectors from ``attempt(scale, dimension, trials, source)``.
-
-    ``attempt`` makes independent trials and returns the accepted ones.
-    """
-    scale = drawable(scale)
-    if not 1 <= dimension <= LARGEST_DIMENSION:
-        raise ValueError(f"dimension must lie between 1 and {LARGEST_DIMENSION}, not {dimension}")
-    return fill(size, lambda _: attempt(scale, dimension, _TRIALS, source), dimension)
 
 
 def lattice_norm(vectors: Integers) -> Integers:

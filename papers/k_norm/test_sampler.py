@@ -58,7 +58,7 @@ def test_the_norm_is_rounded_up_exactly_and_sub_additive():
 @pytest.mark.parametrize(
     ("scale", "dimension", "says"),
     [
-        (Fraction(1, 2), 2, "scale must be 1 at least"),
+        (Fraction(1, 2), 2, "scale must be at least 1"),
         (0, 2, "scale must be positive"),
         (5, 0, "dimension must lie between"),
         (5, LARGEST_DIMENSION + 1, "dimension must lie between"),

@@ -25,15 +25,17 @@ from dpcore.audit.density import loss_at, pair_loss
 from dpcore.audit.draws import Audited
 from dpcore.sampling.source import RandomSource
 
+LEVEL = 0.95
+"""The confidence of the bound."""
+
 
 @dataclass(frozen=True)
 class MaximumLoss:
     """``estimate``: the loss at ``point`` for pair number ``pair``, on fresh draws; ``lower_bound``:
-    of alpha, one-sided, asymptotically at ``level``."""
+    of alpha, one-sided, asymptotically at 95%."""
 
     estimate: float
     lower_bound: float
-    level: float
     point: float
     pair: int
 
@@ -43,8 +45,6 @@ def maximum_loss(
     search: int,
     draws: int,
     source: RandomSource,
-    level: float = 0.95,
-    floor: float | None = None,
 ) -> MaximumLoss:
     """The largest loss over pairs of neighbouring inputs (AKD's MPL), outputs being single numbers.
 
@@ -53,11 +53,11 @@ def maximum_loss(
     found = []
     for pair in pairs:
         near, far = (_numbers(pair, side, search, source) for side in (0, 1))
-        found.append(pair_loss(near, far, floor))
+        found.append(pair_loss(near, far))
     worst = max(range(len(pairs)), key=lambda i: found[i].loss)
     near, far = (_numbers(pairs[worst], side, draws, source) for side in (0, 1))
-    estimate, bound = loss_at(near, far, found[worst], level, floor)
-    return MaximumLoss(estimate, bound, level, found[worst].point, worst)
+    estimate, bound = loss_at(near, far, found[worst], LEVEL)
+    return MaximumLoss(estimate, bound, found[worst].point, worst)
 
 
 def _numbers(pair: Audited, side: int, size: int, source: RandomSource) -> Floats:

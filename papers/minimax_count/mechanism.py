@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.mechanism import Event, Mechanism, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import uniform_integers
@@ -95,13 +95,16 @@ class TabulatedMechanism(Mechanism):
             answers[rows] = np.searchsorted(self._ends[count], uniform[rows], side="right")
         return Noisy(answers, reproducible=source.reproducible)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         """Chances to the power of 1/factor: of geometric noise that is noise of as much more scale."""
         counts = np.clip(exact.astype(np.int64), 0, len(self.table) - 1)
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(self.table)[counts] / TOTAL)  # (k, answers)
         given = logs[np.arange(len(counts)), outputs.astype(np.int64)].sum(axis=1)
-        return lambda factor: np.asarray(given / factor - logsumexp(logs / factor, axis=1).sum())
+        sums = [logsumexp(logs / factor, axis=1).sum() for factor in factors]
+        return np.asarray(np.outer(given, 1 / factors) - sums)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return float(np.abs(near - far).max())

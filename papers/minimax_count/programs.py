@@ -94,9 +94,7 @@ def optimal_table(
     return table.reshape(n + 1, n + 1), value
 
 
-def optimal_remap(
-    n: int, alpha: float, loss: CountLoss = "absolute", prior: Floats | None = None
-) -> tuple[Floats, float]:
+def optimal_remap(n: int, alpha: float, loss: CountLoss = "absolute") -> tuple[Floats, float]:
     """The best answers to a noisy count: (n+1, n+1) probabilities of answer i given noisy count z.
 
     With geometric noise they reach the pure optimum of ``optimal_table``: see Ghosh, Roughgarden &
@@ -109,7 +107,7 @@ def optimal_remap(
     cost = losses(n, loss)
     rows = sparse.kron(sparse.identity(n + 1), np.ones((1, n + 1)))
     weights = (noise[:, :, None] * cost[:, None, :]).reshape(n + 1, -1)
-    remap, value = _solve(weights, prior, rows, [], [], 0)
+    remap, value = _solve(weights, None, rows, [], [], 0)
     return remap.reshape(n + 1, n + 1), value
 
 

@@ -47,9 +47,9 @@ class MinimaxCount(SingleCount):
         )
 
     def interval(self, answer: int) -> tuple[int, int]:
-        """Counts that give this answer or lower ones, or it or higher ones, with chance 5% at least.
+        """The counts for which an answer this low, and one this high, each have a chance of at least 5%.
 
-        Holds the exact count with probability 90% at least, whatever it is.
+        They include the exact count with a probability of at least 90%, whatever it is.
         """
         ends = np.cumsum(np.array(self.mechanism.table), axis=1) / TOTAL
         below = ends[:, answer - 1] if answer else np.zeros(len(ends))

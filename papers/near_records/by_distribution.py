@@ -30,7 +30,7 @@ from scipy.special import logsumexp
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths, one_record_moved
+from dpcore.line.mechanism import Event, Mechanism, Outputs, one_record_moved
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
@@ -87,7 +87,7 @@ class NearRecordsMechanism(Mechanism):
     def within(cls, share: Budget, cells: int, rows: int, draws: int) -> NearRecordsMechanism:
         """The mechanism that spends all of the share's alpha."""
         if rows < 1 or draws < 1:
-            raise ValueError("draws: one record at least, drawn from one at least")
+            raise ValueError("draws: must be at least 1, from a table of at least 1 record")
         scale = exponential_scale(Fraction(1), 1, share)
         levels = min(rows, float(scale) * (draws * math.log(cells) + 64))
         if cells * (draws**2 + CELL) * levels > LARGEST_WORK:
@@ -104,7 +104,9 @@ class NearRecordsMechanism(Mechanism):
         drawn = [laws[i].sequence(source) for i in which]
         return Noisy(np.concatenate(drawn).astype(np.int64), reproducible=source.reproducible)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         """Levels further off than the noise reaches are left out; that makes noise look wider."""
         rows, k = int(exact.sum()), self.draws
         reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
@@ -117,10 +119,9 @@ class NearRecordsMechanism(Mechanism):
         logs = np.array([math.log(number) for number in counted if number])
         apart = np.cumsum(k * exact - rows * outputs.astype(np.float64), axis=1)
         found = np.abs(apart).max(axis=1).astype(np.int64) // k
-        scale = float(self.scale)
-        return lambda factor: np.asarray(
-            -found / (scale * factor) - logsumexp(logs - levels / (scale * factor))
-        )
+        scales = float(self.scale) * factors
+        sums = [logsumexp(logs - levels / scale) for scale in scales]
+        return np.asarray(-np.outer(found, 1 / scales) - sums)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return one_record_moved(near, far)

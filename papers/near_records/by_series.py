@@ -34,7 +34,7 @@ from scipy.special import gammaln, logsumexp
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Mechanism, Outputs, Widths
+from dpcore.line.mechanism import Event, Mechanism, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
@@ -100,9 +100,11 @@ class NearMeansMechanism(Mechanism):
     ) -> NearMeansMechanism:
         """The mechanism that spends all of the share's alpha."""
         if rows < 1 or draws < 1:
-            raise ValueError("draws: one record at least, drawn from one at least")
+            raise ValueError("draws: must be at least 1, from a table of at least 1 record")
         if not 1 <= terms < cells <= LARGEST_CELLS:
-            raise ValueError(f"terms: fewer than the cells, which are {LARGEST_CELLS} at most")
+            raise ValueError(
+                f"terms: must be fewer than the cells, of which there may be at most {LARGEST_CELLS}"
+            )
         unscaled = cls(terms, cells, terms, rows, draws, Fraction(1))
         scale = exponential_scale(2 * unscaled.l2_sensitivity_squared / rows, 1, share)
         variance = 2 * 4.0**BITS / float(scale) / draws
@@ -150,14 +152,17 @@ class NearMeansMechanism(Mechanism):
         squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
         return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
 
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
         if math.comb(self.cells + self.draws - 1, self.draws) > AUDITED:
             return None
         every = np.array(list(combinations_with_replacement(range(self.cells), self.draws)))
         counts = (every[:, :, None] == np.arange(self.cells)).sum(axis=1)
         ways = -gammaln(counts + 1).sum(axis=1)  # of their orders, but for a constant
         found, all_costs = (self._costs(z.astype(np.float64), exact) for z in (outputs, counts))
-        return lambda factor: np.asarray(-found / factor - logsumexp(ways - all_costs / factor))
+        sums = [logsumexp(ways - all_costs / factor) for factor in factors]
+        return np.asarray(-np.outer(found, 1 / factors) - sums)
 
     def _costs(self, counts: Floats, exact: Floats) -> Floats:
         """(k,) scores over the scale of synthetic records (k, cells)."""

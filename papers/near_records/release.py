@@ -94,8 +94,8 @@ class NearRecords(NearRecordsRelease):
     def distance(self) -> float:
         """The distance at bin ends is at most this, with probability LEVEL, whatever the data.
 
-        Rounding the counts up to each cell gives a sequence within 1/(2 draws); the sequences whose
-        score is s more weigh cells^draws exp(-s/scale) of it at most.
+        Rounding the counts up to each cell gives a sequence within 1/(2 draws).  All sequences whose
+        score is larger by s weigh together at most cells^draws exp(-s/scale) times as much.
         """
         beyond = self.draws * math.log(self.domain.size) - math.log(1 - LEVEL)
         score = self.rows / (2 * self.draws) + float(self.mechanism.scale) * beyond
@@ -104,8 +104,8 @@ class NearRecords(NearRecordsRelease):
     @property
     def statement(self) -> str:
         return (
-            "With probability 90% the share of the drawn records up to the end of a cell differs from"
-            f" that of the exact ones by {self.distance:.3g} at most, at all cells at once."
+            "With probability 90%, the share of synthetic records up to the end of a cell differs by at"
+            f" most {self.distance:.3g} from the share of exact records, for all cells at once."
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -140,12 +140,12 @@ class NearSeries(NearRecordsRelease):
 
     @cached_property
     def distance(self) -> float:
-        """Of the two series, squared and integrated, where no cell holds more than twice its share.
+        """The bound on the integrated squared distance, if no cell holds more than twice its even share.
 
-        Let z be drawn from the records themselves: its score E is 2 terms / draws on average, and it
-        is 2^draws times likelier than under even draws at most.  So all weights together are at least
-        (2^-draws cells^draws) exp(-E/scale) on average (Jensen), and scores from s up weigh
-        cells^draws exp(-s/scale) at most.
+        Let z be drawn from the records themselves.  Its score E is 2 terms / draws on average, and it is
+        at most 2^draws times likelier than under even draws.  So all weights together are at least
+        (2^-draws cells^draws) exp(-E/scale) on average (Jensen), and scores of at least s weigh at most
+        cells^draws exp(-s/scale).
         """
         scale = float(self.mechanism.scale) / 4.0**BITS
         beyond = self.draws * math.log(2) - math.log(1 - LEVEL)
@@ -155,9 +155,9 @@ class NearSeries(NearRecordsRelease):
     @property
     def statement(self) -> str:
         return (
-            "With probability 90% the integrated squared difference of the two cosine series of"
-            f" {self.terms} terms is {self.distance:.3g} at most, if no cell holds more than twice its"
-            " share of the exact records; often far less."
+            "With probability 90%, the integrated squared difference between the cosine series"
+            f" ({self.terms} terms) of synthetic and of exact records is at most {self.distance:.3g}, if"
+            " no cell holds more than twice an even share of the exact records. Often it is far less."
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -165,7 +165,6 @@ class NearSeries(NearRecordsRelease):
             ErrorStatement(
                 "90% bound of the integrated squared distance of the series",
                 self.distance,
-                "between the synthetic records and the exact ones, if no cell holds more than twice its"
-                " share",
+                "between synthetic and exact records, if no cell holds more than twice an even share",
             ),
         )

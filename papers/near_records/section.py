@@ -20,15 +20,20 @@ class NearRecordsSection(ReleaseSection):
     column: StrictStr = Field(description="A numeric column without nulls.")
     bins: Bins
     draws: StrictInt = Field(
-        ge=1, le=10**4, description="Records to draw; about n^(2/3) are best, fewer are faster."
+        ge=1,
+        le=10**4,
+        description="Records to draw. About n^(2/3) are most accurate; fewer are faster.",
     )
     mechanism: Literal["ks-exponential", "series-exponential"] = Field(
         default="ks-exponential",
-        description="Near by the distribution function, or by the first terms of a cosine series;"
-        " for the latter about n^(1/2) draws are best.",
+        description="What must be near: the distribution function, or the first terms of a cosine"
+        " series. For a series about n^(1/2) draws are most accurate.",
     )
     terms: StrictInt | None = Field(
-        default=None, ge=1, le=16, description="Of the series; series-exponential needs it."
+        default=None,
+        ge=1,
+        le=16,
+        description="Terms of the cosine series; only for series-exponential.",
     )
 
     @model_validator(mode="after")

@@ -155,7 +155,7 @@ def test_the_stated_distance_holds(where: str):
 def test_what_it_cannot_draw_is_refused():
     with pytest.raises(ValueError, match="draws: too many"):
         _ = release(rows=10**6, draws=2000).mechanism
-    with pytest.raises(ValueError, match="one record at least"):
+    with pytest.raises(ValueError, match="must be at least 1"):
         _ = release(draws=0).mechanism
     with pytest.raises(ValueError, match="must be numeric and without nulls"):
         NearRecords("n", Domain((Categories("x", ("a", "b")),)), 5, Budget.of(1), 2)
@@ -199,11 +199,11 @@ def test_a_larger_alpha_brings_the_series_nearer():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"terms": 64}, "terms: fewer than the cells"),
-        ({"terms": 0}, "terms: fewer than the cells"),
+        ({"terms": 64}, "terms: must be fewer than the cells"),
+        ({"terms": 0}, "terms: must be fewer than the cells"),
         ({"terms": 16, "rows": 10**9}, "terms: too many for 1000000000 rows"),
         ({"terms": 1, "draws": 1, "rows": 10**7}, "terms: too many for 10000000 rows"),
-        ({"draws": 0}, "one record at least"),
+        ({"draws": 0}, "must be at least 1"),
         ({"share": Budget()}, "alpha must be positive"),
     ],
 )

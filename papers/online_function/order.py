@@ -8,7 +8,7 @@ which is one more row of a Cholesky factor of the covariance.  ``residual`` appl
 bumps: it is the new whitened coordinate of a record at each of the public positions.
 
     Dense    any kernel: a row of the factor itself, O(i^2) for the i-th point
-    Markov   the exponential kernel on a line: only the two neighbours matter, O(log i) to find them
+    Markov   the exponential kernel on a line: only the two neighbours matter, found by bisection
 
 For u = (x - a)/h and v = (b - x)/h the prediction between neighbours a < x < b is
 
@@ -20,6 +20,7 @@ For u = (x - a)/h and v = (b - x)/h the prediction between neighbours a < x < b 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -28,7 +29,6 @@ from scipy.linalg import solve_triangular
 from dpcore.arrays import Floats
 from dpcore.releases.densities.kernels import ExponentialKernel, Kernel
 from dpcore.releases.densities.whitening import JITTER
-from papers.online_function.skip_list import SkipList
 
 Place = tuple[int, ...]
 
@@ -107,7 +107,8 @@ class Markov:
 
     def __init__(self, kernel: ExponentialKernel, positions: Floats) -> None:
         self._kernel, self._positions = kernel, positions
-        self._asked: SkipList[float] = SkipList()
+        self._keys: list[int] = []  # ascending
+        self._values: dict[int, float] = {}
 
     def residual(self, place: Place) -> Floats:
         near = self.near(place[0])
@@ -121,12 +122,14 @@ class Markov:
         value = near.scale * whitened
         for (_, known), weight in zip(near.known, near.weights, strict=True):
             value += weight * known
-        self._asked.insert(place[0], value)
+        insort(self._keys, place[0])
+        self._values[place[0]] = value
         return value
 
     def near(self, key: int) -> LineNeighbours:
-        below, above = self._asked.neighbours(key)
-        known = [item for item in (below, above) if item is not None]
+        place = bisect_left(self._keys, key)
+        beside = self._keys[max(place - 1, 0) : place + 1]
+        known = [(asked, self._values[asked]) for asked in beside]
         steps = [abs(key - item[0]) / PLACES / self._kernel.bandwidth for item in known]
         gone = [-math.expm1(-2 * step) for step in steps]
         if not known:

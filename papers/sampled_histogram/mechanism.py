@@ -40,16 +40,7 @@ from scipy.special import gammaln
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import DIGITS, MARGIN, decimal_of
 from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import (
-    Event,
-    LogRatio,
-    Mechanism,
-    Outputs,
-    Widths,
-    affordable,
-    one_record_moved,
-    summed,
-)
+from dpcore.line.mechanism import Event, Mechanism, Outputs, affordable, one_record_moved
 from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import LARGEST_DOMAIN
@@ -102,6 +93,7 @@ class Sampled(Mechanism):
     urn: Urn
 
     side_by_side = True
+    comparable = True
 
     @classmethod
     def within(cls, share: Budget, size: int, rows: int, draws: int, urn: Urn) -> Sampled:
@@ -155,31 +147,19 @@ class Sampled(Mechanism):
         drawn = urn_draws(urns, self.weight, self.prior, self.draws, source, polya=polya)
         return Noisy(drawn.ravel(), reproducible=source.reproducible)
 
-    def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        urns = [side + float(self.concentration) for side in (near, far)]
-        if self.urn == "smoothed-histogram":
-            slope = np.log(urns[0] / urns[1])
-            return lambda outputs: np.asarray(np.round(outputs.astype(np.float64) @ slope, 9))
-
-        def ratio(outputs: Floats) -> Floats:
-            drawn = outputs.astype(np.float64)
-            sides = [gammaln(urn + drawn) - gammaln(urn) for urn in urns]
-            return summed(sides[0] - sides[1])
-
-        return ratio
-
-    def widths(self, outputs: Outputs, cells: Integers, exact: Floats) -> Widths | None:
-        """The prior takes the place of noise: of it there is factor times as much."""
-        drawn, polya = outputs.astype(np.float64), self.urn == "dirichlet-multinomial"
-
-        def widths(factor: float) -> Floats:
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
+        """The prior takes the place of noise: it is factor times as large."""
+        drawn, found = outputs.astype(np.float64), []
+        for factor in factors:
             urn = exact + float(self.concentration) * factor
-            if not polya:
-                return np.asarray(drawn @ np.log(urn) - self.draws * np.log(urn.sum()))
-            rising = (gammaln(urn + drawn) - gammaln(urn)).sum(axis=1)
-            return np.asarray(rising + gammaln(urn.sum()) - gammaln(urn.sum() + self.draws))
-
-        return widths
+            if self.urn == "dirichlet-multinomial":
+                rising = (gammaln(urn + drawn) - gammaln(urn)).sum(axis=1)
+                found.append(rising + gammaln(urn.sum()) - gammaln(urn.sum() + self.draws))
+            else:
+                found.append(drawn @ np.log(urn) - self.draws * np.log(urn.sum()))
+        return np.stack(found, axis=1)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return one_record_moved(near, far)

@@ -20,7 +20,9 @@ class SampledHistogramSection(ReleaseSection):
     columns: list[StrictStr] = Field(min_length=1, description="The columns of the records.")
     bins: Bins
     draws: StrictInt = Field(
-        ge=1, le=10**7, description="Records to draw; more of them need more public ones mixed in."
+        ge=1,
+        le=10**7,
+        description="Records to draw. The more, the more public records are mixed in.",
     )
     mechanism: Literal["smoothed-histogram", "dirichlet-multinomial"] = "dirichlet-multinomial"
 

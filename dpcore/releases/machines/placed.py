@@ -23,7 +23,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian, StagedGaussian
-from dpcore.mechanisms.adaptive_margins import two_rounds
+from dpcore.mechanisms.rounds import two_rounds
 from dpcore.releases.base import Release
 from dpcore.releases.machines.curves import FeatureSums, Places, even_places, spread_places
 from dpcore.releases.machines.descent import Descent

@@ -31,9 +31,9 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
-from dpcore.mechanisms.adaptive_margins import two_rounds
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import kinds_of, least_groups
+from dpcore.mechanisms.rounds import two_rounds
 from dpcore.post.records.nested import Nested, groups_followed, tied
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups

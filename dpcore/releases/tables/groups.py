@@ -19,7 +19,7 @@ import numpy as np
 from dpcore.arrays import Integers
 from dpcore.domain.axes import Axis, Bins, Categories
 from dpcore.domain.domain import Domain
-from dpcore.mechanisms.adaptive_margins import Noise
+from dpcore.mechanisms.rounds import Noise
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.bounded import bounded_interval

@@ -13,7 +13,6 @@ from dpcore.accounting.analytic import (
     ROUNDINGS,
     Inherited,
     analytic_gaussian_scale,
-    classical_gaussian_scale,
     covers_rounded,
     gaussian_beta,
     rounding,
@@ -28,15 +27,6 @@ def profile(mu: mpmath.mpf, alpha: mpmath.mpf) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize(
-    ("alpha", "beta", "classical", "analytic"),
-    [(1, 1e-6, 5.38677, 4.22468), (0.5, 1e-6, 10.7735, 8.05762), (1, 0.1, 2.44775, 1.08588)],
-)
-def test_both_calibrations_have_their_reference_values(alpha, beta, classical, analytic):
-    assert classical_gaussian_scale(alpha, beta) == pytest.approx(classical, rel=1e-5)
-    assert analytic_gaussian_scale(alpha, beta) == pytest.approx(analytic, rel=5e-6)
-
-
-@pytest.mark.parametrize(
     ("alpha", "beta"), [(1e-3, 1e-30), (0.1, 1e-9), (1, 0.5), (7, 1e-6), (50, 1e-6), (900, 1e-12)]
 )
 def test_the_analytic_scale_is_the_least_one(alpha: float, beta: float):
@@ -46,21 +36,10 @@ def test_the_analytic_scale_is_the_least_one(alpha: float, beta: float):
         assert profile(1 / (scale * (1 - mpmath.mpf("1e-9"))), mpmath.mpf(alpha)) >= beta
 
 
-def test_the_classical_calibration_is_refused_beyond_its_proof_where_it_fails_in_the_end():
-    assert classical_gaussian_scale(1, 1e-6) > analytic_gaussian_scale(1, 1e-6)
-    for alpha in (1.001, 20, 50):
-        with pytest.raises(ValueError, match="proved for alpha up to 1"):
-            classical_gaussian_scale(alpha, 1e-6)
-    printed = math.sqrt(2 * math.log(2 / 1e-6)) / 20
-    with mpmath.workdps(50):
-        assert profile(1 / mpmath.mpf(printed), mpmath.mpf(20)) == pytest.approx(1e-4, rel=0.1)
-
-
-@pytest.mark.parametrize("calibration", [classical_gaussian_scale, analytic_gaussian_scale])
 @pytest.mark.parametrize(("alpha", "beta"), [(0, 0.1), (-1, 0.1), (1, 0), (1, 1), (1, -0.1)])
-def test_budgets_that_buy_no_gaussian_noise_are_refused(calibration, alpha, beta):
+def test_budgets_that_buy_no_gaussian_noise_are_refused(alpha, beta):
     with pytest.raises(ValueError, match="alpha must be positive and beta between 0 and 1"):
-        calibration(alpha, beta)
+        analytic_gaussian_scale(alpha, beta)
 
 
 @pytest.mark.parametrize("alpha", ["0.000001", "0.5", "3", "40", "900"])

@@ -317,27 +317,3 @@ def violations(exhibit: Exhibit, repeats: int) -> tuple[int, float]:
     pairs = exhibit.pairs()
     results = [audited(exhibit, 1000 + seed, pairs) for seed in range(repeats)]
     return sum(not r.passed for r in results), max(r.lower_bound for r in results)
-
-
-def power_table() -> str:
-    """What one audit finds in each wrong mechanism, as text."""
-    lines = [f"{'wrong mechanism':56} claim  true loss  at least  draws"]
-    for name, exhibit in WRONG.items():
-        found = audited(exhibit, 1)
-        lines.append(
-            f"{name:56} {float(exhibit.claim.alpha):5.3g}  {exhibit.loss:>9}"
-            f"  {found.lower_bound:8.2f}  {found.draws:,}  {found.outcome}"
-        )
-    return "\n".join(lines)
-
-
-def silence_table(repeats: int) -> str:
-    """How often an audit at 95% confidence fails a right mechanism, as text."""
-    lines = [f"{'right mechanism':56} claim  largest bound  failed of {repeats}  draws"]
-    for name, exhibit in RIGHT.items():
-        failed, largest = violations(exhibit, repeats)
-        lines.append(
-            f"{name:56} {float(exhibit.claim.alpha):5.3g}  {largest:13.2f}"
-            f"  {failed:12}  {exhibit.draws:,}"
-        )
-    return "\n".join(lines)

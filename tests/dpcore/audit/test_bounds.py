@@ -34,13 +34,6 @@ def test_the_bound_is_above_the_truth_with_at_most_the_stated_chance(p, other, b
     assert weights[bounds > truth].sum() <= error
 
 
-def test_a_bound_that_shares_its_error_among_tries_is_smaller():
-    bounds = [
-        float(loss_lower_bound(500, 1000, 184, 1000, error=0.05 / tries)) for tries in (1, 2, 10)
-    ]
-    assert bounds == sorted(bounds, reverse=True)
-
-
 def test_events_that_say_nothing_have_an_infinitely_low_bound():
     assert loss_lower_bound(0, 100, 50, 100, error=0.05) == -math.inf
     assert loss_lower_bound(10, 100, 0, 100, beta=0.2, error=0.05) == -math.inf

@@ -8,9 +8,10 @@ import pytest
 from scipy import stats
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit import Joint, LoopedDraws, ReleaseDraws, audit_release, neighbouring_pairs
+from dpcore.audit import Joint, ReleaseDraws, audit_release, neighbouring_pairs
 from dpcore.audit.draws import WIDE, Simulated
 from dpcore.audit.rehearsal import Rehearsal
+from dpcore.audit.scores import Outputs
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
@@ -20,13 +21,27 @@ from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.sampling.source import SeededSource, SystemSource
+from dpcore.sampling.source import RandomSource, SeededSource, SystemSource
 from tests.chance import FALSE_ALARM
 from tests.conftest import those_slow
 from tests.dpcore.releases.contract import CASES, KINDS, LAWS, further_forms, kind_of, opened
 
 TABLE = Domain((Categories("place", ("a", "b", "c")), Categories("yes", (0, 1))))
 RELEASE = Histogram("h", TABLE, 9, Budget.of("1"))
+
+
+@dataclass(frozen=True, eq=False)
+class LoopedDraws(ReleaseDraws):
+    """One call of ``perturb`` for each output: slow, and nothing to argue about."""
+
+    def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
+        release, rows = self.release, []
+        for _ in range(size):
+            noisy = perturb(self._exact[side], release.mechanism, release.share, Rehearsal(source))
+            if release.mechanism.cell_by_cell and noisy.cells is None:
+                noisy = replace(noisy, values=noisy.values[self.readings.watched])
+            rows.append(self._arranged(noisy, 1))
+        return np.concatenate(rows)
 
 
 def draws_of(release, kind=ReleaseDraws, pair=0):
@@ -186,9 +201,3 @@ def test_outputs_of_any_kind_become_rows_of_numbers():
         outputs = Simulated("s", (0, 1), run).draw(0, 5, SeededSource(1))
         assert outputs.dtype == kind
         assert outputs.ndim == 2
-
-
-def test_a_release_is_not_changed_by_an_audit():
-    release = replace(RELEASE)
-    audit_release(release, draws=500, source=SeededSource(1))
-    assert release == RELEASE

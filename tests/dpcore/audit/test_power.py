@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from dpcore.accounting.budget import Budget
 from dpcore.audit import audit_mechanism, audit_release, audit_releases
@@ -12,15 +10,13 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
-from tests.chance import FALSE_ALARM, most_failures
+from tests.chance import most_failures
 from tests.dpcore.audit.gallery import (
     RIGHT,
     TABLE,
     WRONG,
     AddRemove,
     audited,
-    caratheodory,
-    uniform_moments,
     violations,
 )
 
@@ -39,21 +35,11 @@ def test_a_wrong_mechanism_is_caught(name: str):
     "name", [n if n in CHEAP[1:] else pytest.param(n, marks=pytest.mark.slow) for n in RIGHT]
 )
 def test_a_right_mechanism_is_not_accused(name: str):
-    """In 95% of audits at 95% confidence; the tolerance is exceeded by chance once in 10,000."""
-    repeats = 60 if name in CHEAP else 4
+    """In 95% of audits at 95% confidence; ``most_failures`` states how often chance exceeds it."""
+    repeats = 60 if name in CHEAP else 20
     failed, largest = violations(RIGHT[name], repeats)
     assert failed <= most_failures(repeats, 0.05)
     assert largest > 0.2 * RIGHT[name].claim.alpha or name.startswith("K-norm")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RIGHT)
-def test_a_right_mechanism_is_not_accused_in_many_audits(name: str):
-    repeats = 100 if name in CHEAP else 20
-    failed, _ = violations(RIGHT[name], repeats)
-    assert failed <= most_failures(repeats, 0.05)
-    # Clopper-Pearson limits and claims that no event attains keep it well below the level.
-    assert failed <= 0.05 * repeats
 
 
 @pytest.mark.slow
@@ -103,31 +89,3 @@ def test_low_digits_can_be_left_out_of_an_audit():
     ideal = audit_mechanism(exhibit.pairs(), exhibit.claim, 4_000, SeededSource(1), digits=False)
     assert ideal.passed
     assert ideal.lower_bound > 0.7
-
-
-def test_the_uniform_law_on_moments_has_the_known_inertia_and_radius():
-    """E|w_i|^2 = 1 / (4m - 3(j - 1)) for the real coordinates of frequency j; METHODS c."""
-    degree, size = 8, 40_000
-    moments = uniform_moments(degree, size, np.random.default_rng(1))
-    squares = np.abs(moments) ** 2
-    expected = 2 / (4 * degree - 3 * np.arange(degree))
-    np.testing.assert_allclose(
-        squares.mean(axis=0), expected, atol=5 * squares.std(axis=0).max() / size**0.5
-    )
-    # The gauge is -(smallest eigenvalue of the Hermitian Toeplitz matrix); its 2m-th power is uniform.
-    row = np.concatenate([np.zeros((500, 1)), moments[:500]], axis=1)
-    index = np.arange(degree + 1)
-    lags = index[None, :] - index[:, None]
-    toeplitz = np.where(lags >= 0, row[:, np.abs(lags)], np.conj(row[:, np.abs(lags)]))
-    gauge = -np.linalg.eigvalsh(toeplitz)[:, 0]
-    assert gauge.max() <= 1 + 1e-9
-    assert stats.kstest(gauge ** (2 * degree), "uniform").pvalue > FALSE_ALARM
-
-
-def test_the_loss_of_the_printed_k_norm_noise_grows_with_the_degree():
-    """alpha (m + 1) / 2: none at m = 1, and 2.5 at m = 4."""
-    for degree, wrong in ((1, False), (4, True)):
-        found = audit_mechanism(
-            [caratheodory(degree, 2.0)], Budget.of("1"), 40_000, SeededSource(1)
-        )
-        assert found.passed != wrong

@@ -10,8 +10,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import Simulated, audit_mechanism
 from dpcore.audit.learn import binned, by_pattern, linear, propose, quadratic
 from dpcore.audit.outcomes import Outcome, choose_outcomes
-from dpcore.audit.ratios import AdditiveRatio
-from dpcore.audit.scores import Coordinate, Largest, Linear, LowBits, Slice, Smallest, Sum
+from dpcore.audit.scores import Coordinate, Extreme, Linear, LowBits, Slice, Sum
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import log_cdf
 from dpcore.sampling.source import SeededSource
@@ -58,8 +57,8 @@ def test_numbers_without_digits_are_absent_or_beyond_all():
 
 def test_absent_numbers_do_not_spoil_a_score():
     outputs = np.array([[np.nan, 2.0], [np.nan, np.nan], [3.0, -np.inf]])
-    assert Largest()(outputs).tolist() == [2, -np.inf, 3]
-    assert Smallest()(outputs).tolist() == [2, np.inf, -np.inf]
+    assert Extreme(largest=True)(outputs).tolist() == [2, -np.inf, 3]
+    assert Extreme(largest=False)(outputs).tolist() == [2, np.inf, -np.inf]
     assert Linear(np.ones(2), np.array([-5.0, -7.0]), "")(outputs).tolist() == [-3, -12, -4]
 
 
@@ -80,7 +79,7 @@ def test_learned_ratios_of_laplace_noise_come_near_the_true_ones():
 def test_a_sum_of_ratios_does_not_tear_equal_outputs_apart():
     near, far = GENERATOR.integers(0, 3, (2, 500, 5))
     parts = tuple(binned(Coordinate(j), near, far) for j in range(5))
-    score, backwards = AdditiveRatio(parts), AdditiveRatio(parts[::-1])
+    score, backwards = Sum(parts), Sum(parts[::-1])
     np.testing.assert_array_equal(score(near), backwards(near))
 
 
@@ -112,7 +111,7 @@ def test_the_stated_ratio_is_the_log_ratio_of_probabilities():
 
 def test_parts_and_sums_see_their_own_numbers():
     outputs = np.array([[1.0, 2.0, 4.0]])
-    tail = Slice(Largest(), 1, 3)
+    tail = Slice(Extreme(largest=True), 1, 3)
     assert tail(outputs) == [4]
     assert Sum((tail, Coordinate(0)))(outputs) == [5]
 

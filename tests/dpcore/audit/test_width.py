@@ -12,9 +12,10 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import audit_release, short_audit
 from dpcore.audit.bounds import mu_lower_bound
 from dpcore.audit.draws import ReleaseDraws
-from dpcore.audit.neighbours import neighbouring_pairs
+from dpcore.audit.releases import covered
 from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
 from dpcore.errors import AuditError
+from dpcore.line.mechanism import AS_STATED
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
@@ -39,9 +40,7 @@ SMALL = {
 
 
 def tables_of(release) -> list[ReleaseDraws]:
-    pairs = neighbouring_pairs(release.domain, release.rows, release.adjacency)
-    kept = [pair for pair in pairs if release.promises(pair.near, pair.far)][:8]
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in kept]
+    return [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 8)]
 
 
 @pytest.mark.parametrize("name", those_slow([n for n in CASES if n in KINDS or n in SLOW], SLOW))
@@ -92,14 +91,14 @@ def test_the_limit_has_the_error_that_it_states_and_holds_the_true_width():
     below = 0
     for _ in range(400):
         lengths = np.abs(generator.laplace(size=200)).sum()
-        bound = bound_width(lambda c, s=lengths: -s / c - 200 * np.log(2 * c), 200, 0.1)
+        bound = bound_width(-lengths / FACTORS - 200 * np.log(2 * FACTORS), 200, 0.1)
         below += bound.at_most < 1
         assert bound.passed == (bound.at_most >= 1)
     assert below <= most_failures(400, 0.1)
 
 
 def test_nothing_is_concluded_from_nothing():
-    bound = bound_width(lambda factor: 0.0, 10, 0.05)
+    bound = bound_width(np.zeros(len(FACTORS)), 10, 0.05)
     assert bound.passed
     assert bound.at_most == float("inf")
     assert 1.0 in FACTORS
@@ -114,14 +113,14 @@ def test_log_chances_are_those_of_the_stated_law(name: str):
     wide = {"histogram": 1, "gaussian margins": 1}.get(name)
     if wide is None:
         outputs = table.draw(0, 100_000, SeededSource(3))
-    (widths,) = (
-        [table.release.mechanism.widths(outputs, watched[:1], exact[:1])]
+    (drawn,) = (
+        table.release.mechanism.rounds_of(outputs, watched[:1], exact[:1])
         if wide
-        else [each.widths for each in rounds_of(table, outputs)]
+        else rounds_of(table, outputs, AS_STATED)
     )
     _, first, counts = np.unique(outputs, axis=0, return_index=True, return_counts=True)
     common = counts > 2_000
-    logs = widths(1.0)[first][common]
+    logs = drawn.logs[first, 0][common]
     found = np.log(counts[common] / counts[common].sum())
     expected = logs - np.log(np.exp(logs).sum())
     np.testing.assert_allclose(found, expected, atol=5 / np.sqrt(counts[common].min()))
@@ -151,8 +150,8 @@ def test_a_likelihood_that_is_not_finite_stops_the_audit(monkeypatch):
     tables = tables_of(CASES["histogram"].release)
     monkeypatch.setattr(
         type(tables[0].release.mechanism),
-        "widths",
-        lambda *_: lambda factor: np.array([np.nan, factor]),
+        "log_chances",
+        lambda *_: np.array([[np.nan, np.nan], [0.9, 1.0]]),
     )
     with pytest.raises(AuditError, match="not finite"):
         audit_noise(tables, 100, 1e-5, SeededSource(1))

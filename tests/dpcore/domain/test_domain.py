@@ -27,21 +27,6 @@ def test_sizes_count_the_null_cell():
     assert Domain(()).size == 1
 
 
-def test_cells_are_numbered_row_major():
-    cells = np.arange(DOMAIN.size)
-    codes = DOMAIN.unpack(cells)
-    np.testing.assert_array_equal(codes, np.stack(np.unravel_index(cells, DOMAIN.shape), axis=1))
-    np.testing.assert_array_equal(DOMAIN.pack(codes), cells)
-
-
-def test_cells_of_a_domain_far_larger_than_memory_are_numbered_without_loss():
-    domain = Domain(tuple(Grid(f"x{i}", 0.0, 1.0, 2**20) for i in range(3)))
-    cells = np.array([0, 1, 2**20, 2**60 - 1, 123_456_789_012_345_678])
-    codes = domain.unpack(cells)
-    assert [int(a) * 2**40 + int(b) * 2**20 + int(c) for a, b, c in codes] == cells.tolist()
-    np.testing.assert_array_equal(domain.pack(codes), cells)
-
-
 def test_more_cells_than_64_bits_can_number_take_several_words():
     whole = Domain((Grid("x", 0.0, 1.0, LARGEST_WORD),))
     assert whole.unpack(np.array([LARGEST_WORD - 1])).tolist() == [[LARGEST_WORD - 1]]

@@ -72,13 +72,6 @@ def test_records_that_change_within_their_periods_add_no_more(make):
     assert max(lengths) == factor.l1_sensitivity(runs, 2, adjacency)
 
 
-def test_one_record_replaced_moves_both_its_period_and_its_cell():
-    factor = square_root(3)
-    one_record = [unit for unit in units(factor, 3, 1, 1) if unit.any()]
-    squares = [((a - b) ** 2).sum() for a in one_record for b in one_record]
-    assert max(squares) == factor.l2_sensitivity_squared(3, 1, Adjacency())
-
-
 @every_factor
 @pytest.mark.parametrize("in_periods", [1, 2, 4])
 def test_prices_charged_run_by_run_cover_every_unit_as_long_as_noise_does_not_shrink(

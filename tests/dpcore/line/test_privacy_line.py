@@ -16,7 +16,6 @@ from dpcore.errors import PrivacyLineError
 from dpcore.line.privacy_line import LARGEST_VALUE, perturb
 from dpcore.line.statistic import Exact
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, ThresholdedLaplace
-from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.sampling.source import SeededSource, SystemSource
 from tests.dpcore.releases.contract import CASES, LAWS, Case, opened, tally_of
 
@@ -186,12 +185,3 @@ def test_the_statistic_is_not_changed_by_the_draw():
         perturb(exact, release.mechanism, release.share, SeededSource(3))
         np.testing.assert_array_equal(opened(release, tally), before)
         np.testing.assert_array_equal(exact._values, release.statistic(tally)._values)
-
-
-def test_the_event_that_is_priced_is_that_of_the_noise_that_is_drawn():
-    """A mechanism cannot be cheap in its event and dear in its draw: both read the same scale."""
-    for scale in (Fraction(2), Fraction(50)):
-        mechanism = DiscreteLaplace(20_000, Fraction(2), scale)
-        assert mechanism.event == LaplaceEvent(Fraction(2), scale)
-        noisy = perturb(Exact(np.zeros(20_000, np.int64)), mechanism, SHARE, SeededSource(4))
-        assert np.abs(noisy.values).mean() == pytest.approx(float(scale), rel=0.08)

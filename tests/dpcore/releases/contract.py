@@ -36,6 +36,7 @@ from dpcore.line.mechanism import Mechanism
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.mechanisms.repeated import Repeated
+from dpcore.mechanisms.selection import Selection
 from dpcore.post.records.nested import Nested
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
@@ -497,7 +498,7 @@ def concrete_mechanisms() -> set[type]:
         if inspect.isclass(kind)
         and issubclass(kind, Mechanism)
         and not inspect.isabstract(kind)
-        and kind is not Repeated
+        and kind not in (Repeated, Selection)
     }
 
 

@@ -72,7 +72,7 @@ def test_as_many_counts_are_told_as_gamma_covers_and_not_one_more():
 
 
 def test_gamma_that_is_too_small_for_the_cells_is_refused():
-    with pytest.raises(ValueError, match=r"3 cells and 20 records costs gamma = 0.271 at least"):
+    with pytest.raises(ValueError, match=r"3 cells and 20 records costs a gamma of at least 0.271"):
         _ = histogram(20, share=Budget.of("1", 0, "0.2")).mechanism
 
 

@@ -174,7 +174,7 @@ def test_a_steady_range_is_told_and_one_that_a_few_records_move_is_not():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"rows": 2}, "needs 3 rows"),
+        ({"rows": 2}, "needs at least 3 rows"),
         ({"share": Budget.of(1)}, "needs beta"),
         ({"smallest": 0.0}, "smallest: must be positive"),
         ({"adjacency": Adjacency("add-remove")}, "propose-test-release is private only"),

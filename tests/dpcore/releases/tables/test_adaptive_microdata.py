@@ -21,7 +21,7 @@ from dpcore.line.mechanism import affordable
 from dpcore.line.mechanism import event_from_dict as read_event
 from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.mechanisms import AdaptiveMargins
-from dpcore.mechanisms.adaptive_margins import GAUSSIAN_PRICE
+from dpcore.mechanisms.selection import GAUSSIAN_PRICE
 from dpcore.mechanisms.third_order import implied_triples, shrunk_pairs
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.microdata import Microdata
@@ -224,10 +224,10 @@ def test_no_choice_of_tables_moves_by_more_than_the_second_round_claims(
 
 
 def test_triples_are_chosen_in_turn_with_the_stated_scale_and_neither_two_thirds_nor_three_halves():
-    mechanism = of_four().mechanism
-    scale = float(mechanism.triples.scale)
-    scores = np.array([0, 40, -60, 200])
-    order = mechanism._triples_chosen(np.tile(scores, (20_000, 1)), SeededSource(4))
+    selection, scores = of_four().mechanism.laws[1], np.array([0, 40, -60, 200])
+    scale = float(selection.scale)
+    drawn = selection.draw(np.tile(scores, 20_000), None, SeededSource(4)).values
+    order = drawn.reshape(-1, 2)
     seen = np.array([np.all(order == pair, axis=1).sum() for pair in permutations(range(4), 2)])
     for stretch, fits in ((1, True), (2 / 3, False), (3 / 2, False)):
         weights = np.exp(-scores / (scale * stretch))
@@ -240,18 +240,18 @@ def test_triples_are_chosen_in_turn_with_the_stated_scale_and_neither_two_thirds
 
 
 def test_chances_of_choices_are_finite_however_far_apart_the_scores_are():
-    mechanism = of_four().mechanism
-    scale = float(mechanism.triples.scale)
+    selection = of_four().mechanism.laws[1]
+    scale = float(selection.scale)
     order = np.array([[1, 2], [0, 3], [3, 0]])
     for apart in (1, 1e6):
         scores = np.array([0, 40, -60, 200]) * apart
-        found = mechanism._chances(np.tile(scores, (3, 1)), order, 1.0)
+        (drawn,) = selection.rounds_of(order, np.arange(4), np.tile(scores, (3, 1)))
         costs = -scores / scale
         expected = [
             costs[a] - logsumexp(costs) + costs[b] - logsumexp(np.delete(costs, a))
             for a, b in order
         ]
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(drawn.logs[:, 0], expected, rtol=1e-9)
 
 
 def test_its_likelihood_ratio_is_that_of_what_it_draws():

@@ -1,0 +1,238 @@
+"""Draws made one after the other, of which each measures what the noisy ones before it chose.
+
+Each round adds noise or makes a choice (``selection``).  Its law is public and does not depend on the
+rounds before it: ``Rounds.laws``.  Each round crosses the privacy line by itself, at its own price.
+Together they cost one of two prices:
+
+    the sum            of all alphas, or of all rhos: for rounds of any law
+    a single draw      of discrete Gaussian noise: for Gaussian rounds i of squared sensitivity S_i and
+                       variance v_i.  With v the smallest variance and S = v (sum of S_i/v_i) it is the
+                       price of one draw at S and v by either proof of ``gaussian``, with sum of S_i
+                       coordinates that may differ.  A choice of log-ratios e adds v e^2 pi/8 to S
+
+Proof.  *Sum.*  A round depends on the ones before it only through their noisy results, which are public:
+adaptive composition adds alphas, and rhos (Bun & Steinke 2016, Lemma 2.3).
+*Single draw.*  For the proof by rounding (``accounting.analytic``) all rounds set apart the same part of
+their variance, r of v.  Continuous rounds with what is left are mu-GDP for the squared sensitivity of
+noise alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su 2022, Theorem
+3.2).  A choice adds mu^2 = e^2 pi/8 (lemma of ``selection``), and so less than e^2 (pi/8) v/(v - r).
+Rounding changes the joint law by one factor for each coordinate, of which at most the sum of S_i differ
+between neighbours, as exact numbers are whole; each factor is no farther from 1 than at r, the smallest
+part.  For the proof by zCDP, S/(2 v) is at least the sum of all rhos, as pi/16 > 1/8.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from dpcore.accounting.analytic import Inherited
+from dpcore.accounting.budget import Budget
+from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
+from dpcore.arrays import Floats, Integers
+from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round
+from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import ABSENT, Exact, Noisy
+from dpcore.mechanisms.exponential import exponential_rho
+from dpcore.mechanisms.gaussian import DiscreteGaussian
+from dpcore.mechanisms.laplace import DiscreteLaplace
+from dpcore.mechanisms.selection import GAUSSIAN_PRICE
+from dpcore.sampling.source import RandomSource
+
+Noise = DiscreteGaussian | DiscreteLaplace
+Kind = Literal["discrete-laplace", "discrete-gaussian"]
+
+
+@dataclass(frozen=True)
+class TwoRoundsEvent(Event):
+    """Noise, and fresh noise on what the first noisy numbers chose.
+
+    ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared
+    L2 sensitivities and variances; ``again_``: of the second round, for any choice.
+    """
+
+    noise: str
+    sensitivity: Fraction
+    scale: Fraction
+    again_sensitivity: Fraction
+    again_scale: Fraction
+
+    @property
+    def choices(self) -> tuple[Fraction, int]:
+        """The alpha of all choices between the rounds that see exact counts, and how many they are."""
+        return Fraction(0), 1
+
+    @property
+    def pure_alpha(self) -> Fraction | None:
+        return self._spent + self.choices[0] if self.noise == "discrete-laplace" else None
+
+    @property
+    def concentrated(self) -> tuple[Fraction, Fraction] | None:
+        if min(self.sensitivity, self.scale, self.again_sensitivity, self.again_scale) <= 0:
+            return None
+        chosen = exponential_rho(*self.choices)
+        if self.noise == "discrete-gaussian":
+            return self._spent / 2 + chosen, Fraction(0)
+        rounds = self.sensitivity / self.scale, self.again_sensitivity / self.again_scale
+        return (rounds[0] ** 2 + rounds[1] ** 2) / 2 + chosen, Fraction(0)
+
+    def covered_by(self, share: Budget) -> bool:
+        if min(self.scale, self.again_scale, share.alpha) <= 0:
+            return False
+        alpha, number = self.choices
+        if self.noise == "discrete-gaussian":
+            first, again = self.sensitivity, self.again_sensitivity
+            if min(first, again) <= 0:
+                return False
+            least = min(self.scale, self.again_scale)
+            single = (self._spent + GAUSSIAN_PRICE * alpha**2 / number) * least
+            return covers_gaussian(single, least, share.alpha, share.beta, Inherited(first + again))
+        return self.noise == "discrete-laplace" and self._spent + alpha <= share.alpha
+
+    @property
+    def _spent(self) -> Fraction:
+        return self.sensitivity / self.scale + self.again_sensitivity / self.again_scale
+
+
+@dataclass(frozen=True)
+class Rounds(Mechanism):
+    """Draws made one after the other.
+
+    A *point* describes what the next round measures, in each of several repetitions.  It is public, as
+    it follows from noisy numbers.  A result has the numbers of each round, in the ``order`` that the
+    mechanism states, with ``ABSENT`` where a round measured nothing.
+    """
+
+    comparable = True
+
+    @property
+    @abstractmethod
+    def laws(self) -> Sequence[Mechanism]:
+        """The mechanism of each round, which does not depend on what was drawn before."""
+
+    @property
+    @abstractmethod
+    def widths(self) -> Sequence[int]:
+        """How many numbers of a result each round has."""
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The rounds in the order in which a result lists them."""
+        return range(len(self.laws))
+
+    @abstractmethod
+    def records(self, values: Integers, cells: Integers | None) -> Any:
+        """What the records bring to every round: private."""
+
+    @abstractmethod
+    def first_point(self, times: int) -> Any:
+        """What the first round measures, in each of ``times`` repetitions: public."""
+
+    @abstractmethod
+    def next_point(self, number: int, point: Any, noisy: Integers) -> Any:
+        """What is measured after round ``number``, by its noisy numbers (times, width): public."""
+
+    @abstractmethod
+    def exact(self, number: int, records: Any, point: Any) -> Integers:
+        """(times, width) exact numbers of round ``number``, ``ABSENT`` where it has none: private."""
+
+    @property
+    def numbers(self) -> int:
+        """The length of the result."""
+        return sum(self.widths)
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        return self.repeat(values, cells, 1, source)
+
+    def repeat(
+        self, values: Integers, cells: Integers | None, times: int, source: RandomSource
+    ) -> Noisy:
+        records, drawn = self.records(values, cells), list[Integers]()
+        point = self.first_point(times)
+        for number, law in enumerate(self.laws):
+            if number:
+                point = self.next_point(number - 1, point, drawn[-1])
+            drawn.append(_drawn(law, self.exact(number, records, point), source))
+        result = np.concatenate([drawn[number] for number in self.order], axis=1)
+        return Noisy(result.ravel(), reproducible=source.reproducible)
+
+    def by_round(self, outputs: Outputs) -> list[Outputs]:
+        """The numbers (n, width) of each round, of outputs (n, d), as they were drawn."""
+        ends = np.cumsum([self.widths[number] for number in self.order])[:-1]
+        found = dict(zip(self.order, np.split(outputs, ends, axis=1), strict=True))
+        return [found[number] for number in range(len(self.laws))]
+
+    def rounds_of(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
+    ) -> list[Round]:
+        """An output shows all earlier rounds, so the law of each round is known."""
+        records, found = self.records(exact.astype(np.int64), cells), list[Round]()
+        parts = self.by_round(outputs)
+        point = self.first_point(len(outputs))
+        for number, (law, noisy) in enumerate(zip(self.laws, parts, strict=True)):
+            if number:
+                point = self.next_point(number - 1, point, parts[number - 1].astype(np.int64))
+            counts = self.exact(number, records, point)
+            centre = np.where(counts == ABSENT, np.nan, counts)
+            found += law.rounds_of(noisy, np.arange(counts.shape[1]), centre, factors)
+        return found
+
+    @property
+    def one_by_one(self) -> list[Event | Budget]:
+        return [each for law in self.laws for each in law.one_by_one]
+
+    def output_width(self, watched: int) -> int:
+        return self.numbers if self.sparse else watched
+
+
+def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:
+    """(times, width) a round's draws of exact numbers (times, k), across the privacy line."""
+    price, seen = law.event.concentrated, exact != ABSENT
+    assert price is not None
+    drawing = replace(law, size=int(seen.sum()))
+    drawn = perturb(Exact(exact[seen]), drawing, Budget(rho=price[0]), source).values
+    if seen.all():
+        return drawn.reshape(len(exact), -1)
+    result = np.full(exact.shape, ABSENT)
+    result[seen] = drawn
+    return result
+
+
+def two_rounds(
+    share: Budget,
+    noise: Kind,
+    parts: tuple[Fraction, Fraction],
+    first: tuple[int, Fraction],
+    again: tuple[int, Fraction],
+) -> tuple[Noise, Noise]:
+    """The noise of two rounds that together spend their parts of the share.
+
+    ``first``, ``again``: cells and sensitivity of either, in the L1 norm, or in the L2 norm and
+    squared; ``parts``: of the rho (of the precision), or of the alpha, that either round spends.
+    """
+    if noise == "discrete-laplace" or share.rho:
+        kind = DiscreteGaussian if noise == "discrete-gaussian" else DiscreteLaplace
+        return kind.within(share * parts[0], *first), kind.within(share * parts[1], *again)
+    # Variances in these proportions spend the parts; as a single draw at the smaller of them, its
+    # squared sensitivity is the smaller of these numbers.
+    apart = first[1] / parts[0], again[1] / parts[1]
+    among = Inherited(first[1] + again[1])
+    unit = gaussian_variance(min(apart), share.alpha, share.beta, among) / min(apart)
+    return DiscreteGaussian(*first, apart[0] * unit), DiscreteGaussian(*again, apart[1] * unit)
+
+
+def rounds_drawn(first: Noise, again: Noise) -> tuple[str, Fraction, Fraction, Fraction, Fraction]:
+    """What an event of two rounds records: which noise, then the sensitivity and scale of either."""
+    return first.event.kind, *_law(first), *_law(again)
+
+
+def _law(noise: Noise) -> tuple[Fraction, Fraction]:
+    """Sensitivity and scale; both squared of Gaussian noise."""
+    if isinstance(noise, DiscreteGaussian):
+        return noise.l2_sensitivity_squared, noise.variance
+    return noise.l1_sensitivity, noise.scale
