@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from dpcore.errors import InputError
-from dpcore.post.fieller import EVERYTHING, Pieces, fieller
+from dpcore.estimates.fieller import EVERYTHING, Pieces, fieller
 from dpcore.releases.table import FEWEST_ERRORS, LEVEL, TWO_SIDED
 
 
