@@ -24,11 +24,12 @@ from dprelease.frames import check_frames, frame_of, frame_of_columns
 from tasks.bundle.digests import MANIFEST, manifest_bytes, verify_digests
 
 if TYPE_CHECKING:
+    from dpcore.estimates.estimate import Estimate
+    from dpcore.estimates.model import Coefficient
+    from dpcore.estimates.questions import Independence, Quantile
     from tasks.bundle import reader
-    from tasks.bundle.estimates import Estimate
     from tasks.bundle.reader import Weights
-    from tasks.inference.fit import Coefficient, Fit
-    from tasks.inference.questions import Independence, Quantile
+    from tasks.inference.fit import Fit
 
 TABLE = "table_name"
 """In a file of several tables: the table of each row."""

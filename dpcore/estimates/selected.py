@@ -6,7 +6,7 @@ of them are right at once with the caller's probability, whichever are shown.
 
 A weighted sum of Gaussian noises is within its normal quantile.  For a weighted sum of Laplace noises
 with variance v the moment generating function is at most 1 / (1 - v s^2 / 2), and Chernoff's bound gives
-the interval.  A share P / W gets Fieller's set (``estimates.fieller``): P - R W is such a sum for every R.
+the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - R W is such a sum too.
 """
 
 from __future__ import annotations

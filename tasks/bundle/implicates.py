@@ -1,7 +1,7 @@
 """Implicates of a synthetic table: records that differ as the noise may have been, in one file.
 
 They follow what all releases of the bundle say together.  ``dpcore.post.records.implicates`` says how
-they are made, ``dpcore.post.inference.combine`` how estimates from them are combined.
+they are made, ``dpcore.estimates.combine`` how estimates from them are combined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.post.inference.understated import Slope, slopes
+from dpcore.estimates.joined import DrawnRelease, noise_of
+from dpcore.estimates.understated import Slope, slopes
 from dpcore.post.records.implicates import fit_implicates, widened
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
@@ -24,7 +25,6 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
 from schemas.plan.synthesis import IMPLICATE, Synthesis
-from tasks.bundle.joined import DrawnRelease, noise_of
 from tasks.bundle.records import Draws, scores_of, synthetic_records
 
 PILOT = 6

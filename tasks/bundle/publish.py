@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dpcore.audit import AuditResult
 from dpcore.domain.adjacency import ROW
 from dpcore.errors import ApprovalError, BundleError, DPReleaseError, InputError, LedgerError
+from dpcore.estimates.joined import DrawnRelease, parts_of, replicates_of_best, with_best
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import replicates_within
@@ -45,7 +46,6 @@ from schemas.documents import documents
 from schemas.plan import Plan
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of
 from tasks.bundle.implicates import make_implicates
-from tasks.bundle.joined import DrawnRelease, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs

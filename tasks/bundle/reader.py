@@ -30,8 +30,13 @@ from numpy.typing import ArrayLike, NDArray
 from dpcore.arrays import Floats
 from dpcore.domain.domain import Domain
 from dpcore.errors import BundleError, InputError
+from dpcore.estimates.combine import combine
+from dpcore.estimates.estimate import Estimate, Quotient
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.joined import DrawnRelease, Joined, join, parts_of
+from dpcore.estimates.model import Coefficient
+from dpcore.estimates.questions import Independence, Quantile, correlation, independence, quantile
 from dpcore.line.statistic import Noisy
-from dpcore.post.inference.combine import combine
 from dpcore.releases.base import Evaluable
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import TableOfCounts
@@ -46,15 +51,11 @@ from schemas.plan import Plan, published_plan
 from schemas.plan.synthesis import IMPLICATE
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
-from tasks.bundle.estimates import Estimate, Quotient
 from tasks.bundle.evidence import evidence_of
-from tasks.bundle.joined import DrawnRelease, Joined, join, parts_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
-from tasks.inference.evidence import Evidence
-from tasks.inference.fit import Coefficient, Fit, fit
+from tasks.inference.fit import Fit, fit
 from tasks.inference.linear import fit_moments
-from tasks.inference.questions import Independence, Quantile, correlation, independence, quantile
 
 __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
@@ -221,8 +222,8 @@ class BundleReader:
         that over ``of``, and R = P / W, the variance is that of the sum with weights
         part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
         of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set, cut to
-        [0, 1] (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true
-        and false.
+        [0, 1] (``estimates.estimate.Quotient``).  Raises ``InputError`` for weights other than true and
+        false.
         """
         columns, whole = self.table(table), self.total(table, of)
         factors, chosen = (_factors(table, columns, weights) for weights in (of, part))

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
+from dpcore.estimates.understated import understated
 from dpcore.line.statistic import Noisy
-from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release, post_processing_generator

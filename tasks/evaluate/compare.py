@@ -10,6 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats
+from dpcore.estimates.distances import (
+    QuantileErrors,
+    margin_distances,
+    quantile_errors,
+    rank_correlations,
+)
 from tasks.evaluate.classifiers import (
     Transfer,
     default_label,
@@ -22,12 +28,6 @@ from tasks.evaluate.contradictions import (
     JudgedFormula,
     determined_columns,
     judged_formulas,
-)
-from tasks.evaluate.distances import (
-    QuantileErrors,
-    margin_distances,
-    quantile_errors,
-    rank_correlations,
 )
 from tasks.evaluate.groups import Groups, compared_groups
 from tasks.evaluate.regressions import ComparedRegression, some_regressions, stated_regression

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Integers
-from tasks.evaluate.distances import margin_distances
+from dpcore.estimates.distances import margin_distances
 from tasks.evaluate.tables import TablePair
 
 MOST_MEMBERS = 30

@@ -11,13 +11,13 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.estimates.joined import DrawnRelease, join, replicates_of_best, with_best
 from dpcore.line.privacy_line import perturb
 from dpcore.post.tables.joined import joined
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.bundle.joined import DrawnRelease, join, replicates_of_best, with_best
 from tasks.bundle.reader import open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -110,7 +110,7 @@ def test_what_the_releases_say_together_is_computed_once_for_all_tables(monkeypa
         calls.append(given)
         return joined(*given)
 
-    monkeypatch.setattr("tasks.bundle.joined.joined", counted)
+    monkeypatch.setattr("dpcore.estimates.joined.joined", counted)
     margins = releases(REPLACE_ONE)[1]
     margins = replace(margins, sets=((0, 1), (0, 2), (1, 2)))
     everything = parts([margins], 1)
@@ -153,7 +153,7 @@ def test_tables_in_other_bins_give_one_answer_also_in_replicates(adjacency):
 
 def test_refinements_of_too_many_cells_leave_out_other_bins(monkeypatch):
     built = releases(REPLACE_ONE)
-    monkeypatch.setattr("tasks.bundle.joined.MOST_REFINED", 5)
+    monkeypatch.setattr("dpcore.estimates.joined.MOST_REFINED", 5)
     found = join("", Domain((SEX, AGE)), built[1], parts(built, 1))
     assert found.sources == ("h", "m")
 

@@ -12,6 +12,8 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.estimates.estimate import Estimate, Quotient
+from dpcore.estimates.joined import DrawnRelease
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
@@ -19,8 +21,6 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.bundle.estimates import Estimate, Quotient
-from tasks.bundle.joined import DrawnRelease
 from tasks.bundle.reader import BundleReader, Columns, open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up

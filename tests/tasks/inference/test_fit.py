@@ -12,13 +12,13 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.estimates.design import middles
+from dpcore.estimates.evidence import Evidence
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
 from tasks.bundle.reader import open_bundle
-from tasks.inference.designs import middles
-from tasks.inference.evidence import Evidence
 from tasks.inference.fit import fit
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up

@@ -10,11 +10,11 @@ from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from tasks.inference.evidence import Evidence
 from tasks.inference.fit import fit
-from tasks.inference.questions import correlation, independence, quantile
 from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, exact_tables, surveyed
 
 SURVEYS = 60

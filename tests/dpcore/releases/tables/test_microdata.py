@@ -20,7 +20,7 @@ from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
-from tasks.evaluate.distances import margin_errors
+from dpcore.estimates.distances import margin_errors
 from tests.dpcore.releases.contract import drawn
 
 SHARE = Budget.of("1", "1e-6")

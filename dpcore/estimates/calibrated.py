@@ -54,7 +54,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.post.inference.families import FAMILIES, Family
+from dpcore.estimates.families import FAMILIES, Family
 
 __all__ = ["FAMILIES", "Fitted", "fit_calibrated"]
 
