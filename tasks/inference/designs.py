@@ -120,8 +120,13 @@ def _without_dots(
 
 def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     """A formula, and the columns that it names."""
-    import formulaic  # takes half a second
-    from formulaic.transforms import TRANSFORMS
+    try:
+        import formulaic  # takes half a second
+        from formulaic.transforms import TRANSFORMS
+    except ModuleNotFoundError as missing:
+        raise InputError(
+            f"models need {missing.name}, which is not installed; run: pip install formulaic"
+        ) from None
 
     for name in {CONSTANT, *TRANSFORMS} & set(domain.names) & set(WORD.findall(formula)):
         raise InputError(

@@ -37,7 +37,7 @@ class OneTable(BundleReader):
     def table(self, name: str) -> Columns:
         return self.columns
 
-    def _record_of(self, table: str) -> SimpleNamespace:
+    def record_of(self, table: str) -> SimpleNamespace:
         return SimpleNamespace(name="r", draw_sha256="one")
 
 
@@ -47,7 +47,7 @@ def test_a_table_without_rows_says_why_it_has_none(monkeypatch):
     published = release.publish(Noisy(none, none))
     bundle, record = OneTable(None, None), SimpleNamespace(facts=dict(published.facts))
     vars(bundle)["columns"] = published.tables[0].columns
-    monkeypatch.setattr(OneTable, "_record_of", lambda self, table: record)
+    monkeypatch.setattr(OneTable, "record_of", lambda self, table: record)
     said = rf"r: has no rows\. .*at most the threshold\. It is {release.mechanism.threshold}\."
     for ask in (bundle.total, lambda table: bundle.share(table, None)):
         with pytest.raises(InputError, match=said):
