@@ -44,7 +44,7 @@ class Variable:
         cls,
         name: str,
         values: Floats,
-        records: Records,
+        records: ModelRecords,
         attributes: Attributes,
         at_middles: Callable[[], Floats],
     ) -> Variable:
@@ -67,7 +67,7 @@ class Variable:
             cells = np.where(counts > 0, cells, at_middles())
         return cls(name, everywhere, attributes, cells.reshape(shape))
 
-    def times(self, other: Variable, records: Records) -> Variable | None:
+    def times(self, other: Variable, records: ModelRecords) -> Variable | None:
         """The product with another one, over the columns of both; None if these have too many cells."""
         attributes = tuple(sorted({*self.attributes, *other.attributes}))
         shape = [records.domain.shape[a] for a in attributes]
@@ -87,7 +87,7 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class ModelRecords:
     """``codes``: (m, axes) of records over a domain; ``kept``: (m,) which of them have a value in all
     columns that a model names."""
 
@@ -105,7 +105,7 @@ class ModelDesign:
     """
 
     formula: str
-    records: Records
+    records: ModelRecords
     response: Variable
     terms: tuple[Variable, ...]
     present: tuple[Variable, ...]

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 from dpcore.arrays import Booleans, Floats
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.errors import InputError
-from dpcore.estimates.design import Records, Variable, middles
+from dpcore.estimates.design import ModelRecords, Variable, middles
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.model import Coefficient, unmeasured
 from dpcore.post.levels import SIGMAS_95
@@ -165,16 +165,16 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     return Quantile(column, level, value, (float(lower), float(upper)), evidence.assumes)
 
 
-def _without_nulls(evidence: Evidence, attributes: Attributes) -> Records:
+def _without_nulls(evidence: Evidence, attributes: Attributes) -> ModelRecords:
     """The synthetic records, of which those with a value in these columns are kept."""
     names = [evidence.domain.names[a] for a in attributes]
     null = np.any([np.ma.getmaskarray(evidence.columns[name]) for name in names], axis=0)
     if null.all():
         raise InputError(f"{', '.join(names)}: no record has a value in all of them")
-    return Records(evidence.domain, evidence.codes, ~null)
+    return ModelRecords(evidence.domain, evidence.codes, ~null)
 
 
-def _number(evidence: Evidence, records: Records, name: str, asked: str) -> Variable:
+def _number(evidence: Evidence, records: ModelRecords, name: str, asked: str) -> Variable:
     """A column of numbers, its values and its mean in each cell."""
     place = _place(evidence, name)
     axis = evidence.domain.axes[place]

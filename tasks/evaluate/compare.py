@@ -16,6 +16,7 @@ from dpcore.estimates.distances import (
     quantile_errors,
     rank_correlations,
 )
+from dpcore.estimates.shapes import Shape, compared_shapes
 from tasks.evaluate.classifiers import (
     Transfer,
     default_label,
@@ -31,7 +32,6 @@ from tasks.evaluate.contradictions import (
 )
 from tasks.evaluate.groups import Groups, compared_groups
 from tasks.evaluate.regressions import ComparedRegression, some_regressions, stated_regression
-from tasks.evaluate.shapes import Shape, number_shapes
 from tasks.evaluate.tables import TablePair
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -144,6 +144,7 @@ def evaluate(
         }
         for ways in range(1, min(3, len(names)) + 1)
     }
+    numbers = {name: values for name in pair.numeric if all(map(len, values := _known(pair, name)))}
     return Evaluation(
         len(real),
         len(synthetic),
@@ -155,15 +156,10 @@ def evaluate(
         propensity_auc(pair),
         transfer(pair, label),
         _correlations(pair),
-        {
-            name: quantile_errors(ours, theirs, LEVELS)
-            for name in pair.numeric
-            for ours, theirs in [_known(pair, name)]
-            if len(ours) and len(theirs)
-        },
+        {name: quantile_errors(*values, LEVELS) for name, values in numbers.items()},
         determined_columns(pair),
         judged,
-        number_shapes(pair),
+        {name: compared_shapes(*values) for name, values in numbers.items()},
         fitted or some_regressions(pair, label),
         compared_groups(pair),
     )

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.errors import InputError
+from dpcore.estimates.shapes import decimals
 from dpcore.formula import NUMBERS, Formula, Kind
-from tasks.evaluate.tables import TablePair, decimals
+from tasks.evaluate.tables import TablePair
 
 LEAST_GROUP = 5
 """Real records per value of a determining column, on average; in smaller groups chance determines."""

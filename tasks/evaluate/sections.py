@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.estimates.shapes import Rounding, Shape
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map
 from tasks.charts.svg import figure
 from tasks.evaluate.charts import coefficient_chart, number_chart
 from tasks.evaluate.compare import Evaluation
-from tasks.evaluate.shapes import Rounding, Shape
 from tasks.report.parts import DataTable, Figure
 
 WORST = 15

@@ -15,7 +15,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.estimates.design import ModelDesign, Records, Variable, cells_of, middles
+from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of, middles
 from dpcore.post.tables.margins import Attributes
 
 MOST_TERMS = 60
@@ -42,7 +42,7 @@ def design_of(
     kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
     if not kept.any():
         raise InputError(f"{formula}: no record has a value in all of {', '.join(named)}")
-    reading = _FormulaColumns(Records(domain, codes, kept), named)
+    reading = _FormulaColumns(ModelRecords(domain, codes, kept), named)
     frame = reading.frame({name: columns[name][kept] for name in named})
     found, response = _computed(formula, asked, frame, binary)
     matrix = found.rhs.to_numpy(dtype=float)
@@ -77,7 +77,7 @@ def numbers_of(
     for i, axis in enumerate(domain.axes):
         if not in_order(axis):
             codes[:, i] = cells_of(axis, columns[axis.name])
-    reading = _FormulaColumns(Records(domain, codes, np.ones(len(codes), dtype=bool)), named)
+    reading = _FormulaColumns(ModelRecords(domain, codes, np.ones(len(codes), dtype=bool)), named)
     frame = reading.frame({name: columns[name] for name in named})
     found, response = _computed(formula, asked, frame, False)
     return [*map(str, found.rhs.columns)], found.rhs.to_numpy(dtype=float), response
@@ -152,7 +152,7 @@ def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
 class _FormulaColumns:
     """The columns that a formula names, of records of which some have a value in all of them."""
 
-    records: Records
+    records: ModelRecords
     named: Sequence[str]
 
     @property
