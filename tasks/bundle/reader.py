@@ -35,6 +35,7 @@ from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.estimates.model import Coefficient
 from dpcore.estimates.questions import Independence, Quantile, correlation, independence, quantile
 from dpcore.line.statistic import Noisy
+from dpcore.model_formula import ModelFormula
 from dpcore.releases.base import Evaluable
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
@@ -203,7 +204,11 @@ class BundleReader:
 
     def _means_of(self, formula: str) -> list[str]:
         """Which releases are means of the response by some of the terms: they are more precise."""
-        response, _, terms = (part.replace("`", "").strip() for part in formula.partition("~"))
+        try:
+            read = ModelFormula.read(formula)
+        except ValueError:  # more than a plan may hold
+            return []
+        response, terms = read.response.strip("`"), read.names[1:]
         return [
             f"the release {release.name} measures the mean of {response}"
             f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), whose"

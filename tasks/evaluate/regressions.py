@@ -16,6 +16,7 @@ import pandas as pd
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.estimates.least_squares import explained, least_squares, overlap
+from dpcore.model_formula import ModelFormula
 from tasks.evaluate.tables import TablePair
 
 MOST_LEVELS = 8
@@ -60,14 +61,17 @@ class ComparedRegression:
 
 def stated_regression(pair: TablePair, formula: str) -> ComparedRegression:
     """``outcome ~ predictor + predictor``; raises ``InputError`` if it is no such formula."""
-    left, tilde, right = formula.partition("~")
-    outcome, *predictors = (part.strip().strip("`") for part in (left, *right.split("+")))
-    unknown = [name for name in (outcome, *predictors) if name not in pair.columns]
-    if not tilde or unknown or outcome in predictors or len(set(predictors)) < len(predictors):
+    try:
+        read = ModelFormula.read(formula)
+    except ValueError:
+        read = None
+    predictors = read.added_columns() if read else None
+    if not read or not predictors or not _are_different_columns(read.names, pair):
         raise InputError(
             f"--regression {formula!r}: write COLUMN ~ COLUMN + COLUMN, with different columns of both"
             " tables"
         )
+    outcome = read.names[0]
     fitted = _fitted(pair, outcome, predictors)
     if fitted is None:
         raise InputError(
@@ -75,6 +79,10 @@ def stated_regression(pair: TablePair, formula: str) -> ComparedRegression:
             " table; and no column may be constant there"
         )
     return fitted
+
+
+def _are_different_columns(names: Sequence[str], pair: TablePair) -> bool:
+    return set(names) <= set(pair.columns) and len(set(names)) == len(names)
 
 
 def some_regressions(pair: TablePair, label: str) -> list[ComparedRegression]:

@@ -22,6 +22,7 @@ from dpcore.estimates.selected import (
     largest_share,
     strongest_relation,
 )
+from dpcore.model_formula import ModelFormula
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
@@ -206,7 +207,7 @@ def _answer(
     columns = plan.described_columns
     named = f"“{called(term, columns)}”" if term in columns else term
     per = f"where {term} holds" if term.endswith("]") else f"for each unit of {named}"
-    response = record.formula.partition("~")[0].strip().strip("{}")
+    response = ModelFormula.read(record.formula).response.strip("{}")
     changed, what = "changes by", f"the mean of {response}"
     if record.family != "gaussian":
         changed = "is multiplied by"
