@@ -152,8 +152,8 @@ class Quotient(Estimate):
 def share_of(sum_of: Callable[[Floats], Estimate], part: Floats, whole: Floats) -> Estimate:
     """The share of some cells in others that contain them; ``part``, ``whole``: (cells,) 0 or 1.
 
-    With P the noisy sum over the part, W that over the whole and R = P / W, the variance is that of the sum
-    with weights part - R * whole, divided by W^2 (delta method, first order), which includes the
+    With P the noisy sum over the part, W that over the whole and R = P / W, the variance is that of the
+    sum with weights part - R * whole, divided by W^2 (delta method, first order), which includes the
     covariance of P and W.  If W is near zero, the share has Fieller's 90% set instead, cut to [0, 1].
     """
     divisor = sum_of(whole)

@@ -75,15 +75,6 @@ def test_pair_tables_come_from_any_margin_that_contains_the_pair():
     assert total_variation(sampled, codes, (2, 3, 4), edges) < 0.01
 
 
-def test_the_generator_decides_everything():
-    noisy = noisy_margins(chain(), SIZES, PAIRS, 100.0, seed=1)
-    one, same, other = (
-        sample_tree(SIZES, [(0, 2)], noisy, 50, np.random.default_rng(seed)) for seed in (1, 1, 2)
-    )
-    assert np.array_equal(one, same)
-    assert not np.array_equal(one, other)
-
-
 def test_few_rows_and_attributes_of_one_value():
     margins = [((0, 1), np.array([[-3.0, 1.0]]), 1.0)]
     assert spanning_tree((1, 2), margins) == []
