@@ -1,8 +1,8 @@
 """Formulas of models, as in R: the response, ~ and the terms, such as ``{hours > 40} ~ age * C(code)``.
 
 A formula consists of names of columns (`between these` if they are not a single word), numbers, texts,
-comparisons, operators and calls.  The library that computes formulas (``formulaic``) runs them as Python,
-so a plan may hold only what ``ModelFormula.read`` accepts.
+comparisons, operators and calls.  The library that computes formulas, ``formulaic``, runs them as
+Python, so a plan may hold only what ``ModelFormula.read`` accepts.
 
 >>> found = ModelFormula.read("pay ~ age + `years.1`")
 >>> found.response, found.terms, found.names

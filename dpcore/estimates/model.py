@@ -26,38 +26,38 @@ from dpcore.post.tables.margins import Attributes
 from dpcore.releases.table import FEWEST_ERRORS
 
 FEWEST = 20.0
-"""A group has an interval if its noisy count is this large, in units, and ``FEWEST_ERRORS`` of its
-standard errors."""
+"""A group has an interval if its noisy count is at least this many units, and at least ``FEWEST_ERRORS``
+of its standard errors."""
 
 MADE_UP, HARDLY = 1000, 1e-6
-"""Records anywhere, at least so many, and their weight together, as a share of all."""
+"""At least this many records are made up in any cells; their weight together, as a share of all."""
 
-BLURRED = "so much noise that it hides how the terms vary together; use wider bins or fewer terms"
+BLURRED = "the noise hides how the terms vary together; use wider bins or fewer terms"
 INSIDE = (
-    "where values lie inside their bins is what the synthetic records assume, and in no interval; bins"
-    " of one value measure it"
+    "the estimate depends on where values lie inside their bins, which the synthetic records assume and"
+    " the intervals do not cover; use narrower bins"
 )
-HARDLY_ANY = "so few records, or so much noise, that there may be hardly any"
+HARDLY_ANY = "too few records for this much noise: there may be hardly any"
 
 DECIDED = 15.0
 """A predictor this far from zero is a share of less than one in three million."""
 
 ENDLESS = (
-    "the response all but follows from these terms, so a curved model has no finite estimates of them"
-    " and none has an interval; family gaussian measures differences of means"
+    "these terms nearly determine the response, so a curved model has no finite estimates of them and"
+    " they get no interval; family gaussian measures differences of means"
 )
 
 SPANNED = 0.9
-"""Below this share of a score's variance in the tables, an estimate leans on the records."""
+"""A coefficient gets a note if tables explain less than this share of the variance of its score."""
 
 
 @dataclass(frozen=True)
 class Coefficient:
     """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
 
-    ``spanned``: the share of what determines it that noisy tables hold; the rest is what the model of
-    the synthetic records assumes.  ``bound``: no value is larger than this, or less than its negative.
-    ``notes``: what its errors assume, where it is not one of a model's.
+    ``spanned``: the share of its information that comes from noisy tables; the rest comes from the model
+    of the synthetic records.  ``bound``: the largest possible absolute value.  ``notes``: what its
+    errors assume; those of a model have them in the notes of the model.
     """
 
     name: str
@@ -71,14 +71,14 @@ class Coefficient:
     MEANING: ClassVar = {
         "term": "Term of the formula, or Intercept",
         "estimate": "Estimated coefficient",
-        "standard_error": "Standard error of the estimate, of sampling and of noise together",
-        "sampling_error": "Its part from sampling: that of the survey itself, whose units are taken as"
-        " independent draws from a population",
-        "privacy_error": "Its part from the noise that protects privacy",
+        "standard_error": "Standard error of the estimate; it includes sampling and privacy noise",
+        "sampling_error": "Standard error from sampling alone, as the survey itself would have it; its"
+        " units are taken as independent draws from a population",
+        "privacy_error": "Standard error from privacy noise alone",
         "lower_95": "Lower end of a 95% interval for the coefficient in the population",
         "upper_95": "Upper end of a 95% interval for the coefficient in the population",
-        "spanned": "Share of what determines the estimate that noisy tables hold; the rest is what the"
-        " model of the synthetic records assumes, and in no error",
+        "spanned": "Share of the estimate's information that comes from noisy tables; the rest comes"
+        " from the model of the synthetic records, and no error includes it",
     }
 
     @property
@@ -209,9 +209,9 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
     """The error of a question about columns that were not measured together."""
     written = ", ".join(f"[{', '.join(names)}]" for names in sets)
     error = UnmeasuredError(
-        f"{place}the release did not measure {' or '.join(' x '.join(s) for s in sets)} together, so it"
-        f" cannot say how they are related. A plan with also: [{written}], and"
-        f" choose: fixed where it is adaptive, would{otherwise}"
+        f"{place}the release did not measure {' or '.join(' x '.join(s) for s in sets)} together, so"
+        f" their association is unknown. In the plan, write also: [{written}] in the release, with"
+        f" choose: fixed if it is adaptive{otherwise}"
     )
     error.also = sets
     return error
@@ -273,11 +273,11 @@ def _notes(
     leaning = [c.name for c in coefficients if c.spanned < SPANNED]
     if leaning:
         notes.append(
-            f"{', '.join(leaning)}: noisy tables hold less than {SPANNED:.0%} of what determines the"
-            " estimate; the rest is what the synthetic records assume, and no interval includes it"
+            f"{', '.join(leaning)}: less than {SPANNED:.0%} of the information comes from noisy tables;"
+            " the rest is assumed by the synthetic records, and the intervals do not include that"
         )
     if unmeasured:
         notes.append(
-            "products of some terms have three or more columns that were not measured together"
+            "some products of terms involve three or more columns that were not measured together"
         )
     return tuple(notes)

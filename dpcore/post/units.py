@@ -24,12 +24,12 @@ def assumptions(most: int, weights: str | None = None) -> Iterator[str]:
     """
     if most > 1:
         yield (
-            f"One unit may have {most} records, and how alike they are is not known: the sampling error"
+            f"One unit may have {most} records, and their similarity is unknown. So the sampling error"
             f" is an upper bound, {most} times the variance of independent records, and the 95% interval"
-            " holds at least 19 times in 20."
+            " is right at least 19 times in 20."
         )
     if weights is not None:
         yield (
-            f"Every record counts once, whatever its {weights}: estimates and intervals are for the"
-            " population that such records are drawn from, not for that of the weights."
+            f"Every record counts once, whatever its {weights}: estimates and intervals describe the"
+            " population that the records are drawn from, not the weighted one."
         )

@@ -36,20 +36,21 @@ from schemas.numbers import Rational
 from schemas.plan import Plan
 
 REPLICATES = (
-    "Each replicate holds the published numbers with their noise drawn again, jointly in all tables of"
-    " a release. The standard error of any function of the numbers is the root mean square, over"
-    " replicates, of its distance from its published value."
+    "Each replicate contains the published numbers with their noise drawn again, jointly for all tables"
+    " of a release. The standard error of any function of the numbers is the root mean square, over"
+    " replicates, of its difference from the published value."
 )
 
 
 IMPLICATES = (
-    "Each implicate is a file of as many records as the survey has, and they differ as the noise may"
-    " have been. Never analyse them as one file, or one of them alone: do the analysis in each as if it"
-    " were the survey, with M estimates q and squared standard errors u. The estimate is the mean of q,"
-    " its variance mean(u) + (1 + 1/M) var(q), sampling and privacy noise, with (M - 1) (1 + mean(u) /"
-    " ((1 + 1/M) var(q)))^2 degrees of freedom. mitools::MIcombine of R and `combine` of the Python"
-    " reader do this. It holds for questions about columns that were measured together; the table of"
-    " spread says for which pairs the implicates differ too little."
+    "Each implicate has as many records as the survey, and the implicates differ from each other as"
+    " privacy noise would make them. Do not analyse them as one file, or one of them alone: repeat the"
+    " analysis in each of the M implicates as if it were the survey. With the estimates q and squared"
+    " standard errors u, the estimate is mean(q), and its variance mean(u) + (1 + 1/M) var(q) includes"
+    " sampling and privacy noise, with (M - 1) (1 + mean(u) / ((1 + 1/M) var(q)))^2 degrees of freedom."
+    " mitools::MIcombine in R and `combine` in the Python reader compute this. It is valid for questions"
+    " about columns that were measured together; the table of spread lists the pairs for which"
+    " implicates differ too little."
 )
 
 
@@ -284,7 +285,7 @@ class SynthesisRecord(Section):
         """What everybody who computes with the records must know."""
         start = (
             "These records are not a survey: standard errors, intervals and tests that are computed from"
-            " them as if they were leave out the noise, and are too small"
+            " them as from a survey ignore privacy noise and are too small"
         )
         if self.rows_per_unit > 1:
             start = (
@@ -295,11 +296,12 @@ class SynthesisRecord(Section):
         if self.understated is None:
             return f"{start}, by a factor that is not known."
         return (
-            f"{start}: for the slope of one column on another about {self.understated.median:.2g} times,"
-            f" and for one pair of columns in ten {self.understated.one_in_ten:.2g} times or more (less"
-            " where smoothing removed noise from large tables). Columns that were not measured together"
-            " are related as the model assumes, and no error is known. The Python reader's function fit"
-            " computes models from the noisy tables, with errors that hold."
+            f"{start}. For the slope of one column on another they are about"
+            f" {self.understated.median:.2g} times too small, and for one pair of columns in ten"
+            f" {self.understated.one_in_ten:.2g} times or more (less where smoothing removed noise from"
+            " large tables). For columns that were not measured together, the records follow an"
+            " assumption of the model, and the error is unknown. The Python reader's function fit"
+            " computes models from the noisy tables, with correct errors."
         )
 
     @property

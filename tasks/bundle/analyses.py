@@ -22,11 +22,11 @@ from tasks.inference.linear import fit_moments
 from tasks.workplace.step import step
 
 STATED = (
-    "Sampling and noise together, to first order and by the normal law; the interval is for the"
-    " population from which the survey is taken to be drawn, and covers it 19 times in 20"
+    "Includes sampling and privacy noise, to first order and with normal quantiles. The interval is for"
+    " the population from which the survey is assumed to be drawn, and is right 19 times in 20"
 )
 
-REASON = "Why the estimate has no errors and no interval; null where it has"
+REASON = "Why there is no standard error and no interval; null if there are both"
 
 
 @step("fit models")

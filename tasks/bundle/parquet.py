@@ -129,7 +129,7 @@ def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
     if len(tables) == 1:
         return found
     found.sort(key=lambda part: part.about is None)
-    text = "Which table the row belongs to; columns that it does not have are empty"
+    text = "Name of the table that the row belongs to; columns of other tables are empty"
     return [TableColumn(TABLE, np.array([], dtype=str), text), *found]
 
 

@@ -224,11 +224,11 @@ class _FormulaColumns:
                 seen = self.seen[name]
                 unseen = [str(c) for i, c in enumerate(axis.categories) if i not in seen]
                 if unseen:
-                    yield f"no record has {name} {', '.join(unseen)}: a coefficient says nothing of it"
+                    yield f"no record has {name} {', '.join(unseen)}, so no coefficient describes it"
                 if len(axis.categories) > 2 and any(term.name == name for term in terms):
                     yield (
-                        f"{name} enters as a number, as its categories are numbers; C({name}) takes"
-                        " them as categories"
+                        f"{name} is used as a number, because its categories are numbers; write"
+                        f" C({name}) for categories"
                     )
 
     def present(self) -> tuple[Variable, ...]:

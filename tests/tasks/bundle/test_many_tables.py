@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.estimates import joined
 from dpcore.releases.table import MOST_FILES
 from schemas.plan import Plan
-from tasks.bundle import joined, publish
+from tasks.bundle import publish
 from tasks.bundle.reader import open_bundle
 from tests.tasks.made_up import publish_made_up
 

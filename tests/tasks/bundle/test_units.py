@@ -51,7 +51,8 @@ def test_notes_tables_report_and_readme_say_that_the_sampling_error_is_a_bound(p
     (record,) = panel.manifest.analyses
     assert BOUND in " ".join(record.notes)
     assert BOUND in record.file.uncertainty[0].statement
-    assert BOUND in panel.tables["sums"].uncertainty[0].statement
+    (sums,) = (table for table in panel.record_of("sums").tables if table.name == "sums")
+    assert BOUND in sums.uncertainty[0].statement
     page = (panel.path / REPORT).read_text()
     require_sound(page, panel.path)
     assert words(page).count(BOUND) >= 3  # the limits, the model and the moments

@@ -61,7 +61,7 @@ def test_the_text_names_the_release_and_the_parts_of_the_error(plan):
 def test_what_no_table_will_hold_is_said_beforehand(plan):
     said = " ".join(expected_fit(plan, "income ~ sex", "gaussian")[1].notes)
     assert "income (whose mean may be anything from" in said
-    assert "where values lie inside their bins is what the synthetic records assume" in said
+    assert "where values lie inside their bins, which the synthetic records assume" in said
     assert "inside their bins" not in " ".join(
         expected_fit(plan, "children ~ sex", "gaussian")[1].notes
     )

@@ -112,7 +112,7 @@ def test_notes_say_which_categories_no_record_has_and_which_enter_as_numbers():
     records[records[:, 1] == 2, 1] = 1
     fewer = replace(known, codes=records, columns=columns(records))
     assert fit(fewer, "age ~ place").notes == (
-        "no record has place c: a coefficient says nothing of it",
+        "no record has place c, so no coefficient describes it",
     )
     sex, _, *others = DOMAIN.axes
     coded = replace(
@@ -121,7 +121,7 @@ def test_notes_say_which_categories_no_record_has_and_which_enter_as_numbers():
         columns=known.columns | {"place": known.codes[:, 1] + 1},
     )
     assert fit(coded, "age ~ place").notes == (
-        "place enters as a number, as its categories are numbers; C(place) takes them as categories",
+        "place is used as a number, because its categories are numbers; write C(place) for categories",
     )
     assert not fit(coded, "age ~ C(place)").notes
 
@@ -240,7 +240,7 @@ def test_groups_that_may_be_noise_alone_have_no_interval():
     name = "place[c]"
     if any(c.name == name for c in found.coefficients):
         assert found[name].interval == (-np.inf, np.inf)
-        assert any("place[c]: so few records" in note for note in found.notes)
+        assert any("place[c]: too few records" in note for note in found.notes)
     assert found["place[a]"].standard_error < 0.1
 
 
@@ -273,7 +273,7 @@ def test_columns_with_a_dot_in_their_name_are_written_in_backticks():
 def test_noise_that_hides_how_terms_vary_leaves_no_interval():
     codes = surveyed(np.random.default_rng(1), 400)
     found = fit(evidence(codes, 3, alpha="1/20"), "works ~ age + sex", "binomial")
-    assert any("hides how the terms vary together" in note for note in found.notes)
+    assert any("the noise hides how the terms vary" in note for note in found.notes)
     assert not any(np.isfinite(each.standard_error) for each in found.coefficients)
     clear = fit(evidence(codes, 3, alpha="20"), "works ~ age + sex", "binomial")
     assert all(np.isfinite(each.standard_error) for each in clear.coefficients)
