@@ -24,8 +24,9 @@ the generalised least squares estimate; it is unbiased, and its variances are kn
 components are the residual queries of ResidualPlanner, Xiao et al. 2023.)
 
 >>> import numpy as np
->>> noisy = [((0,), np.array([7.0, 3.0]), 1.0), ((0, 1), np.array([[4.0, 2.0], [1.0, 3.0]]), 1.0)]
->>> first, second = make_consistent((2, 2), noisy, total=10)
+>>> one = Margin((0,), np.array([7.0, 3.0]), 1.0)
+>>> other = Margin((0, 1), np.array([[4.0, 2.0], [1.0, 3.0]]), 1.0)
+>>> first, second = make_consistent((2, 2), [one, other], total=10)
 >>> first.table.round(6).tolist(), second.table.sum(axis=1).round(6).tolist()
 ([6.666667, 3.333333], [6.666667, 3.333333])
 >>> round(first.variance, 6), round(second.variance, 6)
@@ -48,13 +49,9 @@ from dpcore.arrays import Floats
 from dpcore.post.tables.margins import (
     Attributes,
     Margin,
-    MarginLike,
     Residual,
     cells,
     checked_attributes,
-    checked_margins,
-    checked_sizes,
-    checked_total,
     summed_to,
 )
 
@@ -262,7 +259,7 @@ def side_by_side(drawn: Sequence[Agreement]) -> Agreement:
 
 
 def make_consistent(
-    sizes: Sequence[int], margins: Iterable[MarginLike], total: float | None
+    sizes: Sequence[int], margins: Sequence[Margin], total: float | None
 ) -> list[Margin]:
     """The margins after the smallest adjustment, by their variances, that makes them agree.
 
@@ -271,10 +268,8 @@ def make_consistent(
     is the exact variance of each of its cells after the adjustment.  Cells are real numbers and may
     be negative, because they are unbiased.  The order of the margins does not matter, up to rounding.
     """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    agreement = Agreement(sizes, noisy, None if total is None else checked_total(total))
-    return [agreement.margin(margin.attributes) for margin in noisy]
+    agreement = Agreement(tuple(sizes), margins, total)
+    return [agreement.margin(margin.attributes) for margin in margins]
 
 
 def estimated_total(margins: Sequence[Margin]) -> float:

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from dpcore.post.tables.consistency import Agreement, make_consistent
-from dpcore.post.tables.margins import checked_margins
+from dpcore.post.tables.margins import Margin
 
 SIZES = (2, 3, 4, 1)
 SETS = [((0, 1), 2.0), ((1, 2), 5.0), ((0, 2, 3), 1.0), ((2,), 3.0)]
 
 
 def zeros():
-    return [(attrs, np.zeros([SIZES[a] for a in attrs]), v) for attrs, v in SETS]
+    return [Margin(attrs, np.zeros([SIZES[a] for a in attrs]), v) for attrs, v in SETS]
 
 
 def agreement(public: bool = True) -> Agreement:
-    return Agreement(SIZES, checked_margins(SIZES, zeros()), 0.0 if public else None)
+    return Agreement(SIZES, zeros(), 0.0 if public else None)
 
 
 def by_attributes(weights: dict[int, np.ndarray]) -> dict[tuple[int, ...], np.ndarray]:
@@ -31,7 +31,7 @@ def covariance(total_known: bool = True) -> np.ndarray:
             margins = zeros()
             unit = np.zeros(table.size)
             unit[cell] = 1.0
-            margins[i] = (attrs, unit.reshape(table.shape), variance)
+            margins[i] = Margin(attrs, unit.reshape(table.shape), variance)
             agreed = make_consistent(SIZES, margins, total=0 if total_known else None)
             columns.append(np.concatenate([margin.table.ravel() for margin in agreed]))
             variances.append(variance)
