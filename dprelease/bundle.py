@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tasks.inference.fit import Fit
 
 READER = ("scipy", "pydantic", "pyyaml", "formulaic")
-"""What the reader needs beside numpy, pandas and pyarrow."""
+"""Packages that the reader needs in addition to numpy, pandas and pyarrow."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +59,7 @@ class Bundle:
         return frame_of(self.listing.read(name, replicates=replicates), self.frames)
 
     def best(self, table: str) -> Any:
-        """A table of counts with the best estimates that all releases give together."""
+        """A table of counts with the best estimates from all releases."""
         return self._framed(self.reader.best(table))
 
     def sources(self, table: str) -> list[str]:

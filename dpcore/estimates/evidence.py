@@ -1,4 +1,4 @@
-"""What is known of several columns together: agreeing tables, and records that follow them."""
+"""What models are fitted to: tables that agree, and synthetic records that follow them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Evidence:
 
     ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
     or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records that one
-    unit may have; ``assumes``: what sampling errors assume beside independent records.
+    unit may have; ``assumes``: what sampling errors assume in addition to independent records.
     """
 
     domain: Domain

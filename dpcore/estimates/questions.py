@@ -133,8 +133,8 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
 def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     """A quantile of a column of numbers in bins, nulls left out.
 
-    The interval holds the level where the noisy shares below edges reach it (Woodruff 1952).  Inside its
-    bin the value is that of the records there; where there is none, the bin is taken as even.
+    The interval is Woodruff's (1952), from the noisy shares below edges.  Inside its bin the quantile is
+    that of the synthetic records there; a bin without records is taken as even.
     """
     if not 0 < level < 1:
         raise InputError(f"level: must lie between 0 and 1, not {level}")

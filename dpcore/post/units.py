@@ -6,7 +6,7 @@ a record by its influence psi.  With at most m records in a unit its sampling va
     sum over units of (sum of psi)^2  <=  m * sum over records of psi^2          (Cauchy & Schwarz)
 
 which is m times that of independent records, and no less where all records of every unit are alike.  No
-released statistic shows how alike they are, but m is public.  So m times is what errors are stated by:
+released statistic shows how similar they are, but m is public.  So errors are stated with the factor m:
 intervals hold at least as often as they say, and more often where records of a unit differ.  The bound
 is one of matrices too, so tests of several numbers at once are cautious in the same way.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 
 def assumptions(most: int, weights: str | None = None) -> Iterator[str]:
-    """What a stated sampling error assumes beside independent records, in sentences.
+    """What a stated sampling error assumes in addition to independent records, in sentences.
 
     ``most``: the records that one unit may have; ``weights``: the column of survey weights, which
     nothing here uses.

@@ -100,7 +100,7 @@ def privacy_statement(plan: Plan) -> str:
 def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
     return (
         "Random differential privacy is weaker than differential privacy: it assumes that the records"
-        " are independent draws from one population, and it holds for a record and its replacement"
+        " are independent draws from one population, and it protects a record and its replacement"
         " drawn at random, except with probability gamma. Up to about"
         f" {math.ceil(gamma * rows)} of the {rows} people, those who are rare in the published"
         " tables, may have no protection. gamma bounds that probability because the ledger accepts it"
@@ -158,13 +158,13 @@ class TableFile(Section):
     )
     holds: dict[str, HeldTable] = Field(
         default={},
-        description="The tables of a file that holds several, by name, in order: `table_name` is the"
-        " name in each row, and columns that a table does not have are null.",
+        description="For a file with several tables: the tables by name, in order. `table_name` is the"
+        " name in each row, and columns of other tables are null.",
     )
 
     @cached_property
     def tables(self) -> list["TableFile"]:
-        """Each table that it holds, as a file of that table alone (``filters``)."""
+        """Each of its tables, as a file of that table alone (``filters``)."""
         if len(self.holds) < 2:
             return [self]
         cells = {column for held in self.holds.values() for column in held.columns}
@@ -182,7 +182,7 @@ class TableFile(Section):
 
     @property
     def filters(self) -> list[tuple[str, str, str]] | None:
-        """Of pyarrow: the rows of one table that a file holds with others; None: all rows."""
+        """Filters for pyarrow that select the rows of one table; None for all rows."""
         return [(TABLE, "==", name) for name in self.holds] if len(self.holds) == 1 else None
 
     @property
@@ -231,7 +231,7 @@ class ReleaseRecord(Section):
 
     @property
     def tables(self) -> list[TableFile]:
-        """Every table, those of one file apart."""
+        """Every table; those that share a file are separate."""
         return [table for file in self.files for table in file.tables]
 
     @property
@@ -263,7 +263,7 @@ class SynthesisRecord(Section):
         default=None, description="With `linked`, the members of the units in `file`."
     )
     support: TableFile = Field(
-        description="Which margins of the records the release determines, and how well."
+        description="How well the records follow the release, for sets of columns."
     )
     understated: Understated | None = Field(
         default=None, description="Of standard errors; null where it is not known."
@@ -274,10 +274,12 @@ class SynthesisRecord(Section):
     )
     implicates: TableFile | None = Field(
         default=None,
-        description="Files of records that differ as the noise may have been, by `implicate`.",
+        description="Several versions of the records, which differ as privacy noise would make them;"
+        " the column `implicate` numbers them.",
     )
     spread: TableFile | None = Field(
-        default=None, description="For which pairs of columns implicates differ enough."
+        default=None,
+        description="Pairs of columns, with a grade: whether implicates differ enough.",
     )
 
     @property

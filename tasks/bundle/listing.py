@@ -43,7 +43,7 @@ class BundleTables:
 
     @classmethod
     def of(cls, path: Path, manifest: Mapping[str, Any]) -> BundleTables:
-        """Those that the facts of a manifest list, apart from draws."""
+        """The tables that a manifest lists, without draws."""
         return cls(path, dict(_listed(manifest)))
 
     def read(self, name: str, columns: bool = True, replicates: bool = False) -> pa.Table:

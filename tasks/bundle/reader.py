@@ -9,7 +9,7 @@
     young.value, young.standard_error, young.interval
     bundle.share("all-pairs.age.affairs", lambda t: t["age"] <= 22)          # of all records
 
-A bundle holds its plan and its noisy statistics, from which the reader computes the same results as
+A bundle contains its plan and its noisy statistics, from which the reader computes the same results as
 dprelease itself.  It needs pyarrow, but neither Prefect nor a database.
 """
 
@@ -156,10 +156,10 @@ class BundleReader:
         ]
 
     def best(self, table: str) -> Columns:
-        """The cells of a table of counts, with the best estimates that all releases give together.
+        """The cells of a table of counts, with the best estimates from all releases.
 
-        Every release that counts some of its columns tells of them, in the same bins or others, at no
-        cost in privacy; ``sources`` names these releases.  Columns ``estimate``, ``standard_error``,
+        Every release that counts some of its columns, in the same bins or others, improves them at no
+        cost in privacy; ``sources`` lists these releases.  Adds ``estimate``, ``standard_error``,
         ``lower_90`` and ``upper_90`` (normal).
         """
         return self.counts.best(table)
@@ -171,8 +171,8 @@ class BundleReader:
     def total(self, table: str, weights: Weights = None) -> Estimate:
         """The number of records in some cells of a table of counts, with the exact standard error.
 
-        It is the best estimate that all releases of the bundle give together, so that two tables give
-        one answer (``best``, ``sources``).  ``weights``: true, false or a number for each row, or a
+        It is the best estimate from all releases of the bundle, so two tables give one answer (``best``,
+        ``sources``).  ``weights``: true, false or a number for each row, or a
         function of the columns; all rows by default.  The error includes the covariance of cells, which
         arises where tables were made to agree.
         """
@@ -188,7 +188,7 @@ class BundleReader:
         return self.counts.share(table, part, of)
 
     def fit(self, formula: str, family: str = "gaussian") -> Fit:
-        """A linear, logistic (``binomial``) or Poisson model, with errors that hold.
+        """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
         ``formula``: as in R, over columns of the survey, such as ``"affairs ~ religious + educ"``.
         Linear models come from a release of ``moments`` that has their columns, if there is one.  Others
@@ -228,7 +228,7 @@ class BundleReader:
         return independence(self.evidence, one, other)
 
     def quantile(self, column: str, level: float) -> Quantile:
-        """A quantile of a column of numbers, with an interval that holds sampling and noise."""
+        """A quantile of a column of numbers; its interval covers sampling and privacy noise."""
         return quantile(self.evidence, column, level)
 
     @cached_property

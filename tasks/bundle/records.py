@@ -159,7 +159,7 @@ class SyntheticRecords:
         return Table("microdata", f"{name}.support", columns)
 
     def _of_derived(self, derived: Derived) -> dict[str, Any]:
-        """A column that no release measures, and none could tell from those it is computed from."""
+        """The row of a derived column, which no release measures."""
         row: dict[str, Any] = dict.fromkeys(SUPPORT, math.nan)
         said = {"columns": derived.name, "ways": 1, "cells": 0, "grade": NOT_MEASURED}
         return row | said | {"derived_from": " x ".join(derived.sources)}
@@ -237,7 +237,7 @@ def synthetic_records(
 
 
 def understated_by(records: SyntheticRecords, noisy: Noisy) -> Understated | None:
-    """How much too small standard errors from the records are; None where the release cannot tell."""
+    """By what factor standard errors from the records are too small; None if that is unknown."""
     release = records.release
     agreement = release.agreement(noisy)
     if agreement is None or not isinstance(release, TableOfCounts) or release.adjacency.weighted:

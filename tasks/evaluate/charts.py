@@ -1,4 +1,4 @@
-"""Charts of an evaluation: real beside synthetic numbers, and the coefficients of a regression."""
+"""Charts of an evaluation: real and synthetic numbers, and the coefficients of a regression."""
 
 from __future__ import annotations
 

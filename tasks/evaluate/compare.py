@@ -128,8 +128,9 @@ def evaluate(
 ) -> Evaluation:
     """Compare the two tables.
 
-    ``label``: the column that the classifiers learn to predict; ``formulas``: what should hold of every
-    record, beside what is found; ``regressions``: those to compare, instead of a few that are chosen.
+    ``label``: the column that the classifiers learn to predict; ``formulas``: rules that every
+    record should obey, in addition to those found; ``regressions``: those to compare, instead of a few
+    that are chosen.
     """
     require_classifiers()
     label = label or default_label(pair)

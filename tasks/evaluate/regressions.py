@@ -104,13 +104,13 @@ def _best_predictors(real: pd.DataFrame, outcome: str) -> list[str]:
     chosen: list[str] = []
     explained = 0.0
     while len(chosen) < MOST_PREDICTORS:
-        told = {
+        shares = {
             name: _explained(real, y[0], [*chosen, name])
             for name in real
             if name != outcome and name not in chosen
         }
         # What explains an outcome wholly is the outcome by another name.
-        useful = {name: share for name, share in told.items() if share < 0.999}
+        useful = {name: share for name, share in shares.items() if share < 0.999}
         best = max(useful, key=lambda name: useful[name], default=None)
         if best is None or useful[best] < explained + 0.002:
             break

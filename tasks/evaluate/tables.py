@@ -127,7 +127,7 @@ def read_table(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     if path.suffix.lower() == ".parquet":
-        # Without its index: columns that are made anew would be put beside others by it.
+        # Without its index: pandas would align new columns by it.
         return call_guarded(
             lambda: pd.read_parquet(path).reset_index(drop=True),
             InputError,

@@ -20,8 +20,8 @@ from tasks.inference.designs import design_of
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model; printing it shows a table.  ``notes``: what the reader should know of it, and
-    among them ``assumes``: what sampling errors assume beside independent records.
+    """A fitted model; printing it shows a table.  ``notes``: what the reader should know; they include
+    ``assumes``: what sampling errors assume in addition to independent records.
     """
 
     formula: str

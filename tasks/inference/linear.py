@@ -1,7 +1,7 @@
 """Linear models from a release of moments: no table, bin or synthetic record takes part.
 
 The response and every term must be a sum of columns: of numbers and of indicators of categories.  The
-formula is computed at the points that stand for the records (``dpcore.post.points``).
+formula is computed at weighted points in place of the records (``dpcore.post.points``).
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def denoise(
     if total == 0 or not noisy:
         return list(margins)
     drawn = [each for each in measured or noisy if each.variance > 0 and each.attributes]
-    told = {attribute for each in drawn for attribute in each.attributes}
-    constant = [Margin((a,), np.array([total]), 1.0) for a in range(len(sizes)) if a not in told]
+    known = {attribute for each in drawn for attribute in each.attributes}
+    constant = [Margin((a,), np.array([total]), 1.0) for a in range(len(sizes)) if a not in known]
     mixture = fit_mixture(
         sizes,
         [*drawn, *constant],

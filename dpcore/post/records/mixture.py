@@ -15,7 +15,7 @@ Its weights and distributions minimise
 
 where q_a is the noisy one-way margin of a, among the cells that the component may have: where rules say
 so, a component is of one form (``rules.forms_of``), such as households of three.  A residual
-tells nothing of the tables inside it, so n share is centred for it.  The first penalty
+contains no information about the tables inside it, so n share is centred for it.  The first penalty
 shrinks every component towards independence, more strongly where there are many cells to fit.  Where
 groups follow from a detail (``nested``) it shrinks them as such, and the detail inside of them:
 sqrt(size of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty

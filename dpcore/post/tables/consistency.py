@@ -91,14 +91,14 @@ class Agreement:
 
     @cached_property
     def components(self) -> dict[Attributes, Component]:
-        """The components that anything but a single margin tells of; the empty set is one."""
+        """The components that are measured more than once or as residuals, and the empty set."""
         residuals: dict[Attributes, list[Residual]] = {}
         for each in self.measured:
             if isinstance(each, Residual):
                 residuals.setdefault(self._useful(each.attributes), []).append(each)
         useful = [self._useful(margin.attributes) for margin in self.margins]
         known = {(), *residuals, *_shared(useful)}
-        # A table may be made up of a residual and of what one margin tells of the tables inside it.
+        # A table may consist of a residual and of tables inside it, which one margin measures.
         inside = {subset for attributes in residuals for subset in subsets(attributes)}
         for attributes in useful if inside else ():
             known.update(_within(attributes, inside))
@@ -137,7 +137,7 @@ class Agreement:
         return known or all(subset in self.components for subset in subsets(asked))
 
     def component(self, attributes: Sequence[int]) -> Component | None:
-        """The component of some attributes of more than one cell; None where nothing tells of it."""
+        """The component of attributes that all have more than one cell; None if it was not measured."""
         asked = tuple(attributes)
         covering = self._covering(asked)
         if asked in self.components or covering is None:
@@ -184,8 +184,8 @@ class Agreement:
     def combination_covariance(self, several: Sequence[Mapping[Attributes, Floats]]) -> Floats:
         """(k, k) the same of k weighted sums.
 
-        Components are independent, and so is what only one margin tells of: a sum's error is a
-        weighted sum of each.
+        Components are independent, and so are the parts that only one margin measures.  The error of a
+        sum is a weighted sum of both.
         """
         found: dict[Attributes | int, dict[int, Floats]] = {}
         for place, weights in enumerate(several):
@@ -199,7 +199,7 @@ class Agreement:
         return covariance
 
     def _by_source(self, weights: Mapping[Attributes, Floats]) -> dict[Attributes | int, Floats]:
-        """The weights of a sum on each component, and on what each margin alone tells of."""
+        """The weights of a sum on each component, and on the part that each margin alone measures."""
         found: dict[Attributes | int, Floats] = {}
         for given, weight in weights.items():
             attributes = self._useful(checked_attributes(given, self.sizes))

@@ -49,7 +49,7 @@ class Margin(NamedTuple):
 
 
 class Residual(NamedTuple):
-    """A noisy table, each axis centred, that tells nothing of the tables inside it.
+    """A noisy table with centred axes: it contains no information about the tables inside it.
 
     ``variance``: of the noise in each cell before the centring.
     """
