@@ -188,6 +188,9 @@ def test_an_earlier_bundle_of_the_same_table_makes_errors_smaller(plan_document,
     for earlier in ([both], [first, first], [both, first, open_bundle(folders[1])]):
         again = open_bundle(folders[1], earlier=earlier).total(table, lambda t: t["sex"] == "F")
         assert again == found, "each draw counts once, also that of a bundle's own earlier ones"
+    elsewhere = first.manifest.model_copy(update={"dataset": "elsewhere"})
+    with pytest.raises(InputError, match="only bundles of one table can be joined"):
+        open_bundle(folders[1], earlier=[replace(first, manifest=elsewhere)])
     for wrong in ([str(folders[0])], str(folders[0]), first):
         with pytest.raises(InputError, match="earlier must be a list of opened bundles"):
             open_bundle(folders[1], earlier=wrong)
@@ -208,15 +211,3 @@ def test_a_lone_histogram_says_what_the_reader_says(plan_document, tmp_path):
     again = opened.replicates("cells")
     assert again.sum(axis=1) == pytest.approx(opened.manifest.plan["rows"], rel=1e-5)
     assert "of `best_estimate`" in (folder / "README.md").read_text()
-
-
-def test_bundles_of_other_tables_are_not_joined(plan_document, tmp_path):
-    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
-    plan_document |= {"releases": kept, "synthesis": []}
-    plans = [plan_document, plan_document | {"dataset": "elsewhere"}]
-    folders = []
-    for document in plans:
-        plan = load_plan(write_plan(tmp_path, document))
-        folders.append(publish_made_up(plan, "r1", tmp_path / "out"))
-    with pytest.raises(InputError, match="only bundles of one table can be joined"):
-        open_bundle(folders[0], earlier=[open_bundle(folders[1])])
