@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +14,14 @@ from dpcore.arrays import Floats
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.estimate import Estimate, share_of
-from dpcore.estimates.joined import Joined, join
+from dpcore.estimates.joined import DrawnRelease, Joined, join
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
+from schemas.bundle.manifest import ReleaseRecord
+from schemas.plan import Plan
 from tasks.bundle.listing import Columns
-
-if TYPE_CHECKING:
-    from tasks.bundle.reader import BundleReader
 
 Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
 """A weight for each row of a table, or a function from its columns to weights; None for all rows."""
@@ -31,11 +30,25 @@ MOST_NAMED = 8
 """An error lists at most this many values of a column."""
 
 
+class CountedBundle(Protocol):
+    """What is needed of an open bundle."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def all_parts(self) -> list[DrawnRelease]: ...
+
+    def table(self, name: str) -> Columns: ...
+
+    def record_of(self, table: str) -> ReleaseRecord: ...
+
+
 @dataclass(frozen=True)
 class CountTables:
     """Tables of counts of an open bundle."""
 
-    bundle: BundleReader
+    bundle: CountedBundle
 
     def best(self, table: str) -> Columns:
         """The cells of a table, with the estimates of all releases together and their errors."""
