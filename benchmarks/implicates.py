@@ -36,14 +36,14 @@ from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.estimates.combine import combine
+from dpcore.estimates.design import middles
+from dpcore.estimates.joined import parts_of
 from dpcore.line.privacy_line import perturb
-from dpcore.post.inference.combine import combine
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.plan.synthesis import Synthesis
 from tasks.bundle.implicates import make_implicates
-from tasks.bundle.joined import parts_of
-from tasks.inference.designs import middles
 
 NORMAL_95 = 1.959963984540054
 MODELS = {"linear": "gaussian", "means": "gaussian", "logistic": "binomial"}

@@ -47,6 +47,9 @@ from dpcore.domain.axes import Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.estimates.design import middles
+from dpcore.estimates.evidence import Evidence, SimulatedEvidence
+from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.line.privacy_line import perturb
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.records.denoise import denoise
@@ -56,10 +59,7 @@ from dpcore.post.tables.margins import Margin
 from dpcore.releases.tables.microdata import TOLERANCE, Microdata
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.inference.designs import middles
-from tasks.inference.evidence import Evidence, SimulatedEvidence
 from tasks.inference.fit import fit
-from tasks.inference.questions import correlation, independence, quantile
 
 NAMES = {"adult": "adult_coded", "acs_ma": "acs_nist_ma2019"}
 

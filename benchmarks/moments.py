@@ -32,8 +32,8 @@ from dpcore.domain.axes import Axis, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
-from dpcore.post.inference.points import Estimated, Points
 from dpcore.post.levels import SIGMAS_95
+from dpcore.post.points import Estimated, Points
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.products import BITS
 from dpcore.sampling.source import SeededSource

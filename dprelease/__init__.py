@@ -29,17 +29,17 @@ from dpcore.errors import (
 )
 
 if TYPE_CHECKING:
+    from dpcore.estimates.estimate import Estimate
     from dprelease.bundle import Bundle, open_bundle
     from dprelease.running import audit, explain, load_plan, release
     from schemas.plan import Plan
-    from tasks.bundle.estimates import Estimate
     from tasks.ledger import Ledger
 
 __version__ = version("dprelease")
 
 _PLACES = {
     "Bundle": "dprelease.bundle",
-    "Estimate": "tasks.bundle.estimates",
+    "Estimate": "dpcore.estimates.estimate",
     "open_bundle": "dprelease.bundle",
     "audit": "dprelease.running",
     "explain": "dprelease.running",

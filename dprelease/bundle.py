@@ -7,44 +7,31 @@ Tables need numpy, pandas and pyarrow only.  What is computed from noisy statist
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
 from dpcore.errors import BundleError, InputError
-from dpcore.suggestion import suggestion
 from dprelease.frames import check_frames, frame_of, frame_of_columns
 from tasks.bundle.digests import MANIFEST, manifest_bytes, verify_digests
+from tasks.bundle.listing import BundleTables, ListedTable
 
 if TYPE_CHECKING:
-    from tasks.bundle import reader
-    from tasks.bundle.estimates import Estimate
-    from tasks.bundle.reader import Weights
-    from tasks.inference.fit import Coefficient, Fit
-    from tasks.inference.questions import Independence, Quantile
-
-TABLE = "table_name"
-"""In a file of several tables: the table of each row."""
+    from dpcore.estimates.estimate import Estimate
+    from dpcore.estimates.model import Coefficient
+    from dpcore.estimates.questions import Independence, Quantile
+    from tasks.bundle.counts import Weights
+    from tasks.bundle.reader import BundleReader
+    from tasks.inference.fit import Fit
 
 READER = ("scipy", "pydantic", "pyyaml", "formulaic")
-"""What the reader needs beside numpy, pandas and pyarrow."""
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A table of a bundle: its file, its columns and how to find its rows."""
-
-    path: str
-    rows: int
-    columns: tuple[str, ...]
-    filters: list[tuple[str, str, str]] | None = None
+"""Packages that the reader needs in addition to numpy, pandas and pyarrow."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,31 +45,26 @@ class Bundle:
     earlier: tuple[Bundle, ...] = ()
 
     @cached_property
-    def tables(self) -> dict[str, Listed]:
+    def listing(self) -> BundleTables:
+        """Where its tables are."""
+        return BundleTables.of(self.path, self.manifest)
+
+    @property
+    def tables(self) -> Mapping[str, ListedTable]:
         """Every table by its name; synthetic tables and models are named with their folder."""
-        return dict(_listed(self.manifest))
+        return self.listing.tables
 
     def table(self, name: str, replicates: bool = False) -> Any:
         """A table as a data frame; with ``replicates`` also the columns to compute errors with."""
-        if name not in self.tables:
-            meant = next((table for table in self.tables if table.endswith(f"/{name}")), name)
-            raise InputError(
-                f"{self.path}: has no table {name!r}{suggestion(meant, self.tables)};"
-                f" its tables: {sorted(self.tables)}"
-            )
-        listed = self.tables[name]
-        file = self.path / listed.path
-        again = [c for c in pq.read_schema(file).names if c.startswith("replicate_")]
-        columns = [*listed.columns, *(again if replicates else ())]
-        return frame_of(pq.read_table(file, columns=columns, filters=listed.filters), self.frames)
+        return frame_of(self.listing.read(name, replicates=replicates), self.frames)
 
     def best(self, table: str) -> Any:
-        """A table of counts with the best estimates that all releases give together."""
-        return self._framed(self._ask("best", table))
+        """A table of counts with the best estimates from all releases."""
+        return self._framed(self.reader.best(table))
 
     def sources(self, table: str) -> list[str]:
         """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
-        return list(self._ask("sources", table))
+        return self.reader.sources(table)
 
     def total(self, table: str, weights: Weights = None) -> Estimate:
         """The number of records in some cells of a table of counts, with its standard error.
@@ -90,62 +72,54 @@ class Bundle:
         ``weights``: true, false or a number for each row, or a function of the table as a pandas
         DataFrame, such as ``lambda t: t["job"].isna()``; all by default.
         """
-        found: Estimate = self._ask("total", table, _weights(weights))
-        return found
+        return self.reader.total(table, _weights(weights))
 
     def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
         """The share of the records ``of`` (all by default) that are also in ``part``."""
-        found: Estimate = self._ask("share", table, _weights(part), _weights(of))
-        return found
+        return self.reader.share(table, _weights(part), _weights(of))
 
     def evaluate(self, release: str, points: Mapping[str, Any]) -> Any:
         """A density, function or machine at points, with intervals."""
-        return self._framed(self._ask("evaluate", release, points))
+        return self._framed(self.reader.evaluate(release, points))
 
     def sample(self, table: str, rows: int) -> Any:
-        """Any number of synthetic records, as of a synthetic table of the bundle."""
-        return self._framed(self._ask("sample", table, rows))
+        """Any number of synthetic records, as in a synthetic table of the bundle."""
+        return self._framed(self.reader.sample(table, rows))
 
     def implicates(self, table: str) -> list[Any]:
         """The implicates of a synthetic table, each as many records as the survey has."""
-        return [self._framed(each) for each in self._ask("implicates", table)]
+        return [self._framed(each) for each in self.reader.implicates(table)]
 
     def fit(self, formula: str, family: str = "gaussian") -> Fit:
-        """A linear, logistic (``binomial``) or Poisson model, with errors that hold."""
-        found: Fit = self._ask("fit", formula, family)
-        return found
+        """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise."""
+        return self.reader.fit(formula, family)
 
     def correlation(self, one: str, other: str) -> Coefficient:
         """Pearson's correlation of two columns of numbers, with errors from sampling and privacy."""
-        found: Coefficient = self._ask("correlation", one, other)
-        return found
+        return self.reader.correlation(one, other)
 
     def independence(self, one: str, other: str) -> Independence:
         """A chi-square test that two columns are independent, by sampling and noise together."""
-        found: Independence = self._ask("independence", one, other)
-        return found
+        return self.reader.independence(one, other)
 
     def quantile(self, column: str, level: float) -> Quantile:
-        """A quantile of a column of numbers, with an interval that holds sampling and noise."""
-        found: Quantile = self._ask("quantile", column, level)
-        return found
+        """A quantile of a column of numbers; its interval covers sampling and privacy noise."""
+        return self.reader.quantile(column, level)
 
     @cached_property
-    def reader(self) -> reader.BundleReader:
-        """The bundle as ``tasks.bundle.reader`` opens it, with its plan and its draws."""
-        from tasks.bundle.reader import open_bundle
+    def reader(self) -> BundleReader:
+        """The bundle as ``tasks.bundle.reader`` opens it, with its plan and its draws.
 
-        return open_bundle(self.path, [each.reader for each in self.earlier])
-
-    def _ask(self, method: str, *arguments: Any) -> Any:
+        Raises ``InputError`` if a package that it needs is not installed.
+        """
         try:
-            answer: Callable[..., Any] = getattr(self.reader, method)
-            return answer(*arguments)
+            from tasks.bundle.reader import open_bundle
         except ModuleNotFoundError as missing:
             raise InputError(
-                f"{method}: needs {missing.name}, which is not installed; run: pip install"
-                f" {' '.join(READER)}"
+                f"{self.path}: computing from a bundle needs {missing.name}, which is not installed;"
+                f" run: pip install {' '.join(READER)}"
             ) from None
+        return open_bundle(self.path, [each.reader for each in self.earlier])
 
     def _framed(self, columns: Mapping[str, Any]) -> Any:
         return frame_of_columns(columns, self.frames)
@@ -209,24 +183,3 @@ def _weights(weights: Weights) -> Any:
     if not callable(weights):
         return masked(weights)
     return lambda columns: masked(weights(frame_of_columns(columns, "pandas")))
-
-
-def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Listed]]:
-    """The tables of releases, which may share a file, then those of records and models, by name."""
-    for record in manifest["releases"]:
-        for file in record["files"]:
-            path, columns, holds = file["path"], file["columns"], file.get("holds", {})
-            if len(holds) < 2:
-                name = next(iter(holds), PurePosixPath(path).name.removesuffix(".parquet"))
-                yield name, Listed(path, file["rows"], tuple(columns))
-                continue
-            cells = {column for held in holds.values() for column in held["columns"]}
-            others = [column for column in columns if column not in {*cells, TABLE}]
-            for name, held in holds.items():
-                filters = [(TABLE, "==", name)]
-                yield name, Listed(path, held["rows"], (*held["columns"], *others), filters)
-    for record in [*manifest["synthesis"], *manifest["analyses"]]:
-        for file in record.values():
-            if isinstance(file, dict) and "path" in file:
-                name = file["path"].removesuffix(".parquet")
-                yield name, Listed(file["path"], file["rows"], tuple(file["columns"]))

@@ -18,12 +18,12 @@ from dpcore.arrays import Integers
 from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.estimates.distances import margin_errors
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SystemSource
-from tasks.evaluate.distances import margin_errors
 
 Facts = dict[str, Any]
 AnyMicrodata = Microdata | CompressedMicrodata

@@ -120,6 +120,7 @@ PARTS = (
             "schemas/plan/coherence.py",
             "schemas/plan/best.py",
             "schemas/plan/analysis.py",
+            "dpcore/model_formula.py",
             "schemas/plan/publication.py",
             "schemas/document.py",
             "schemas/survey/public_files.py",

@@ -14,7 +14,7 @@ exp(-x^2/(2 sigma^2)); its sum over all whole numbers is sqrt(2 pi) sigma (1 + e
 n - 1 up: the right side.  As f(k + x) <= f(k) exp(-x/sigma^2) for k >= 1, the sum is at least
 1 + 1/(2 sigma^2) times the integral from n up, and 1/(2 sigma^2) > e: the left side.  QED
 
-Where the steps of a statistic are small beside its noise, intervals of this kind hold the exact number
+If the steps of a statistic are small compared with its noise, such intervals contain the exact number
 hardly more often than they state.
 
 **Quantiles** of continuous sums X of standard deviation s: the normal law if all noises are Gaussian,
@@ -77,7 +77,7 @@ def half_widths_of_two(noise: DiscreteLaplace, weights: Floats, level: float) ->
     """(k,) the same for Z_1 + a Z_2, two noises of one law, for each weight a in (k,) from 0.
 
     Of continuous noises of scale 1, P(|X| > q) = (exp(-q) - a^2 exp(-q/a)) / (1 - a^2); it rises with a
-    (Anderson 1955), so weights beside 1, where this loses digits, are raised a little above it.
+    (Anderson 1955), so weights close to 1, where this loses digits, are raised a little above it.
     """
     a = np.where(np.abs(weights - 1) < 1e-3, 1 + 1e-3, np.maximum(weights, 1e-9))
     low, high = np.zeros_like(a), (1 + a) * 2 * math.log(2 / (1 - level))

@@ -73,8 +73,8 @@ def estimate(
     """One of ``QUANTITIES`` for period t, from what runs 1..t published; None where it begins later.
 
     ``runs``: (t, cells) noisy statistics in steps; ``noises``: the law of each run's noise, in steps.
-    Each interval holds its exact number with probability ``level`` at least, and hardly more where
-    noise is wide beside a step; ends of counts are not negative.
+    Each interval contains its exact number with at least probability ``level``, and hardly more if the
+    noise is much larger than a step; ends of counts are not negative.
     """
     if len(noises) != len(runs):
         raise ValueError(f"noises: must be as many as runs, {len(runs)}, not {len(noises)}")

@@ -36,20 +36,21 @@ from schemas.numbers import Rational
 from schemas.plan import Plan
 
 REPLICATES = (
-    "Each replicate holds the published numbers with their noise drawn again, jointly in all tables of"
-    " a release. The standard error of any function of the numbers is the root mean square, over"
-    " replicates, of its distance from its published value."
+    "Each replicate contains the published numbers with their noise drawn again, jointly for all tables"
+    " of a release. The standard error of any function of the numbers is the root mean square, over"
+    " replicates, of its difference from the published value."
 )
 
 
 IMPLICATES = (
-    "Each implicate is a file of as many records as the survey has, and they differ as the noise may"
-    " have been. Never analyse them as one file, or one of them alone: do the analysis in each as if it"
-    " were the survey, with M estimates q and squared standard errors u. The estimate is the mean of q,"
-    " its variance mean(u) + (1 + 1/M) var(q), sampling and privacy noise, with (M - 1) (1 + mean(u) /"
-    " ((1 + 1/M) var(q)))^2 degrees of freedom. mitools::MIcombine of R and `combine` of the Python"
-    " reader do this. It holds for questions about columns that were measured together; the table of"
-    " spread says for which pairs the implicates differ too little."
+    "Each implicate has as many records as the survey, and the implicates differ from each other as"
+    " privacy noise would make them. Do not analyse them as one file, or one of them alone: repeat the"
+    " analysis in each of the M implicates as if it were the survey. With the estimates q and squared"
+    " standard errors u, the estimate is mean(q), and its variance mean(u) + (1 + 1/M) var(q) includes"
+    " sampling and privacy noise, with (M - 1) (1 + mean(u) / ((1 + 1/M) var(q)))^2 degrees of freedom."
+    " mitools::MIcombine in R and `combine` in the Python reader compute this. It is valid for questions"
+    " about columns that were measured together; the table of spread lists the pairs for which"
+    " implicates differ too little."
 )
 
 
@@ -99,7 +100,7 @@ def privacy_statement(plan: Plan) -> str:
 def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
     return (
         "Random differential privacy is weaker than differential privacy: it assumes that the records"
-        " are independent draws from one population, and it holds for a record and its replacement"
+        " are independent draws from one population, and it protects a record and its replacement"
         " drawn at random, except with probability gamma. Up to about"
         f" {math.ceil(gamma * rows)} of the {rows} people, those who are rare in the published"
         " tables, may have no protection. gamma bounds that probability because the ledger accepts it"
@@ -157,13 +158,13 @@ class TableFile(Section):
     )
     holds: dict[str, HeldTable] = Field(
         default={},
-        description="The tables of a file that holds several, by name, in order: `table_name` is the"
-        " name in each row, and columns that a table does not have are null.",
+        description="For a file with several tables: the tables by name, in order. `table_name` is the"
+        " name in each row, and columns of other tables are null.",
     )
 
     @cached_property
     def tables(self) -> list["TableFile"]:
-        """Each table that it holds, as a file of that table alone (``filters``)."""
+        """Each of its tables, as a file of that table alone (``filters``)."""
         if len(self.holds) < 2:
             return [self]
         cells = {column for held in self.holds.values() for column in held.columns}
@@ -181,7 +182,7 @@ class TableFile(Section):
 
     @property
     def filters(self) -> list[tuple[str, str, str]] | None:
-        """Of pyarrow: the rows of one table that a file holds with others; None: all rows."""
+        """Filters for pyarrow that select the rows of one table; None for all rows."""
         return [(TABLE, "==", name) for name in self.holds] if len(self.holds) == 1 else None
 
     @property
@@ -230,7 +231,7 @@ class ReleaseRecord(Section):
 
     @property
     def tables(self) -> list[TableFile]:
-        """Every table, those of one file apart."""
+        """Every table; those that share a file are separate."""
         return [table for file in self.files for table in file.tables]
 
     @property
@@ -262,7 +263,7 @@ class SynthesisRecord(Section):
         default=None, description="With `linked`, the members of the units in `file`."
     )
     support: TableFile = Field(
-        description="Which margins of the records the release determines, and how well."
+        description="How well the records follow the release, for sets of columns."
     )
     understated: Understated | None = Field(
         default=None, description="Of standard errors; null where it is not known."
@@ -273,10 +274,12 @@ class SynthesisRecord(Section):
     )
     implicates: TableFile | None = Field(
         default=None,
-        description="Files of records that differ as the noise may have been, by `implicate`.",
+        description="Several versions of the records, which differ as privacy noise would make them;"
+        " the column `implicate` numbers them.",
     )
     spread: TableFile | None = Field(
-        default=None, description="For which pairs of columns implicates differ enough."
+        default=None,
+        description="Pairs of columns, with a grade: whether implicates differ enough.",
     )
 
     @property
@@ -284,7 +287,7 @@ class SynthesisRecord(Section):
         """What everybody who computes with the records must know."""
         start = (
             "These records are not a survey: standard errors, intervals and tests that are computed from"
-            " them as if they were leave out the noise, and are too small"
+            " them as from a survey ignore privacy noise and are too small"
         )
         if self.rows_per_unit > 1:
             start = (
@@ -295,11 +298,12 @@ class SynthesisRecord(Section):
         if self.understated is None:
             return f"{start}, by a factor that is not known."
         return (
-            f"{start}: for the slope of one column on another about {self.understated.median:.2g} times,"
-            f" and for one pair of columns in ten {self.understated.one_in_ten:.2g} times or more (less"
-            " where smoothing removed noise from large tables). Columns that were not measured together"
-            " are related as the model assumes, and no error is known. The Python reader's function fit"
-            " computes models from the noisy tables, with errors that hold."
+            f"{start}. For the slope of one column on another they are about"
+            f" {self.understated.median:.2g} times too small, and for one pair of columns in ten"
+            f" {self.understated.one_in_ten:.2g} times or more (less where smoothing removed noise from"
+            " large tables). For columns that were not measured together, the records follow an"
+            " assumption of the model, and the error is unknown. The Python reader's function fit"
+            " computes models from the noisy tables, with correct errors."
         )
 
     @property

@@ -6,12 +6,12 @@ The library that reads formulas runs what stands in them as Python.  Those of a 
 numbers, operators, comparisons with a text and a few functions, but no program.
 """
 
-import re
 from collections.abc import Collection
 from typing import Literal
 
 from pydantic import Field, StrictStr
 
+from dpcore.model_formula import ModelFormula
 from schemas.document import Section
 from schemas.releases import Name
 
@@ -19,18 +19,6 @@ FUNCTIONS = ("C", "exp", "log")
 
 MOST_PRODUCTS = 6
 """Interactions of more columns have more terms than a model may have."""
-
-TOKEN = re.compile(
-    r"""(?P<blank>[ ]+)
-    | `(?P<quoted>[^`]+)`
-    | (?P<name>[^\W\d]\w*)
-    | (?P<number>[0-9]{1,15}(\.[0-9]{0,15})?([eE][+-]?[0-9]{1,2})?)(?!\w)
-    | (?P<text>'[^'"\\\n]*'|"[^'"\\\n]*")
-    | (?P<compared>[=!]=)
-    | (?P<product>[*:/])(?![*=])
-    | (?P<sign>[<>]=?(?![<>])|[-+~|&(){},])""",
-    re.VERBOSE,
-)
 
 
 class Analysis(Section):
@@ -54,16 +42,13 @@ class Analysis(Section):
 
     def check(self, columns: Collection[str]) -> None:
         """Raise ``ValueError`` where the formula holds anything but columns and arithmetic."""
-        place, before, products = 0, "", 0
-        while place < len(self.formula):
-            found = TOKEN.match(self.formula, place)
-            if found is None:
-                raise ValueError(
-                    f"formula: {self.formula[place : place + 10]!r} is not allowed in a plan's formula"
-                )
-            kind, word = str(found.lastgroup), found[str(found.lastgroup)]
-            called = self.formula[found.end() :].lstrip().startswith("(")
-            if kind in ("name", "quoted") and not (called and word in FUNCTIONS):
+        try:
+            formula = ModelFormula.read(self.formula)
+        except ValueError as error:
+            raise ValueError(f"formula: {error}") from None
+        before = ""
+        for kind, word, called in formula.tokens:
+            if kind == "name" and not (called and word in FUNCTIONS):
                 if word not in columns:
                     raise ValueError(f"formula: {word!r} is not one of {', '.join(columns)}")
                 if called:
@@ -72,11 +57,8 @@ class Analysis(Section):
                     )
             if kind == "text" and before != "compared":
                 raise ValueError(f"formula: {word} may only be compared, with == or !=")
-            products += kind == "product"
-            if before == "text" and kind not in ("sign", "blank"):
+            if before == "text" and kind != "sign":
                 raise ValueError(f"formula: {word!r} cannot follow a text")
-            before, place = (before if kind == "blank" else kind), found.end()
-        if self.formula.count("~") != 1:
-            raise ValueError("formula: write the response, ~ and the terms, such as y ~ a + b")
-        if products > MOST_PRODUCTS:
+            before = kind
+        if sum(token.kind == "product" for token in formula.tokens) > MOST_PRODUCTS:
             raise ValueError(f"formula: has more than {MOST_PRODUCTS} of * : /")

@@ -14,7 +14,7 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.accounting.budget import Budget, ShareWeight, split
 from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.line.mechanism import promise_together
-from dpcore.post.inference.units import assumptions
+from dpcore.post.units import assumptions
 from dpcore.releases.base import Release
 from schemas.document import Section
 from schemas.plan.analysis import Analysis

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.errors import InputError
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.model import BLURRED, HARDLY_ANY, Coefficient
 from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from schemas.bundle.manifest import AnalysisRecord
@@ -15,17 +17,16 @@ from schemas.plan.analysis import Analysis
 from tasks.bundle.evidence import evidence_of
 from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import committed, file_metadata, measured_parts, with_csv
-from tasks.inference.evidence import Evidence, answering
-from tasks.inference.fit import BLURRED, HARDLY_ANY, Coefficient, Fit, fit
+from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.linear import fit_moments
 from tasks.workplace.step import step
 
 STATED = (
-    "Sampling and noise together, to first order and by the normal law; the interval is for the"
-    " population from which the survey is taken to be drawn, and covers it 19 times in 20"
+    "Includes sampling and privacy noise, to first order and with normal quantiles. The interval is for"
+    " the population from which the survey is assumed to be drawn, and is right 19 times in 20"
 )
 
-REASON = "Why the estimate has no errors and no interval; null where it has"
+REASON = "Why there is no standard error and no interval; null if there are both"
 
 
 @step("fit models")

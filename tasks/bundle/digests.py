@@ -13,12 +13,12 @@ SIGNATURE = "SHA256SUMS.sig"
 
 
 def is_bundle(folder: Path) -> bool:
-    """Whether a folder is a bundle, whole or damaged; raises ``UnreadableError`` if nobody can tell."""
+    """Whether a folder is a whole or damaged bundle; raises ``UnreadableError`` if it cannot be read."""
     return has_file(folder, MANIFEST) or has_file(folder, DIGESTS)
 
 
 def manifest_bytes(bundle: Path) -> bytes:
-    """What the manifest's file holds.
+    """The content of the manifest's file.
 
     Raises ``InputError`` if this is no bundle, and ``BundleError`` if a bundle lacks its manifest.
     """

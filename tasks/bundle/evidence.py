@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpcore.errors import InputError
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.joined import DrawnRelease
 from dpcore.post.tables.joined import joined
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
-from tasks.bundle.joined import DrawnRelease
 from tasks.bundle.records import Draws, synthetic_records
-from tasks.inference.evidence import Evidence, answering
+from tasks.inference.fit import answering
 
 MOST_RECORDS = 2**16
 """More synthetic records say hardly more."""

@@ -1,4 +1,4 @@
-"""What folders hold.  What cannot be read is an error, never an empty folder or a missing file."""
+"""The contents of folders.  What cannot be read is an error, never an empty folder or a missing file."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,8 @@ def folders_in(folder: Path) -> dict[str, Path]:
         return {}
     except OSError as error:
         raise UnreadableError(
-            f"{folder}: cannot be read ({error.strerror}), so that nobody knows which bundles it holds"
+            f"{folder}: cannot be read ({error.strerror}), so its bundles are unknown; make it"
+            " readable"
         ) from None
     return {name: folder / name for name in sorted(names) if not name.startswith(".")}
 
@@ -46,7 +47,7 @@ def entries_in(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether a folder holds nothing at all, or is not there; raises ``UnreadableError``."""
+    """Whether a folder is empty or missing; raises ``UnreadableError``."""
     with readable(folder):
         try:
             return not os.listdir(folder)
@@ -55,7 +56,7 @@ def is_empty(folder: Path) -> bool:
 
 
 def has_file(folder: Path, name: str) -> bool:
-    """Whether a folder has a file of this name; raises ``UnreadableError`` where nobody can tell."""
+    """Whether a folder has a file of this name; raises ``UnreadableError`` if it cannot be read."""
     with readable(folder):
         try:
             (folder / name).lstat()

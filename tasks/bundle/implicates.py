@@ -1,7 +1,7 @@
 """Implicates of a synthetic table: records that differ as the noise may have been, in one file.
 
 They follow what all releases of the bundle say together.  ``dpcore.post.records.implicates`` says how
-they are made, ``dpcore.post.inference.combine`` how estimates from them are combined.
+they are made, ``dpcore.estimates.combine`` how estimates from them are combined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.post.inference.understated import Slope, slopes
+from dpcore.estimates.joined import DrawnRelease, noise_of
+from dpcore.estimates.understated import Slope, slopes
 from dpcore.post.records.implicates import fit_implicates, widened
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
@@ -24,26 +25,26 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan
 from schemas.plan.synthesis import IMPLICATE, Synthesis
-from tasks.bundle.joined import DrawnRelease, noise_of
 from tasks.bundle.records import Draws, scores_of, synthetic_records
 
 PILOT = 6
-"""So many implicates show how much larger redraws must be."""
+"""Implicates that are made first, to see how much larger redraws must be."""
 
 ENOUGH = 0.6
-"""Implicates that differ by less than this part of the stated errors are marked."""
+"""Pairs of columns whose spread is smaller are graded `too little`."""
 
 FAR = 0.5
-"""So are those whose mean is further from the unbiased tables, in stated errors."""
+"""So are pairs whose mean slope is further from the unbiased tables, in standard errors."""
 
 SPREAD = {
     "columns": "Two columns that were measured together",
-    "spread": "How much the slope of one on the other differs between implicates, (1 + 1/M)^0.5 times"
-    " the standard deviation, over the standard error of the same from the noisy tables",
-    "distance": "How far its mean over implicates is from that of the noisy tables, in these errors",
-    "grade": f"enough: spread is at least {ENOUGH} and distance at most {FAR} either way; too little:"
-    " many cells of their table are nearly empty, and counts are not negative, so intervals about these"
-    " two may hold less often than stated, and `fit` of the Python reader serves better",
+    "spread": "(1 + 1/M)^0.5 times the standard deviation over implicates of the slope of one column on"
+    " the other, divided by the standard error of this slope from the noisy tables",
+    "distance": "Mean slope over implicates minus the slope in the noisy tables, in the same standard"
+    " errors",
+    "grade": f"enough: spread is at least {ENOUGH} and distance between -{FAR} and {FAR}. too little:"
+    " many cells of the table are nearly empty, so intervals about these two columns may be too short;"
+    " use `fit` of the Python reader instead",
 }
 
 

@@ -24,10 +24,10 @@ from schemas.bundle.manifest import (
 from schemas.survey.columns import Column, column_description, column_metadata
 
 ROWS = 2**15
-"""Tables of a file are read without the others, by so many rows at a time."""
+"""Row groups have about this many rows, so that a table can be read without the others."""
 
 LARGEST_GROUP = 2**20
-"""Rows of a row group at most."""
+"""The most rows of a row group."""
 
 
 def write_table(
@@ -129,12 +129,12 @@ def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
     if len(tables) == 1:
         return found
     found.sort(key=lambda part: part.about is None)
-    text = "Which table the row belongs to; columns that it does not have are empty"
+    text = "Name of the table that the row belongs to; columns of other tables are empty"
     return [TableColumn(TABLE, np.array([], dtype=str), text), *found]
 
 
 def _row_groups(tables: Sequence[Table]) -> Iterator[list[Table]]:
-    """Consecutive tables of about so many rows together."""
+    """Consecutive tables of about ``ROWS`` rows together."""
     some: list[Table] = []
     for table in tables:
         some.append(table)
@@ -184,7 +184,7 @@ def _joined(
 
 
 def write_csv(root: Path, file: TableFile) -> TableFile:
-    """Write a table of the bundle as CSV beside its Parquet file, nulls as empty; its record then."""
+    """Also write a table of the bundle as CSV, nulls as empty; returns its new record."""
     with (
         pq.ParquetFile(root / file.path) as parquet,
         csv.CSVWriter(root / file.csv, parquet.schema_arrow) as writer,

@@ -1,7 +1,7 @@
 """Publishes committed draws as a bundle, which appears whole or not at all and is never changed.
 
 Nothing here can reach the survey: the only inputs are the plan and the ledger's committed draws.
-The bundle is built in a staging folder beside its final path and renamed when it is complete and on
+The bundle is built in a staging folder next to its final path and renamed when it is complete and on
 disk; a release that is already published is checked and left as it is.
 """
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dpcore.audit import AuditResult
 from dpcore.domain.adjacency import ROW
 from dpcore.errors import ApprovalError, BundleError, DPReleaseError, InputError, LedgerError
+from dpcore.estimates.joined import DrawnRelease, parts_of, replicates_of_best, with_best
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import replicates_within
@@ -45,7 +46,6 @@ from schemas.documents import documents
 from schemas.plan import Plan
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of
 from tasks.bundle.implicates import make_implicates
-from tasks.bundle.joined import DrawnRelease, parts_of, replicates_of_best, with_best
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs
@@ -274,7 +274,7 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
 
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
-    """An empty folder beside the bundle's path, on the same disk; removed at the end.
+    """An empty folder next to the bundle's path, on the same disk; removed at the end.
 
     It belongs to this run alone: runs of the same release on other machines build their own, and the
     first to be renamed is the bundle.  If this run is killed, the next one of this home removes it.

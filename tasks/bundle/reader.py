@@ -9,61 +9,52 @@
     young.value, young.standard_error, young.interval
     bundle.share("all-pairs.age.affairs", lambda t: t["age"] <= 22)          # of all records
 
-A bundle holds its plan and its noisy statistics, from which the reader computes the same results as
+A bundle contains its plan and its noisy statistics, from which the reader computes the same results as
 dprelease itself.  It needs pyarrow, but neither Prefect nor a database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpcore.arrays import Floats
-from dpcore.domain.domain import Domain
 from dpcore.errors import BundleError, InputError
+from dpcore.estimates.combine import combine
+from dpcore.estimates.estimate import Estimate
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.joined import DrawnRelease, parts_of
+from dpcore.estimates.model import Coefficient
+from dpcore.estimates.questions import Independence, Quantile, correlation, independence, quantile
 from dpcore.line.statistic import Noisy
-from dpcore.post.inference.combine import combine
+from dpcore.model_formula import ModelFormula
 from dpcore.releases.base import Evaluable
-from dpcore.releases.counts.cells import cell_names
-from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from dpcore.releases.table import ENDS, UNBIASED
-from dpcore.releases.tables.groups import GROUP
-from dpcore.suggestion import suggestion
 from schemas.bundle.draws import noisy_of
-from schemas.bundle.manifest import Manifest, ReleaseRecord, TableFile
+from schemas.bundle.manifest import Manifest, ReleaseRecord
 from schemas.plan import Plan, published_plan
 from schemas.plan.synthesis import IMPLICATE
 from schemas.releases.margins import MarginsSection
 from schemas.releases.microdata import MicrodataSection
-from tasks.bundle.estimates import Estimate, Quotient
+from tasks.bundle.counts import CountTables, Weights
+from tasks.bundle.digests import manifest_bytes
 from tasks.bundle.evidence import evidence_of
-from tasks.bundle.joined import DrawnRelease, Joined, join, parts_of
+from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
-from tasks.inference.evidence import Evidence
-from tasks.inference.fit import Coefficient, Fit, fit
+from tasks.inference.fit import Fit, fit
 from tasks.inference.linear import fit_moments
-from tasks.inference.questions import Independence, Quantile, correlation, independence, quantile
 
 __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
-
-Columns = dict[str, NDArray[Any]]
-Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
-"""A weight for each row of a table, or a function from its columns to weights; None for all rows."""
-
-MOST_NAMED = 8
-"""An error lists at most this many values of a column."""
 
 
 @dataclass(frozen=True)
@@ -76,45 +67,33 @@ class BundleReader:
     """Bundles of the same private table, whose counts are combined with those of this one."""
 
     @cached_property
+    def listing(self) -> BundleTables:
+        """Where its tables are."""
+        return BundleTables.of(self.path, json.loads(manifest_bytes(self.path)))
+
+    @cached_property
     def plan(self) -> Plan:
         """The plan, without the location of the private table."""
         return _as_drawn(published_plan(self.manifest.plan), self.manifest.releases)
 
-    @cached_property
-    def tables(self) -> dict[str, TableFile]:
+    @property
+    def tables(self) -> Mapping[str, ListedTable]:
         """Every table by its name, such as ``all-pairs.age.affairs``: its file name without folder.
 
-        The names of synthetic tables and draws include their folder, because a release may have the
+        The names of synthetic tables and models include their folder, because a release may have the
         same name.
         """
-        listed = {file.path: file for record in self.manifest.releases for file in record.files}
-        names = {table.name: table for file in listed.values() for table in file.tables}
-        rest = [file for file in self.manifest.tables if file.path not in listed]
-        return names | {file.path.removesuffix(".parquet"): file for file in rest}
+        return self.listing.tables
 
     def table(self, name: str) -> Columns:
         """The columns of a table without its replicates; nulls are masked."""
-        file = self._file(name)
-        return _columns(self._read(file, list(file.columns)))
+        return arrays_of(self.listing.read(name))
 
     def replicates(self, name: str) -> Floats:
         """(number, rows) replicates of a table's unbiased column; (0, rows) where it has none."""
-        file = self._file(name)
-        names = file.replicates.names if file.replicates else []
-        found = self._read(file, names)
-        return np.array([found[each].to_numpy() for each in names]).reshape(-1, file.rows)
-
-    def _read(self, file: TableFile, names: list[str]) -> pa.Table:
-        """Some columns of a table, which may share its file with others."""
-        return pq.read_table(self.path / file.path, columns=names, filters=file.filters)
-
-    def _file(self, name: str) -> TableFile:
-        if name not in self.tables:
-            raise InputError(
-                f"{self.path}: has no table {name!r}{suggestion(name, self.tables)};"
-                f" its tables: {sorted(self.tables)}"
-            )
-        return self.tables[name]
+        found = self.listing.read(name, columns=False, replicates=True)
+        columns = [found[each].to_numpy() for each in found.column_names]
+        return np.array(columns).reshape(-1, self.tables[name].rows)
 
     def draw(self, release: str) -> Noisy:
         """The noisy statistic of a release."""
@@ -123,7 +102,7 @@ class BundleReader:
             raise InputError(
                 f"{self.path}: has no release {release!r}; its releases: {list(self.plan.built)}"
             )
-        noisy = noisy_of(_columns(pq.read_table(self.path / record.draw.path)))
+        noisy = noisy_of(arrays_of(pq.read_table(self.path / record.draw.path)))
         if noisy.digest() != record.draw_sha256:
             raise BundleError(f"{self.path}: the draw of {release} is not the one that was charged")
         return noisy
@@ -177,74 +156,39 @@ class BundleReader:
         ]
 
     def best(self, table: str) -> Columns:
-        """The cells of a table of counts, with the best estimates that all releases give together.
+        """The cells of a table of counts, with the best estimates from all releases.
 
-        Every release that counts some of its columns tells of them, in the same bins or others, at no
-        cost in privacy; ``sources`` names these releases.  Columns ``estimate``, ``standard_error``,
+        Every release that counts some of its columns, in the same bins or others, improves them at no
+        cost in privacy; ``sources`` lists these releases.  Adds ``estimate``, ``standard_error``,
         ``lower_90`` and ``upper_90`` (normal).
         """
-        columns, found = self.table(table), self._joined(table)
-        if found is None:
-            raise InputError(f"{table}: its numbers cannot be combined with those of others")
-        described = {name for axis in found.axes for name in cell_names(axis)}
-        cells = {name: values for name, values in columns.items() if name in described}
-        names = ("estimate", "standard_error", *ENDS)
-        return cells | dict(zip(names, found.columns, strict=True))
+        return self.counts.best(table)
 
     def sources(self, table: str) -> list[str]:
         """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
-        found = self._joined(table)
-        return [self._record_of(table).name] if found is None else list(found.sources)
+        return self.counts.sources(table)
 
     def total(self, table: str, weights: Weights = None) -> Estimate:
         """The number of records in some cells of a table of counts, with the exact standard error.
 
-        It is the best estimate that all releases of the bundle give together, so that two tables give
-        one answer (``best``, ``sources``).  ``weights``: true, false or a number for each row, or a
+        It is the best estimate from all releases of the bundle, so two tables give one answer (``best``,
+        ``sources``).  ``weights``: true, false or a number for each row, or a
         function of the columns; all rows by default.  The error includes the covariance of cells, which
         arises where tables were made to agree.
         """
-        columns = self.table(table)
-        if not len(_counts(table, columns)):
-            raise InputError(f"{table}: has no rows. {self._explain_absence(table)}".rstrip())
-        factors = _factors(table, columns, weights)
-        if not factors.any():
-            raise InputError(
-                f"{table}: no row is chosen; its columns hold {self._describe(columns)}"
-            )
-        return self._sum(table, columns, factors)
+        return self.counts.total(table, weights)
 
     def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
         """The share of the records ``of`` (all by default) that are also in ``part``; both are noisy.
 
-        ``part`` and ``of``: true or false for each row.  With P the noisy sum over rows in both, W
-        that over ``of``, and R = P / W, the variance is that of the sum with weights
-        part * of - R * of, divided by W^2 (delta method, first order), which includes the covariance
-        of P and W.  Where W is near zero the share has no standard error, but Fieller's 90% set, cut to
-        [0, 1] (``tasks.bundle.estimates.Quotient``).  Raises ``InputError`` for weights other than true
-        and false.
+        ``part`` and ``of``: true or false for each row.  If the number of records ``of`` is near zero,
+        the share has no standard error, but a 90% set (``dpcore.estimates.estimate.share_of``).
+        Raises ``InputError`` for weights other than true and false.
         """
-        columns, whole = self.table(table), self.total(table, of)
-        factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
-        if not np.isin([factors, chosen], (0, 1)).all():
-            raise InputError(
-                f"{table}: a share needs true or false for each row, not other weights; for a mean,"
-                " divide the totals of two releases, or divide by a public number"
-            )
-        chosen = factors * chosen
-        if np.array_equal(chosen, factors):
-            return Estimate(1.0, 0.0, whole.draws)
-        if whole.near_zero:
-            some, rest = (self._sum(table, columns, each) for each in (chosen, factors - chosen))
-            squares = [each.standard_error**2 for each in (some, whole, rest)]
-            quotient = Quotient.of(some, whole, (squares[0] + squares[1] - squares[2]) / 2)
-            return quotient.within(0.0, 1.0)
-        value = self.total(table, chosen).value / whole.value
-        error = self._sum(table, columns, chosen - value * factors).standard_error
-        return Estimate(value, error / abs(whole.value), whole.draws)
+        return self.counts.share(table, part, of)
 
     def fit(self, formula: str, family: str = "gaussian") -> Fit:
-        """A linear, logistic (``binomial``) or Poisson model, with errors that hold.
+        """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
         ``formula``: as in R, over columns of the survey, such as ``"affairs ~ religious + educ"``.
         Linear models come from a release of ``moments`` that has their columns, if there is one.  Others
@@ -260,7 +204,11 @@ class BundleReader:
 
     def _means_of(self, formula: str) -> list[str]:
         """Which releases are means of the response by some of the terms: they are more precise."""
-        response, _, terms = (part.replace("`", "").strip() for part in formula.partition("~"))
+        try:
+            read = ModelFormula.read(formula)
+        except ValueError:  # more than a plan may hold
+            return []
+        response, terms = read.response.strip("`"), read.names[1:]
         return [
             f"the release {release.name} measures the mean of {response}"
             f"{' by ' * bool(by) + ', '.join(by)} itself: table({release.name!r}), whose"
@@ -280,7 +228,7 @@ class BundleReader:
         return independence(self.evidence, one, other)
 
     def quantile(self, column: str, level: float) -> Quantile:
-        """A quantile of a column of numbers, with an interval that holds sampling and noise."""
+        """A quantile of a column of numbers; its interval covers sampling and privacy noise."""
         return quantile(self.evidence, column, level)
 
     @cached_property
@@ -289,39 +237,10 @@ class BundleReader:
         parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
         return evidence_of(self.plan, parts, self.draw)
 
-    def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
-        record, found = self._record_of(table), self._joined(table)
-        if found is not None:
-            value, variance = found.sum(factors)
-            return Estimate(value, variance**0.5, found.draws)
-        try:
-            variance = self.plan.built[record.name].sum_variance({table: factors})
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        value = float(factors @ _counts(table, columns))
-        return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
-
-    def _joined(self, table: str) -> Joined | None:
-        """What all releases of this and of earlier bundles say of a table together."""
-        if table not in self._joins:
-            record = self._record_of(table)
-            release = self.plan.built[record.name]
-            if isinstance(release, TableOfCounts):
-                domain = self._domains[table]
-                self._joins[table] = join(f"{table}: ", domain, release, self._all_parts)
-            else:
-                self._joins[table] = None
-        return self._joins[table]
-
     @cached_property
-    def _domains(self) -> dict[str, Domain]:
-        """The columns of each table of counts."""
-        several = [r for r in self.plan.built.values() if isinstance(r, TableOfCounts)]
-        return {release.table_name(d): d for release in several for d in release.domains_of(None)}
-
-    @cached_property
-    def _joins(self) -> dict[str, Joined | None]:
-        return {}
+    def counts(self) -> CountTables:
+        """Its tables of counts."""
+        return CountTables(self)
 
     @cached_property
     def _parts(self) -> list[DrawnRelease]:
@@ -330,35 +249,15 @@ class BundleReader:
         return parts_of(self.manifest.release_id, self.plan.built, draws)
 
     @cached_property
-    def _all_parts(self) -> list[DrawnRelease]:
+    def all_parts(self) -> list[DrawnRelease]:
         """Those of this bundle, of the earlier ones and of theirs, each draw once."""
         found: dict[tuple[str, str, str], DrawnRelease] = {}
-        for part in chain(self._parts, *(bundle._all_parts for bundle in self.earlier)):
+        for part in chain(self._parts, *(bundle.all_parts for bundle in self.earlier)):
             found.setdefault((part.bundle, part.name, part.draw), part)
         return list(found.values())
 
-    def _explain_absence(self, table: str) -> str:
-        """Why cells are missing from a table, in the release's own words."""
-        facts = self._record_of(table).facts
-        threshold = f" It is {facts['threshold']:,}." if "threshold" in facts else ""
-        return f"{facts.get('absent_cells', '')}{threshold}"
-
-    def _describe(self, columns: Columns) -> str:
-        """The type and some values of each of the survey's columns in a table."""
-        sides = {
-            f"{name}{end}"
-            for name in self.plan.described_columns
-            for end in ("", "_from", "_to", GROUP)
-        }
-        described = []
-        for name in (name for name in columns if name in sides):
-            values = np.unique(np.ma.compressed(columns[name])).tolist()
-            kind = type(values[0]).__name__ if values else "null"
-            more = ", ..." if len(values) > MOST_NAMED else ""
-            described.append(f"{name} ({kind}): {', '.join(map(repr, values[:MOST_NAMED]))}{more}")
-        return "; ".join(described)
-
-    def _record_of(self, table: str) -> ReleaseRecord:
+    def record_of(self, table: str) -> ReleaseRecord:
+        """The release of a table."""
         if table not in self._records:
             raise InputError(f"{table}: is not a table of a release, so it has no error statement")
         return self._records[table]
@@ -417,45 +316,3 @@ def _as_drawn(plan: Plan, records: list[ReleaseRecord]) -> Plan:
         for section in plan.releases
     ]
     return plan if sections == plan.releases else plan.changed(releases=sections)
-
-
-def _columns(table: pa.Table) -> Columns:
-    return {name: _array(table[name]) for name in table.column_names}
-
-
-def _array(column: pa.ChunkedArray) -> NDArray[Any]:
-    null = column.is_null().to_numpy()
-    if not null.any():
-        return np.asarray(column.to_numpy())
-    filled = column.fill_null("" if column.type == pa.string() else 0)
-    return np.ma.masked_array(filled.to_numpy(), mask=null)
-
-
-def _counts(table: str, columns: Columns) -> NDArray[Any]:
-    """The most accurate unbiased counts of a table, (rows,)."""
-    value = next((columns[name] for name in UNBIASED if name in columns), None)
-    if value is None:
-        raise InputError(f"{table}: is not a table of counts")
-    return value
-
-
-def _factors(table: str, columns: Columns, weights: Weights) -> Floats:
-    """(rows,) finite weights; a row for which the weight is null does not count."""
-    rows = _counts(table, columns).shape
-    try:
-        given = weights(columns) if callable(weights) else weights
-    except KeyError as error:
-        raise InputError(
-            f"{table}: has no column {error.args[0]!r}; its columns: {list(columns)}; NAME_from and"
-            " NAME_to are the ends of a binned column's bins"
-        ) from None
-    chosen: Any = np.ma.asarray(np.ones(rows) if given is None else given)
-    if chosen.shape != rows:
-        raise InputError(f"{table}: has {rows[0]} rows; give one weight for each")
-    try:
-        factors = np.ma.filled(chosen, 0).astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{table}: weights must be numbers, or true and false") from None
-    if not np.isfinite(factors).all():
-        raise InputError(f"{table}: weights must be finite")
-    return np.asarray(factors)

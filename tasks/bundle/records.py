@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
+from dpcore.estimates.understated import understated
 from dpcore.line.statistic import Noisy
-from dpcore.post.inference.understated import understated
 from dpcore.post.members import members_of
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release, post_processing_generator
@@ -35,7 +35,7 @@ from schemas.survey.columns import Column, rounded
 from schemas.survey.derived import Derived
 
 HOUSEHOLD = (
-    "Number of a synthetic household; its members are assumed from its size and shared values"
+    "Number of a synthetic household, which was put together from household sizes and shared values"
 )
 
 Draws = Callable[[str], Noisy]
@@ -48,18 +48,18 @@ MOST_SETS = 1000
 """Sets of three columns or more are listed up to this number: all triples of 18 columns."""
 
 SUPPORT = {
-    "columns": "Columns of the records: each, each pair, every three inside a table of the release, and"
-    f" its larger tables; of three columns or more the first {MOST_SETS}, and only what was measured",
-    "ways": "How many columns they are",
-    "cells": "Cells of their joint table",
-    "grade": "not measured: the model assumes their joint distribution, as that of any three or more"
-    " columns without a table in the release; accurate: distance and expected_distance together are at"
-    f" most {WITHIN}, so about as many of the records are in a wrong cell at most; weak: they are more;"
-    " unknown: measured, and one of both is not known",
-    "standard_error": "Standard error of a cell of that table, from privacy noise",
-    "distance": "Total variation between the shares of the records and those of the noisy table",
-    "expected_distance": "Average total variation that noise alone causes",
-    "derived_from": "Columns from which this one is computed in each record: it is not drawn, and has no"
+    "columns": "A set of columns of the records. Listed are single columns, pairs, and at most"
+    f" {MOST_SETS} larger sets that the release measured together",
+    "ways": "Number of columns in the set",
+    "cells": "Number of cells of their joint table",
+    "grade": "accurate: distance plus expected_distance is at most"
+    f" {WITHIN}, so at most about this share of the records is in a wrong cell. weak: it is larger."
+    " unknown: it was measured, but the sum is not known. not measured: the model assumes the joint"
+    " distribution, as for every set of three or more columns that is not listed",
+    "standard_error": "Standard error of a cell of the joint table, from privacy noise",
+    "distance": "Total variation distance between the records and the noisy table",
+    "expected_distance": "Average total variation distance that privacy noise alone causes",
+    "derived_from": "Columns from which this one is computed in each record; it is not drawn and has no"
     " cells",
 }
 
@@ -113,12 +113,14 @@ class SyntheticRecords:
         chosen = [column for column, names in places.items() if names[0] in self.columns]
         columns = [[self.columns[of] for of in places[column]] for column in chosen]
         number, place, found = members_of(self.columns[SIZE], columns)
-        key = f"Number of the synthetic {unit}; made up, it is in the other table too"
+        key = f"Made-up number of the synthetic {unit}; it links both tables"
         shared = self.table(name, {n: plan.record_columns[n] for n in (*plan.linked.shared, SIZE)})
         units = TableColumn(NUMBER, np.arange(1, len(self.codes) + 1), key)
         members = [
             TableColumn(NUMBER, number, key),
-            TableColumn(PLACE, place, f"Place of the member in the {unit}, in the plan's order"),
+            TableColumn(
+                PLACE, place, f"Position of the member in the {unit}, in the order of the plan"
+            ),
             *(
                 TableColumn(c, values, "" if plan.columns[c].description else "Synthetic", c)
                 for c, values in zip(chosen, found, strict=True)
@@ -157,7 +159,7 @@ class SyntheticRecords:
         return Table("microdata", f"{name}.support", columns)
 
     def _of_derived(self, derived: Derived) -> dict[str, Any]:
-        """A column that no release measures, and none could tell from those it is computed from."""
+        """The row of a derived column, which no release measures."""
         row: dict[str, Any] = dict.fromkeys(SUPPORT, math.nan)
         said = {"columns": derived.name, "ways": 1, "cells": 0, "grade": NOT_MEASURED}
         return row | said | {"derived_from": " x ".join(derived.sources)}
@@ -235,7 +237,7 @@ def synthetic_records(
 
 
 def understated_by(records: SyntheticRecords, noisy: Noisy) -> Understated | None:
-    """How much too small standard errors from the records are; None where the release cannot tell."""
+    """By what factor standard errors from the records are too small; None if that is unknown."""
     release = records.release
     agreement = release.agreement(noisy)
     if agreement is None or not isinstance(release, TableOfCounts) or release.adjacency.weighted:

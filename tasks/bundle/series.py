@@ -1,4 +1,4 @@
-"""Finds the bundles of a series' earlier runs, beside the one that is being made.
+"""Finds the bundles of a series' earlier runs, in the folder of the one that is being made.
 
     published/DATASET/jan   run 1 of the series   --.
     published/DATASET/feb   run 2                 --+--> the draws of runs 1, 2, in order

@@ -84,9 +84,9 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
             f"the ledger knows no release {manifest.release_id} of {manifest.dataset}"
         )
     if set(charges) != {record.name for record in manifest.releases}:
-        raise BundleError("the ledger charged other releases than the manifest lists")
+        raise BundleError("the ledger charged other releases than those in the manifest")
     if {charge.plan_digest for charge in charges.values()} != {manifest.plan_digest}:
-        raise BundleError("the ledger charged another plan than the manifest holds")
+        raise BundleError("the ledger charged another plan than the one in the manifest")
     for record in manifest.releases:
         charge = charges[record.name]
         if charge.state != "COMMITTED" or charge.digest != record.draw_sha256:

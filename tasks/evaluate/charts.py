@@ -1,4 +1,4 @@
-"""Charts of an evaluation: real beside synthetic numbers, and the coefficients of a regression."""
+"""Charts of an evaluation: real and synthetic numbers, and the coefficients of a regression."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from markupsafe import Markup
 
 from dpcore.arrays import Floats
+from dpcore.estimates.least_squares import NORMAL
+from dpcore.estimates.shapes import Shape
 from tasks.charts.chart import Axis, Panel, chart
 from tasks.charts.marks import Mark, area, dots, down, line, spans, texts
-from tasks.evaluate.regressions import NORMAL, ComparedCoefficient, ComparedRegression
-from tasks.evaluate.shapes import Shape
+from tasks.evaluate.regressions import ComparedCoefficient, ComparedRegression
 
 FARTHEST = 25.0
 """Coefficients are drawn up to this many standard errors from the real one."""

@@ -10,6 +10,13 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats
+from dpcore.estimates.distances import (
+    QuantileErrors,
+    margin_distances,
+    quantile_errors,
+    rank_correlations,
+)
+from dpcore.estimates.shapes import Shape, compared_shapes
 from tasks.evaluate.classifiers import (
     Transfer,
     default_label,
@@ -23,15 +30,8 @@ from tasks.evaluate.contradictions import (
     determined_columns,
     judged_formulas,
 )
-from tasks.evaluate.distances import (
-    QuantileErrors,
-    margin_distances,
-    quantile_errors,
-    rank_correlations,
-)
 from tasks.evaluate.groups import Groups, compared_groups
 from tasks.evaluate.regressions import ComparedRegression, some_regressions, stated_regression
-from tasks.evaluate.shapes import Shape, number_shapes
 from tasks.evaluate.tables import TablePair
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -128,8 +128,9 @@ def evaluate(
 ) -> Evaluation:
     """Compare the two tables.
 
-    ``label``: the column that the classifiers learn to predict; ``formulas``: what should hold of every
-    record, beside what is found; ``regressions``: those to compare, instead of a few that are chosen.
+    ``label``: the column that the classifiers learn to predict; ``formulas``: rules that every
+    record should obey, in addition to those found; ``regressions``: those to compare, instead of a few
+    that are chosen.
     """
     require_classifiers()
     label = label or default_label(pair)
@@ -144,6 +145,7 @@ def evaluate(
         }
         for ways in range(1, min(3, len(names)) + 1)
     }
+    numbers = {name: values for name in pair.numeric if all(map(len, values := _known(pair, name)))}
     return Evaluation(
         len(real),
         len(synthetic),
@@ -155,15 +157,10 @@ def evaluate(
         propensity_auc(pair),
         transfer(pair, label),
         _correlations(pair),
-        {
-            name: quantile_errors(ours, theirs, LEVELS)
-            for name in pair.numeric
-            for ours, theirs in [_known(pair, name)]
-            if len(ours) and len(theirs)
-        },
+        {name: quantile_errors(*values, LEVELS) for name, values in numbers.items()},
         determined_columns(pair),
         judged,
-        number_shapes(pair),
+        {name: compared_shapes(*values) for name, values in numbers.items()},
         fitted or some_regressions(pair, label),
         compared_groups(pair),
     )

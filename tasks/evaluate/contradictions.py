@@ -1,4 +1,4 @@
-"""Records that contradict what holds of all real ones: a column that another determines, or a formula.
+"""Records that contradict a rule that all real ones obey: one column determines another, or a formula.
 
 If every real record of a district lies in one region, district determines region, and a synthetic record
 of that district in another region is impossible.  If real totals are sums of two columns, so should be
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.errors import InputError
+from dpcore.estimates.shapes import decimals
 from dpcore.formula import NUMBERS, Formula, Kind
-from tasks.evaluate.tables import TablePair, decimals
+from tasks.evaluate.tables import TablePair
 
 LEAST_GROUP = 5
 """Real records per value of a determining column, on average; in smaller groups chance determines."""
@@ -59,7 +60,7 @@ class Determined:
 class JudgedFormula:
     """A formula, and the shares of records of which it does not hold, out of those with all values.
 
-    COLUMN = EXPRESSION holds if both sides differ by at most half a unit of the column's last decimal.
+    COLUMN = EXPRESSION is true if both sides differ by at most half a unit of the column's last decimal.
     """
 
     formula: str
@@ -171,7 +172,7 @@ def _found(pair: TablePair) -> Iterator[str]:
 
 
 def _holds(columns: Floats, sign: str, within: float) -> bool:
-    """Whether the formula holds of nearly all records, and says more than that two columns agree."""
+    """Whether the formula is true for nearly all records, and not only because two columns are equal."""
     y, a, b = columns
     with np.errstate(all="ignore"):
         value = {"+": np.add, "*": np.multiply, "/": np.divide}[sign](a, b)

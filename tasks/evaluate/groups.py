@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Integers
-from tasks.evaluate.distances import margin_distances
+from dpcore.estimates.distances import margin_distances
 from tasks.evaluate.tables import TablePair
 
 MOST_MEMBERS = 30
-"""Of a larger group only pairs at most this far apart are compared."""
+"""In a larger group, only members at most this many places from each other are compared."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def _members(groups: Integers) -> Integers:
     """(p, 2) positions of every two members of one group, in both orders."""
     order = np.argsort(groups, kind="stable")
     found = [np.empty((0, 2), dtype=np.int64)]
-    for apart in range(1, min(int(np.bincount(groups).max()), MOST_MEMBERS + 1)):
-        one, other = order[:-apart], order[apart:]
+    for step in range(1, min(int(np.bincount(groups).max()), MOST_MEMBERS + 1)):
+        one, other = order[:-step], order[step:]
         together = groups[one] == groups[other]
         both = np.column_stack([one[together], other[together]])
         found += [both, both[:, ::-1]]

@@ -1,8 +1,5 @@
 """Linear regressions on both tables: whether an analyst would come to the same coefficients.
 
-    overlap = mean of the parts of both 95% confidence intervals that lie in their intersection
-
-(Karr et al., 2006, The American Statistician 60); 0 where they are disjoint, 1 where they are equal.
 Intervals treat the synthetic records as if they were a sample.  Categories become indicators against the
 most frequent one of the real table, with the rare ones together; an outcome of two values is 1 for the
 later one in the alphabet (a linear probability model).
@@ -18,6 +15,8 @@ import pandas as pd
 
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
+from dpcore.estimates.least_squares import explained, least_squares, overlap
+from dpcore.model_formula import ModelFormula
 from tasks.evaluate.tables import TablePair
 
 MOST_LEVELS = 8
@@ -27,8 +26,6 @@ OTHERS = "(others)"
 MOST_PREDICTORS = 4
 CHOSEN_ON = 5000
 """Predictors are chosen on about as many real records."""
-
-NORMAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -44,21 +41,8 @@ class ComparedCoefficient:
     @property
     def overlap(self) -> float:
         """Overlap of the confidence intervals, between 0 and 1."""
-        numbers = self.real, self.real_error, self.synthetic, self.synthetic_error
-        if not np.isfinite(numbers).all():
-            return 0.0
-        ours, theirs = (
-            (value - NORMAL * error, value + NORMAL * error)
-            for value, error in (
-                (self.real, self.real_error),
-                (self.synthetic, self.synthetic_error),
-            )
-        )
-        common = min(ours[1], theirs[1]) - max(ours[0], theirs[0])
-        lengths = ours[1] - ours[0], theirs[1] - theirs[0]
-        if common <= 0 or min(lengths) <= 0:
-            return 0.0
-        return float(sum(common / length for length in lengths) / 2)
+        real, synthetic = (self.real, self.real_error), (self.synthetic, self.synthetic_error)
+        return overlap(real, synthetic)
 
 
 @dataclass(frozen=True)
@@ -77,14 +61,17 @@ class ComparedRegression:
 
 def stated_regression(pair: TablePair, formula: str) -> ComparedRegression:
     """``outcome ~ predictor + predictor``; raises ``InputError`` if it is no such formula."""
-    left, tilde, right = formula.partition("~")
-    outcome, *predictors = (part.strip().strip("`") for part in (left, *right.split("+")))
-    unknown = [name for name in (outcome, *predictors) if name not in pair.columns]
-    if not tilde or unknown or outcome in predictors or len(set(predictors)) < len(predictors):
+    try:
+        read = ModelFormula.read(formula)
+    except ValueError:
+        read = None
+    predictors = read.added_columns() if read else None
+    if not read or not predictors or not _are_different_columns(read.names, pair):
         raise InputError(
             f"--regression {formula!r}: write COLUMN ~ COLUMN + COLUMN, with different columns of both"
             " tables"
         )
+    outcome = read.names[0]
     fitted = _fitted(pair, outcome, predictors)
     if fitted is None:
         raise InputError(
@@ -92,6 +79,10 @@ def stated_regression(pair: TablePair, formula: str) -> ComparedRegression:
             " table; and no column may be constant there"
         )
     return fitted
+
+
+def _are_different_columns(names: Sequence[str], pair: TablePair) -> bool:
+    return set(names) <= set(pair.columns) and len(set(names)) == len(names)
 
 
 def some_regressions(pair: TablePair, label: str) -> list[ComparedRegression]:
@@ -113,13 +104,13 @@ def _best_predictors(real: pd.DataFrame, outcome: str) -> list[str]:
     chosen: list[str] = []
     explained = 0.0
     while len(chosen) < MOST_PREDICTORS:
-        told = {
+        shares = {
             name: _explained(real, y[0], [*chosen, name])
             for name in real
             if name != outcome and name not in chosen
         }
         # What explains an outcome wholly is the outcome by another name.
-        useful = {name: share for name, share in told.items() if share < 0.999}
+        useful = {name: share for name, share in shares.items() if share < 0.999}
         best = max(useful, key=lambda name: useful[name], default=None)
         if best is None or useful[best] < explained + 0.002:
             break
@@ -156,13 +147,7 @@ def _terms(column: pd.Series[float], real: pd.Series[float], name: str) -> dict[
 def _explained(real: pd.DataFrame, y: Floats, names: Sequence[str]) -> float:
     """The share of the outcome's variance that some columns explain among the real records."""
     terms = [term for name in names for term in _terms(real[name], real[name], name).values()]
-    design = np.column_stack([*terms, np.ones(len(y))])
-    known = np.isfinite(design).all(axis=1) & np.isfinite(y)
-    if known.sum() < 0.5 * len(y) or np.std(y[known]) == 0:
-        return 0.0
-    scaled = design[known] / np.maximum(np.abs(design[known]).max(axis=0), 1e-300)
-    fit = np.linalg.lstsq(scaled, y[known], rcond=None)[0]
-    return 1 - float(np.var(y[known] - scaled @ fit) / np.var(y[known]))
+    return explained(y, np.column_stack([*terms, np.ones(len(y))]))
 
 
 def _fitted(pair: TablePair, outcome: str, predictors: Sequence[str]) -> ComparedRegression | None:
@@ -175,7 +160,7 @@ def _fitted(pair: TablePair, outcome: str, predictors: Sequence[str]) -> Compare
         terms: dict[str, Floats] = {}
         for name in predictors:
             terms |= _terms(frame[name], pair.real[name], name)
-        tables.append((terms, *_least_squares(y[0], np.column_stack(list(terms.values())))))
+        tables.append((terms, *least_squares(y[0], np.column_stack(list(terms.values())))))
     (terms, ours, errors), (_, theirs, their_errors) = tables
     if not terms or not np.isfinite(ours).any():
         return None
@@ -183,28 +168,3 @@ def _fitted(pair: TablePair, outcome: str, predictors: Sequence[str]) -> Compare
     coefficients = tuple(ComparedCoefficient(term, *map(float, numbers)) for term, *numbers in rows)
     stated = tuple(one for one in coefficients if np.isfinite(one.real))
     return ComparedRegression(f"{outcome}{words}", tuple(predictors), stated)
-
-
-def _least_squares(y: Floats, design: Floats) -> tuple[Floats, Floats]:
-    """Coefficients (k,) without the intercept, and standard errors.
-
-    NaN where a column is constant, or a combination of those before it.
-    """
-    known = np.isfinite(design).all(axis=1) & np.isfinite(y)
-    found, errors = np.full((2, design.shape[1]), np.nan)
-    y, design = y[known], design[known]
-    if len(y) <= design.shape[1] + 1:
-        return found, errors
-    centred = design - design.mean(axis=0)
-    scale = np.maximum(centred.std(axis=0), 1e-300)
-    diagonal = np.abs(np.diag(np.linalg.qr(centred / scale, mode="r"))) / np.sqrt(len(y))
-    used = (diagonal > 1e-6) & (scale > 1e-12)
-    if not used.any():
-        return found, errors
-    q, r = np.linalg.qr(centred[:, used] / scale[used])
-    residual = y - y.mean() - q @ (q.T @ y)
-    variance = float(residual @ residual) / (len(y) - used.sum() - 1)
-    inverse = np.linalg.inv(r)
-    found[used] = inverse @ (q.T @ y) / scale[used]
-    errors[used] = np.sqrt(variance * (inverse**2).sum(axis=1)) / scale[used]
-    return found, errors

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.estimates.shapes import Rounding, Shape
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map
 from tasks.charts.svg import figure
 from tasks.evaluate.charts import coefficient_chart, number_chart
 from tasks.evaluate.compare import Evaluation
-from tasks.evaluate.shapes import Rounding, Shape
 from tasks.report.parts import DataTable, Figure
 
 WORST = 15
@@ -178,8 +178,8 @@ def _contradictions(e: Evaluation) -> PageSection:
     return PageSection(
         "contradictions",
         "Contradictions",
-        "What holds of all real records, and not of some synthetic ones. Only pairs of columns that"
-        " chance would hardly have made so are listed."
+        "Rules that all real records obey and some synthetic ones do not. Pairs of columns are listed"
+        " only if chance hardly explains them."
         + (f" {more} more pairs are contradicted less often." if more > 0 else ""),
         (),
         tables,
@@ -189,7 +189,7 @@ def _contradictions(e: Evaluation) -> PageSection:
 def _numbers(e: Evaluation) -> PageSection:
     figures = []
     for name, shape in e.shapes.items():
-        says = f"Distribution functions at most {shape.distance:.3f} apart"
+        says = f"Largest difference of the distribution functions: {shape.distance:.3f}"
         for value, *both in shape.curves.left_out:
             real, synthetic = map(_percent, both)
             says += (
@@ -198,8 +198,8 @@ def _numbers(e: Evaluation) -> PageSection:
             )
         figures.append(Figure(name, says, number_chart(name, shape, name, says)))
     rounded = DataTable(
-        "How values are rounded, and how many are multiples (other than 0) of the step that stands out"
-        " in the real table",
+        "How values are rounded, and how many are multiples (other than 0) of the most typical step of"
+        " the real table",
         (
             "Column",
             "Real decimals",

@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Integers
 from dpcore.errors import InputError
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_fault, csv_headers
 from tasks.survey.ingest import call_guarded
@@ -122,26 +122,12 @@ def _groups(keys: pd.Series[Any]) -> Integers:
     return np.where(alone, len(found) + np.cumsum(alone) - 1, numbers).astype(np.int64)
 
 
-def decimals(values: Floats) -> int | None:
-    """Places after the decimal point that all values have at most; None if more than six.
-
-    >>> decimals(np.array([1.0, 2.25])), decimals(np.array([1 / 3])), decimals(np.array([]))
-    (2, None, 0)
-    """
-    for places in range(7):
-        if np.all(
-            np.abs(values - np.round(values, places)) <= 1e-13 * np.maximum(np.abs(values), 1)
-        ):
-            return places
-    return None
-
-
 def read_table(path: Path) -> pd.DataFrame:
     """A Parquet or CSV table; in CSV, only an empty field is null."""
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     if path.suffix.lower() == ".parquet":
-        # Without its index: columns that are made anew would be put beside others by it.
+        # Without its index: pandas would align new columns by it.
         return call_guarded(
             lambda: pd.read_parquet(path).reset_index(drop=True),
             InputError,

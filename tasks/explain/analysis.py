@@ -9,14 +9,14 @@ import numpy as np
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
+from dpcore.estimates.design import cells_of
+from dpcore.estimates.evidence import Evidence, SimulatedEvidence
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
-from tasks.inference.designs import cells_of
-from tasks.inference.evidence import Evidence, SimulatedEvidence, answering
-from tasks.inference.fit import Fit, fit
+from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.linear import fit_moments
 
 FEWEST, MOST = 5_000, 50_000

@@ -6,57 +6,26 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
+from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of, middles
 from dpcore.post.tables.margins import Attributes
 
 MOST_TERMS = 60
 """Columns of a design: the features are nearly half their square."""
-
-LARGEST_GRID = 2**20
-"""Cells of the columns of one term."""
 
 CONSTANT = "Intercept"
 """The name of a model's constant."""
 
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 """A name in a formula that is not called; in a text there is none."""
-
-
-@dataclass(frozen=True, eq=False)
-class Variable:
-    """One column of a design, or the response.
-
-    ``values``: (m,) of the records, zero where the model leaves one out; ``attributes``: positions of
-    the columns that it is a function of; ``cells``: its mean in each of their cells, in their shape.
-    """
-
-    name: str
-    values: Floats
-    attributes: Attributes
-    cells: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class ModelDesign:
-    """A response, the terms of a formula, and for each nullable column whether it is not null.
-
-    ``kept``: (m,) which records have a value in all columns; the others are left out.  ``notes``: what
-    the formula made of categories.
-    """
-
-    response: Variable
-    terms: tuple[Variable, ...]
-    present: tuple[Variable, ...]
-    kept: Booleans
-    notes: tuple[str, ...]
 
 
 def design_of(
@@ -73,10 +42,9 @@ def design_of(
     kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
     if not kept.any():
         raise InputError(f"{formula}: no record has a value in all of {', '.join(named)}")
-    reading = _FormulaColumns(domain, named, codes, kept)
-    found, response = _computed(
-        formula, asked, reading.frame({name: columns[name][kept] for name in named}), binary
-    )
+    reading = _FormulaColumns(ModelRecords(domain, codes, kept), named)
+    frame = reading.frame({name: columns[name][kept] for name in named})
+    found, response = _computed(formula, asked, frame, binary)
     matrix = found.rhs.to_numpy(dtype=float)
     every = [
         reading.variable(str(name), matrix[:, i], found.rhs.model_spec, i)
@@ -92,7 +60,8 @@ def design_of(
     answer = reading.variable(name, response, found.lhs.model_spec, last)
     if any(np.array_equal(term.values, answer.values) for term in terms if term.attributes):
         raise InputError(f"{formula}: the response is one of the terms")
-    return ModelDesign(answer, terms, reading.present(), kept, tuple(reading.notes(terms)))
+    notes = tuple(reading.notes(terms))
+    return ModelDesign(formula, reading.records, answer, terms, reading.present(), notes)
 
 
 def numbers_of(
@@ -108,7 +77,7 @@ def numbers_of(
     for i, axis in enumerate(domain.axes):
         if not in_order(axis):
             codes[:, i] = cells_of(axis, columns[axis.name])
-    reading = _FormulaColumns(domain, named, codes, np.ones(len(codes), dtype=bool))
+    reading = _FormulaColumns(ModelRecords(domain, codes, np.ones(len(codes), dtype=bool)), named)
     frame = reading.frame({name: columns[name] for name in named})
     found, response = _computed(formula, asked, frame, False)
     return [*map(str, found.rhs.columns)], found.rhs.to_numpy(dtype=float), response
@@ -151,8 +120,13 @@ def _without_dots(
 
 def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     """A formula, and the columns that it names."""
-    import formulaic  # takes half a second
-    from formulaic.transforms import TRANSFORMS
+    try:
+        import formulaic  # takes half a second
+        from formulaic.transforms import TRANSFORMS
+    except ModuleNotFoundError as missing:
+        raise InputError(
+            f"models need {missing.name}, which is not installed; run: pip install formulaic"
+        ) from None
 
     for name in {CONSTANT, *TRANSFORMS} & set(domain.names) & set(WORD.findall(formula)):
         raise InputError(
@@ -176,16 +150,24 @@ def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class _FormulaColumns:
-    """The columns that a formula names, and the records (m,) that have a value in all of them."""
+    """The columns that a formula names, of records of which some have a value in all of them."""
 
-    domain: Domain
+    records: ModelRecords
     named: Sequence[str]
-    codes: Integers
-    kept: Booleans
+
+    @property
+    def domain(self) -> Domain:
+        return self.records.domain
 
     @cached_property
     def places(self) -> dict[str, int]:
         return {name: self.domain.names.index(name) for name in self.named}
+
+    @cached_property
+    def seen(self) -> dict[str, Integers]:
+        """For each column the cells that some record has."""
+        kept = self.records.codes[self.records.kept]
+        return {name: np.unique(kept[:, place]) for name, place in self.places.items()}
 
     def frame(self, values: Mapping[str, Any]) -> Any:
         """Columns as formulas take them: numbers, or the categories that some record has."""
@@ -195,8 +177,7 @@ class _FormulaColumns:
         for name, place in self.places.items():
             axis, given = self.domain.axes[place], np.ma.asarray(values[name])
             if isinstance(axis, Categories):
-                seen = np.unique(self.codes[self.kept, place])
-                levels = [axis.categories[i] for i in seen]
+                levels = [axis.categories[i] for i in self.seen[name]]
                 if not all(isinstance(level, bool | int | float) for level in levels):
                     listed = np.ma.filled(given.astype(object), None)
                     series[name] = pd.Categorical(listed, categories=levels)
@@ -214,19 +195,8 @@ class _FormulaColumns:
             for used in spec.term_variables[term]
         }
         attributes = tuple(i for i, axis in enumerate(self.domain.axes) if axis.name in used)
-        shape = tuple(self.domain.shape[i] for i in attributes)
-        if np.prod(shape, dtype=float) > LARGEST_GRID:
-            raise InputError(f"{name}: the columns of one term have too many cells together")
-        everywhere = np.zeros(len(self.codes))
-        everywhere[self.kept] = values
-        if not shape:
-            return Variable(name, everywhere, (), np.asarray(values[0]))
-        flat = np.ravel_multi_index(tuple(self.codes[self.kept][:, list(attributes)].T), shape)
-        counts = np.bincount(flat, minlength=int(np.prod(shape)))
-        cells = np.bincount(flat, values, minlength=len(counts)) / np.maximum(counts, 1)
-        if not counts.all():
-            cells = np.where(counts > 0, cells, self._at_middles(spec, column, attributes))
-        return Variable(name, everywhere, attributes, cells.reshape(shape))
+        at_middles = partial(self._at_middles, spec, column, attributes)
+        return Variable.over(name, values, self.records, attributes, at_middles)
 
     def _at_middles(self, spec: Any, column: int, attributes: Attributes) -> Floats:
         """(cells,) a variable at the middle of each cell of its columns; zero where it has no value."""
@@ -251,14 +221,14 @@ class _FormulaColumns:
         for name, place in self.places.items():
             axis = self.domain.axes[place]
             if isinstance(axis, Categories):
-                seen = set(np.unique(self.codes[self.kept, place]).tolist())
+                seen = self.seen[name]
                 unseen = [str(c) for i, c in enumerate(axis.categories) if i not in seen]
                 if unseen:
-                    yield f"no record has {name} {', '.join(unseen)}: a coefficient says nothing of it"
+                    yield f"no record has {name} {', '.join(unseen)}, so no coefficient describes it"
                 if len(axis.categories) > 2 and any(term.name == name for term in terms):
                     yield (
-                        f"{name} enters as a number, as its categories are numbers; C({name}) takes"
-                        " them as categories"
+                        f"{name} is used as a number, because its categories are numbers; write"
+                        f" C({name}) for categories"
                     )
 
     def present(self) -> tuple[Variable, ...]:
@@ -268,7 +238,7 @@ class _FormulaColumns:
             axis = self.domain.axes[place]
             if axis.nullable:
                 cells = (np.arange(axis.size) < axis.size - 1).astype(np.float64)
-                values = cells[self.codes[:, place]]
+                values = cells[self.records.codes[:, place]]
                 found.append(Variable(f"{name} is not null", values, (place,), cells))
         return tuple(found)
 
@@ -293,39 +263,3 @@ def _response(formula: str, found: Any, binary: bool) -> Floats:
             " the column's bins"
         )
     return np.asarray(values[:, 0])
-
-
-def middles(axis: Axis) -> Any:
-    """(size,) a value in each cell, null masked."""
-    if isinstance(axis, Categories):
-        middles: Any = np.ma.masked_array([*axis.categories, *[axis.categories[0]] * axis.nullable])
-    else:
-        lower, upper = axis.edge(np.arange(axis.cells)), axis.edge(np.arange(1, axis.cells + 1))
-        values = np.floor((lower + upper - 1) / 2) if axis.integer else (lower + upper) / 2
-        middles = np.ma.masked_array(np.r_[values, values[:1]] if axis.nullable else values)
-    if axis.nullable:
-        middles[-1] = np.ma.masked
-    return middles
-
-
-def cells_of(axis: Axis, values: Any) -> Integers:
-    """(m,) the cell of each value (m,), null masked; numbers outside count in the nearest cell.
-
-    Raises ``InputError`` for a category that the axis lacks.
-    """
-    null = np.ma.getmaskarray(values)
-    if isinstance(axis, Categories):
-        place = {category: i for i, category in enumerate(axis.categories)}
-        found, unique = np.unique(np.ma.compressed(values), return_inverse=True)
-        if not place.keys() >= set(found.tolist()):
-            raise InputError(f"{axis.name}: has categories that the plan does not list")
-        codes = np.array([place[each] for each in found.tolist()], dtype=np.int64)[unique]
-    else:
-        starts = axis.starts if isinstance(axis, Bins) else axis.edges[:-1]
-        numbers = np.ma.compressed(values).astype(np.float64)
-        codes = np.maximum(np.searchsorted(starts, numbers, side="right") - 1, 0)
-    if null.any() and not axis.nullable:
-        raise InputError(f"{axis.name}: has nulls, which the plan does not allow")
-    cells = np.full(len(null), axis.size - 1, dtype=np.int64)
-    cells[~null] = codes
-    return cells

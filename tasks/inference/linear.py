@@ -1,7 +1,7 @@
 """Linear models from a release of moments: no table, bin or synthetic record takes part.
 
 The response and every term must be a sum of columns: of numbers and of indicators of categories.  The
-formula is computed at the points that stand for the records (``dpcore.post.inference.points``).
+formula is computed at weighted points in place of the records (``dpcore.post.points``).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
-from dpcore.post.inference.points import Points
+from dpcore.estimates.model import Coefficient
+from dpcore.post.points import Points
 from dpcore.releases.numbers.moments import HIDDEN, Moments
 from schemas.plan import Plan
 from tasks.inference.designs import numbers_of
-from tasks.inference.evidence import answering
-from tasks.inference.fit import Coefficient, Fit
+from tasks.inference.fit import Fit, answering
 
 EXACT = 1e-9
 """By what part of its size a term may differ from a sum of columns: rounding."""

@@ -1,33 +1,29 @@
 """The findings with which a report opens, made by rule from the noisy tables and the plan's models.
 
-Findings are chosen in view of the noisy numbers, and a chosen number tends to be extreme.  So every
-interval here is simultaneous over all numbers from which the choice was made (Bonferroni): with
-probability 95% they hold together, whichever are shown.  Of normal noise a sum is within its normal
-quantile; of sums of Laplace noise with variance v the moment generating function is at most
-1 / (1 - v s^2 / 2), whatever the weights, and Chernoff's bound gives the interval.
-
-A share is a quotient of two such sums, P / W, and P - R W is one for every R: its interval is Fieller's
-set for their exact joint variance, as that of the reader's shares is where it matters.
+Findings are chosen in view of the noisy numbers, so every interval here is simultaneous over all numbers
+from which the choice was made (``dpcore.estimates.selected``).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
-from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
-from dpcore.post.fieller import bounded_fieller
+from dpcore.estimates.selected import (
+    MeasuredColumns,
+    ShareInterval,
+    deviations,
+    largest_share,
+    strongest_relation,
+)
+from dpcore.model_formula import ModelFormula
 from dpcore.post.levels import SIGMAS_95
-from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.margins import Attributes
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
 from schemas.bundle.manifest import AnalysisRecord, Manifest
@@ -44,44 +40,12 @@ ERROR = 0.05
 """The chance that an interval of the findings misses, of those of counts and of those of models."""
 
 
-Axes = tuple[Axis, ...]
-
-
 @dataclass(frozen=True)
 class Findings:
     """Sentences, and what their intervals mean."""
 
     sentences: Sequence[str]
     note: str
-
-
-class Measured(NamedTuple):
-    """What one release says of some of its columns: noise of one law, in tables that agree.
-
-    ``places``: of the columns in the agreement.
-    """
-
-    agreement: Agreement
-    places: Attributes
-    gaussian: bool
-
-    @property
-    def error(self) -> float:
-        """The standard error of a count of the columns together."""
-        return math.sqrt(self.agreement.margin(self.places).variance)
-
-
-class Shares(NamedTuple):
-    """Quotients of noisy numbers with their intervals, arrays of one shape; NaN where there is none."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-    def words(self, *at: int) -> str:
-        """One of them as a percentage."""
-        value, low, high = (float(each[at]) for each in self)
-        return percent(min(max(value, low), high), low, high)
 
 
 class RankedSentence(NamedTuple):
@@ -113,41 +77,26 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     return Findings([*shares, *relations, *answers], " ".join(notes))
 
 
-def deviations(chance: float, gaussian: bool) -> float:
-    """Standard errors that noise exceeds in size with at most this chance.
-
-    >>> round(deviations(0.05, gaussian=True), 2), round(deviations(0.05, gaussian=False), 2)
-    (1.96, 4.13)
-    """
-    if gaussian:
-        return NormalDist().inv_cdf(1 - chance / 2)
-
-    def excess(x: float) -> float:
-        root = x * x / (1 + math.sqrt(1 + x * x))
-        return math.log(x * x / root) - root - math.log(chance)
-
-    return float(brentq(excess, 1e-3, 1e4)) / math.sqrt(2)
-
-
 def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[str], list[str], int]:
     """Sentences on shares and on relations, the strongest first, and how many shares were looked at."""
-    found: dict[Axes, Measured] = {}
+    found: dict[tuple[Axis, ...], MeasuredColumns] = {}
     records = [] if plan.series else manifest.releases
     sources = [s for s in (Source(plan, record, bundle) for record in records) if _plain(s)]
     unit = sources[0].unit if sources else Unit()
     for source in sources:
-        for axes, measured in _measured(source) if source.unit == unit else ():
-            if axes not in found or measured.error < found[axes].error:
-                found[axes] = measured
-    alone, pairs = ([axes for axes in found if len(axes) == ways] for ways in (1, 2))
-    sizes = [sum(math.prod(a.size for a in axes) for axes in each) for each in (alone, pairs)]
+        for measured in _measured(source) if source.unit == unit else ():
+            known = found.get(measured.axes)
+            if known is None or measured.standard_error < known.standard_error:
+                found[measured.axes] = measured
+    alone, pairs = ([m for axes, m in found.items() if len(axes) == ways] for ways in (1, 2))
+    sizes = [sum(math.prod(a.size for a in m.axes) for m in each) for each in (alone, pairs)]
     looked = sizes[0] + 4 * sizes[1]  # of one value among those with another, and among all others
     if not looked:
         return [], [], 0
     text = _Text(plan, unit)
     chances = [ERROR / 2 / max(number, 1) for number in (sizes[0], 4 * sizes[1])]
-    shares = [_share(axes[0], found[axes], chances[0], text) for axes in alone]
-    relations = [_relation(axes, found[axes], chances[1], text) for axes in pairs]
+    shares = [_share(measured, chances[0], text) for measured in alone]
+    relations = [_relation(measured, chances[1], text) for measured in pairs]
     return _first(shares), _first(relations), looked
 
 
@@ -158,7 +107,7 @@ def _plain(source: Source) -> bool:
     return source.release.chart == "cells" and known and not source.release.draws_choose
 
 
-def _measured(source: Source) -> Iterator[tuple[Axes, Measured]]:
+def _measured(source: Source) -> Iterator[MeasuredColumns]:
     """The tables of one and two columns that a release shows, where their errors are known."""
     agreement = source.release.agreement(source.noisy)
     if agreement is None:
@@ -168,7 +117,7 @@ def _measured(source: Source) -> Iterator[tuple[Axes, Measured]]:
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):
-            yield axes, Measured(agreement, places, gaussian)
+            yield MeasuredColumns(axes, agreement, places, gaussian)
 
 
 def _first(stated: Sequence[RankedSentence | None]) -> list[str]:
@@ -201,89 +150,33 @@ class _Text(NamedTuple):
         return f"“{called(axis.name, columns)}: {text}”"
 
 
-def _quotients(
-    numbers: tuple[Floats, Floats], covariance: Floats, chance: float, gaussian: bool
-) -> Shares:
-    """Shares of noisy numbers, all with the same joint variance (2, 2); each interval misses with this
-    chance at most."""
-    number, divisor = np.broadcast_arrays(*numbers)
-    z = deviations(chance, gaussian)
-    low, high = bounded_fieller(
-        number,
-        float(covariance[0, 0]),
-        divisor,
-        float(covariance[1, 1]),
-        float(covariance[0, 1]),
-        z,
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Shares(number / divisor, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
-
-
-def _share(axis: Axis, measured: Measured, chance: float, text: _Text) -> RankedSentence | None:
+def _share(measured: MeasuredColumns, chance: float, text: _Text) -> RankedSentence | None:
     """The largest share of a column."""
-    agreement, (place,) = measured.agreement, measured.places
-    counts, whole = (agreement.margin(each).table for each in ((place,), ()))
-    covariance = agreement.combination_covariance(
-        [{(place,): _first_cell(axis)}, {(): np.ones(())}]
-    )
-    shares = _quotients((counts, whole), covariance, chance, measured.gaussian)
-    i = int(np.argmax(counts))
-    if (axis.nullable and i == axis.size - 1) or not np.isfinite(shares.low[i]):
+    found = largest_share(measured, chance)
+    if found is None:
         return None
-    sentence = f"{shares.words(i)} of all {text.unit.things} have {text.cell(axis, i)}."
-    return RankedSentence(float(shares.low[i]), sentence, frozenset([axis.name]))
+    (axis,), (cell, share) = measured.axes, found
+    sentence = f"{_percentage(share)} of all {text.unit.things} have {text.cell(axis, cell)}."
+    return RankedSentence(share.low, sentence, frozenset([axis.name]))
 
 
-def _relation(axes: Axes, measured: Measured, chance: float, text: _Text) -> RankedSentence | None:
-    """The two values that go together most: a share among those with one, and among all others.
-
-    None where the noise allows that the columns are independent: the two intervals overlap for all
-    values.  The rank is the smallest correlation of the two indicators that the intervals allow.
-    """
-    agreement, best = measured.agreement, None
-    whole = agreement.margin(()).table
-    for turned in (False, True):
-        (given, shown), (one, other) = axes, measured.places
-        n = agreement.margin(measured.places).table
-        if turned:
-            (given, shown), (one, other), n = (shown, given), (other, one), n.T
-        group, parts = agreement.margin((one,)).table[:, None], agreement.margin((other,)).table
-        both = np.outer(*map(_first_cell, axes))
-        sums: list[Mapping[Attributes, Floats]] = [
-            {measured.places: both},
-            {(one,): _first_cell(given)},
-            {(other,): _first_cell(shown)},
-            {(): np.ones(())},
-        ]
-        covariance = agreement.combination_covariance(sums)
-        others = np.array([[-1.0, 0, 1, 0], [0, -1, 0, 1]])  # parts - n, and all - group
-        law = chance, measured.gaussian
-        inside = _quotients((n, group), covariance[:2, :2], *law)
-        outside = _quotients((parts - n, whole - group), others @ covariance @ others.T, *law)
-        least = inside.low - outside.high
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p, q = group / whole, parts / whole
-            rank = least * np.sqrt(p * (1 - p) / (q * (1 - q)))
-        possible = (least > 0) & np.isfinite(rank)
-        for axis, side in ((given, 0), (shown, 1)):
-            if axis.nullable:
-                possible[(slice(None),) * side + (-1,)] = False
-        if not possible.any():
-            continue
-        i, j = map(int, np.unravel_index(np.argmax(np.where(possible, rank, -1.0)), rank.shape))
-        if best is None or rank[i, j] > best.rank:
-            sentence = (
-                f"Of {text.unit.things} with {text.cell(given, i)}, {inside.words(i, j)} have"
-                f" {text.cell(shown, j)}; of all others {outside.words(i, j)}."
-            )
-            best = RankedSentence(float(rank[i, j]), sentence, frozenset([given.name, shown.name]))
-    return best
+def _relation(measured: MeasuredColumns, chance: float, text: _Text) -> RankedSentence | None:
+    """The two values that are associated most: a share among records with one, and among all others."""
+    found = strongest_relation(measured, chance)
+    if found is None:
+        return None
+    given, shown = (text.cell(measured.axes[i], cell) for i, cell in (found.given, found.shown))
+    sentence = (
+        f"Of {text.unit.things} with {given}, {_percentage(found.among)} have {shown};"
+        f" of all others {_percentage(found.others)}."
+    )
+    names = frozenset(axis.name for axis in measured.axes)
+    return RankedSentence(found.correlation, sentence, names)
 
 
-def _first_cell(axis: Axis) -> Floats:
-    """Weights that pick one cell: all of a column have noise of the same law."""
-    return np.asarray(np.eye(axis.size)[0])
+def _percentage(share: ShareInterval) -> str:
+    value, low, high = share
+    return percent(min(max(value, low), high), low, high)
 
 
 def _answers(plan: Plan, analyses: Sequence[AnalysisRecord], bundle: Path) -> tuple[list[str], int]:
@@ -314,7 +207,7 @@ def _answer(
     columns = plan.described_columns
     named = f"“{called(term, columns)}”" if term in columns else term
     per = f"where {term} holds" if term.endswith("]") else f"for each unit of {named}"
-    response = record.formula.partition("~")[0].strip().strip("{}")
+    response = ModelFormula.read(record.formula).response.strip("{}")
     changed, what = "changes by", f"the mean of {response}"
     if record.family != "gaussian":
         changed = "is multiplied by"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.audit import AuditResult
@@ -12,7 +13,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SystemSource
-from schemas.plan import Plan
+from schemas.plan import Plan, load_plan
 from tasks.budget.charge import reserve_budget
 from tasks.bundle.analyses import write_analyses
 from tasks.bundle.publish import (
@@ -23,8 +24,10 @@ from tasks.bundle.publish import (
     write_microdata,
     write_release,
 )
+from tasks.bundle.reader import BundleReader, open_bundle
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
+from tests.conftest import write_plan
 
 OCCUPIED = 60
 
@@ -49,6 +52,15 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
         made = PreparedBundle(staging, releases, synthesis, analyses, audit)
         publish.fn(plan, release_id, made, target)
     return target
+
+
+def opened_once(folder: Path, document: dict) -> BundleReader:
+    """A bundle for all tests of a module, with a home of its own in the folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+        patch.delenv("DPRELEASE_LEDGER", raising=False)
+        plan = load_plan(write_plan(folder, document))
+        return open_bundle(publish_made_up(plan, "r1", folder / "out"))
 
 
 def made_up_tally(domain: Domain, rows: int) -> Tally:

@@ -22,14 +22,14 @@ halves on tables of many cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.post.records.mixture import fit_mixture
 from dpcore.post.records.nested import Nested
-from dpcore.post.tables.margins import Margin, MarginLike, Residual, checked_margins, checked_sizes
+from dpcore.post.tables.margins import Margin, Residual
 
 EXPONENTS = (1.0, 1.5, 2.0)
 SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
@@ -41,7 +41,7 @@ COMMON_CELLS = 100.0
 
 def denoise(
     sizes: Sequence[int],
-    margins: Iterable[MarginLike],
+    margins: Sequence[Margin],
     generator: np.random.Generator,
     *,
     total: float,
@@ -60,16 +60,12 @@ def denoise(
 
     Tables may be slightly negative and need not agree.
     """
-    sizes = checked_sizes(sizes)
-    given = checked_margins(sizes, margins)
-    noisy = [
-        margin for margin in given if margin.variance > 0
-    ]  # a cell that is the total has no noise
+    noisy = [each for each in margins if each.variance > 0]  # a cell that is the total has no noise
     if total == 0 or not noisy:
-        return given
+        return list(margins)
     drawn = [each for each in measured or noisy if each.variance > 0 and each.attributes]
-    told = {attribute for each in drawn for attribute in each.attributes}
-    constant = [Margin((a,), np.array([total]), 1.0) for a in range(len(sizes)) if a not in told]
+    known = {attribute for each in drawn for attribute in each.attributes}
+    constant = [Margin((a,), np.array([total]), 1.0) for a in range(len(sizes)) if a not in known]
     mixture = fit_mixture(
         sizes,
         [*drawn, *constant],
@@ -90,7 +86,7 @@ def denoise(
         margin._replace(table=shrink(model, margin.table, margin.variance, seen))
         for model, margin, seen in zip(models, noisy, _with_others(evidence, noisy), strict=True)
     )
-    return [next(better) if margin.variance > 0 else margin for margin in given]
+    return [next(better) if margin.variance > 0 else margin for margin in margins]
 
 
 def _with_others(evidence: Sequence[Floats], noisy: Sequence[Margin]) -> Iterator[Floats]:

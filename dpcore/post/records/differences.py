@@ -1,8 +1,8 @@
 """Inequalities between numbers of a record: end >= start + 5, weight < 30.
 
 A difference says how far one number must at least lie above another one, or above zero; a number that
-is null has nothing to keep.  What it says of cells is exact: two cells may stand together if and only if
-some numbers in them do.
+is null has nothing to keep.  It is exact for cells: two cells may occur together if and only if some
+numbers in them may.
 
     start in [0, 10)    end in [0, 10)      end >= start       may: 3 and 7
     start in [10, 20)   end in [0, 10)      end >= start       may not
@@ -75,7 +75,7 @@ class Chain(NamedTuple):
     """What inequalities one after the other say of the cells of their ends.
 
     ``used``: positions of the inequalities; ``between``: columns that must not be null; ``low``,
-    ``high``: the ends.  ``least[i]``: the first cell of ``high`` that may stand with cell i of ``low``;
+    ``high``: the ends.  ``least[i]``: the first cell of ``high`` that is allowed with cell i of ``low``;
     where an end is zero, it has one cell.
     """
 
@@ -160,11 +160,11 @@ def drawn_in_turn(
 def _leave_room(
     left: dict[int, CellNumbers], applying: Sequence[tuple[Difference, Booleans]]
 ) -> None:
-    """Narrow each column to the numbers beside which the others have room.
+    """Narrow each column to the numbers that leave room for the others.
 
     The bounds of all columns are settled after as many rounds as there are columns.  Then the least
     numbers of all obey every inequality together, so do the largest, and any number between those of one
-    column has some beside it in the others.
+    column can be completed in the others.
     """
     rows = len(next(iter(left.values())).first)
     zero, end = np.zeros(rows), np.full(rows, np.inf)

@@ -26,7 +26,7 @@ search starts from independence and moves no more than needed, associations that
 stay weak, much as in a maximum-entropy fit.
 
 >>> import numpy as np
->>> noisy = [((0, 1), np.array([[31.2, 8.7], [-1.4, 61.9]]), 4.0)]
+>>> noisy = [Margin((0, 1), np.array([[31.2, 8.7], [-1.4, 61.9]]), 4.0)]
 >>> codes = fit_records((2, 2), noisy, 100, np.random.default_rng(7))
 >>> margins_of(codes, (2, 2), [(0, 1)])[0].tolist()
 [[30, 8], [0, 62]]
@@ -35,7 +35,7 @@ stay weak, much as in a maximum-entropy fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,11 +49,6 @@ from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
     Attributes,
     Margin,
-    MarginLike,
-    checked_margins,
-    checked_rows,
-    checked_sizes,
-    checked_total,
     margins_of,
 )
 
@@ -65,7 +60,7 @@ CLOSE = 1 / 2000  # misfit, as a share of that of noise alone, that nobody would
 
 def fit_records(
     sizes: Sequence[int],
-    margins: Iterable[MarginLike],
+    margins: Sequence[Margin],
     rows: int,
     generator: np.random.Generator,
     *,
@@ -83,8 +78,7 @@ def fit_records(
 
     Args:
         sizes: The number of values of each of the k attributes.
-        margins: Noisy margins with the variance of their noise, as ``Margin`` or as tuples
-            (attributes, table, variance).  They need not agree.  Every attribute must be in one.
+        margins: Noisy margins, which need not agree.  Every attribute must be in one.
         rows: The number of records to make.
         generator: The source of randomness; an ordinary one, because nothing here is private.
         total: The public number of records that the margins describe, by default ``rows``.  If it
@@ -104,37 +98,25 @@ def fit_records(
         start.
 
     Raises:
-        ValueError: An argument has a wrong form, an attribute is in no margin, or no record was
-            found that obeys the rules.
+        ValueError: An attribute is in no margin, or no record was found that obeys the rules.
 
     Examples:
         >>> generator = np.random.default_rng(7)
-        >>> one_way = [((0,), [29.3, 71.2], 1.0), ((1,), [60.4, 39.8], 1.0)]
+        >>> tables = np.array([[29.3, 71.2], [60.4, 39.8]])
+        >>> one_way = [Margin((a,), tables[a], 1.0) for a in (0, 1)]
         >>> fit_records((2, 2), one_way, 100, generator).sum(axis=0).tolist()
         [71, 40]
     """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    rows = checked_rows(rows)
-    total = checked_total(rows if total is None else total)
-    if rows > 0 and total == 0:
-        raise ValueError(f"total is 0, which describes no records, but rows is {rows}")
-    if sweeps < 0:
-        raise ValueError(f"sweeps must not be negative, not {sweeps}")
-    if not 0 <= tolerance < 1:
-        raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance}")
-    # Raises where an attribute is in no margin, even if ``start`` replaces its records.
-    codes = initial_records(sizes, noisy, rows, generator, total, rules, nested)
+    total = float(rows) if total is None else total
+    # Also with a start: later draws stay the same, and an attribute in no margin is refused.
+    codes = initial_records(sizes, margins, rows, generator, total, rules, nested)
     if start is not None:
-        margins_of(start, sizes, [])
         codes = np.array(start, dtype=np.int64)
-        if len(codes) != rows:
-            raise ValueError(f"start must have {rows} rows, not {len(codes)}")
     if rows == 0:
         return codes
-    targets, noise_alone = _targets(sizes, noisy, total, rows)
+    targets, noise_alone = _targets(sizes, margins, total, rows)
     codes = groups_followed(repair_records(codes, sizes, rules, generator), nested)
-    search = _Search(sizes, codes, targets, rules, nested)
+    search = _Search(tuple(sizes), codes, targets, rules, nested)
     window_start = search.misfit()
     moved = 0
     for done in range(1, sweeps + 1):
@@ -153,7 +135,7 @@ def fit_records(
 
 
 def _targets(
-    sizes: tuple[int, ...], noisy: Sequence[Margin], total: float, rows: int
+    sizes: Sequence[int], noisy: Sequence[Margin], total: float, rows: int
 ) -> tuple[list[Margin], float]:
     """The tables to fit, scaled to the rows, and the expected misfit of the exact tables.
 

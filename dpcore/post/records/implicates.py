@@ -7,7 +7,7 @@ Each is fitted to the unbiased tables plus noise that is drawn again:
 
 The tables are not smoothed first: shrunken ones would be biased, and their spread too small.  The
 redraws are centred, so that the mean of all implicates is as near to T as one fit to T is
-(``dpcore.post.inference.combine`` has the rule, and why it holds).
+(``dpcore.estimates.combine`` has the rule and its proof).
 
 **Counts of records are not negative.**  Records reach the nearest tables that are counts, so where many
 cells are nearly empty, implicates differ less than the noise.  To come near the tables costs nothing: a
@@ -43,7 +43,7 @@ TOLERANCE = 0.002
 """A fit that stops early stays near its start, and all implicates near each other."""
 
 WIDEST = 2.0
-"""Redraws are at most so many times as large as the noise."""
+"""Redraws are at most this many times as large as the noise."""
 
 
 def fit_implicates(

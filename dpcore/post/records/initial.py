@@ -13,14 +13,14 @@ are drawn jointly too, or given the one that is drawn, the most informative pair
 >>> import numpy as np
 >>> table = np.zeros((3, 3, 3))
 >>> table[0, 0, 0], table[2, 2, 2] = 30.0, 20.0
->>> codes = initial_records((3, 3, 3), [((0, 1, 2), table, 1.0)], 50, np.random.default_rng(7), 50)
+>>> codes = initial_records((3, 3, 3), [Margin((0, 1, 2), table, 1.0)], 50, np.random.default_rng(7), 50)
 >>> np.unique(codes, axis=0).tolist()
 [[0, 0, 0], [2, 2, 2]]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 
 import numpy as np
@@ -33,11 +33,7 @@ from dpcore.post.records.tree import dependence
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
     Margin,
-    MarginLike,
     cells,
-    checked_margins,
-    checked_rows,
-    checked_sizes,
     one_way,
     packed,
 )
@@ -46,7 +42,7 @@ from dpcore.post.tables.simplex import project_to_simplex
 
 def initial_records(
     sizes: Sequence[int],
-    margins: Iterable[MarginLike],
+    margins: Sequence[Margin],
     rows: int,
     generator: np.random.Generator,
     total: float,
@@ -60,10 +56,8 @@ def initial_records(
     may break ``rules``, but few break one about a pair that is among the margins.  Details are drawn
     given the groups that were, and those that were not follow from them.
     """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    columns = np.zeros((len(sizes), checked_rows(rows)), dtype=np.int64)
-    consistent = make_consistent(sizes, noisy, total)
+    columns = np.zeros((len(sizes), rows), dtype=np.int64)
+    consistent = make_consistent(sizes, margins, total)
     drawn: set[int] = set()
     ruled = _ruled(consistent, rules)
     joint = chain(_wide(sizes, consistent), _connected(ruled, drawn))

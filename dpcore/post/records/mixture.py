@@ -15,7 +15,7 @@ Its weights and distributions minimise
 
 where q_a is the noisy one-way margin of a, among the cells that the component may have: where rules say
 so, a component is of one form (``rules.forms_of``), such as households of three.  A residual
-tells nothing of the tables inside it, so n share is centred for it.  The first penalty
+contains no information about the tables inside it, so n share is centred for it.  The first penalty
 shrinks every component towards independence, more strongly where there are many cells to fit.  Where
 groups follow from a detail (``nested``) it shrinks them as such, and the detail inside of them:
 sqrt(size of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty
@@ -32,7 +32,7 @@ step.  Fitting mixtures of products to noisy margins is an idea of Aydore et al.
 data) and Liu, Vietri & Wu 2021 (GEM).
 
 >>> import numpy as np
->>> noisy = [((0, 1), np.array([[51.0, 2.0], [-3.0, 48.0]]), 9.0)]
+>>> noisy = [Margin((0, 1), np.array([[51.0, 2.0], [-3.0, 48.0]]), 9.0)]
 >>> mixture = fit_mixture((2, 2), noisy, np.random.default_rng(7), total=100)
 >>> table = 100 * mixture.shares((0, 1))
 >>> bool(abs(table.sum() - 100) < 1e-3), bool(np.all(table > 0)), bool(table[0, 0] > 40)
@@ -41,7 +41,7 @@ data) and Liu, Vietri & Wu 2021 (GEM).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,11 +53,7 @@ from dpcore.post.records.nested import Nested
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import (
     Margin,
-    MeasuredLike,
     Residual,
-    checked_measured,
-    checked_sizes,
-    checked_total,
 )
 from dpcore.post.tables.simplex import project_to_simplex
 
@@ -87,7 +83,7 @@ class Mixture:
 
 def fit_mixture(
     sizes: Sequence[int],
-    margins: Iterable[MeasuredLike],
+    margins: Sequence[Margin | Residual],
     generator: np.random.Generator,
     *,
     total: float,
@@ -99,33 +95,23 @@ def fit_mixture(
     steps: int = 500,
     progress: Callable[[int, int], None] | None = None,
 ) -> Mixture:
-    """The mixture that explains noisy margins of ``total`` records.
+    """The mixture that explains noisy margins of ``total`` records, which is positive.
 
-    ``margins``: noisy margins or residuals, of one attribute or more each, of which the table of every
-    attribute follows.  ``ordered``: the
-    attributes whose cells are ordered; ``linked``: for each attribute, how many of its first cells
-    are (by default all; a null cell at the end has no neighbour).  ``forms``: (forms, sum of sizes)
-    cells of all attributes side by side; each component is of one form, in equal numbers, and has
-    nothing outside its cells.  ``nested``: attributes that follow from others.
+    ``margins``: noisy margins or residuals, of one attribute or more each, from which the table of every
+    attribute follows.  ``ordered``: the attributes whose cells are ordered; ``linked``: for each
+    attribute, how many of its first cells are (by default all; a null cell at the end has no neighbour).
+    ``forms``: (forms, sum of sizes) cells of all attributes side by side; each component is of one form,
+    in equal numbers, and has nothing outside its cells.  ``nested``: attributes that follow from others.
     ``progress(done, steps)`` is called after every step.
 
     Time per step grows as components * ((sum of sizes)^2 + cells of tables of more attributes than
     two), memory as (sum of sizes)^2 + components * cells of the largest of those.
     Deterministic given the generator, up to the rounding of the matrix product.
     """
-    sizes = checked_sizes(sizes)
-    noisy = checked_measured(sizes, margins)
-    total = checked_total(total)
-    if total == 0:
-        raise ValueError("total must be positive: no records, no shares")
-    if any(not margin.attributes for margin in noisy):
-        raise ValueError("margins must have one attribute each at least")
-    if components < 1 or steps < 0:
-        raise ValueError("components must be positive and steps not negative")
     if forms is None:
         forms = np.ones((1, sum(sizes)), dtype=bool)
     links = _links(sizes, set(ordered) - {each.group for each in nested}, linked)
-    descent = _Descent(sizes, noisy, total, links, components, generator, forms, nested)
+    descent = _Descent(sizes, margins, total, links, components, generator, forms, nested)
     for done in range(steps):
         # The steps become smaller, so that the descent converges instead of circling a minimum.
         descent.step(STEP * min(1.0, 2.0 * (1.0 - done / steps)))

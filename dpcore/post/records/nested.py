@@ -46,7 +46,7 @@ def roots_of(attributes: Iterable[int], nested: Iterable[Nested]) -> list[int]:
 
 
 def untied(roots: Iterable[Hashable], ways: int) -> int:
-    """The number of sets of so many attributes of which none follows from another.
+    """The number of sets of ``ways`` attributes of which none follows from another.
 
     ``roots``: of each attribute what it follows from, or itself.
 
@@ -82,7 +82,7 @@ def beside_groups(
 ) -> Margin:
     """The table of a detail together with its groups that are ``drawn`` already.
 
-    So that the detail can be drawn given them; where it has nothing in a group, every value alike.
+    The detail can then be drawn given them.  In a group without counts all values are equally likely.
     """
     for each in nested:
         attributes, table, variance = margin

@@ -92,7 +92,7 @@ def positions_in_order(
         codes: (rows, 2) cells of both columns, none of them null.
         sizes: How many cells each column has.
         number: The numbers at positions in cells.
-        in_order: Whether two numbers (k,) may stand together in a record.
+        in_order: Whether two numbers (k,) may occur in one record.
         ordered: (rows,) for which records this is asked.
         positions: (rows, 2) where records lie whose order their cells ensure; by default drawn.
     """

@@ -9,8 +9,8 @@ informations come from noisy margins, made consistent, so choosing the tree is p
                                                     2        then 2 given 1
 
 >>> import numpy as np
->>> margins = [((0, 1), np.array([[40.0, 10.0], [5.0, 45.0]]), 1.0),
-...            ((1, 2), np.array([[30.0, 15.0], [20.0, 35.0]]), 1.0)]
+>>> margins = [Margin((0, 1), np.array([[40.0, 10.0], [5.0, 45.0]]), 1.0),
+...            Margin((1, 2), np.array([[30.0, 15.0], [20.0, 35.0]]), 1.0)]
 >>> edges = spanning_tree((2, 2, 2), margins)
 >>> edges
 [(0, 1), (1, 2)]
@@ -21,7 +21,7 @@ informations come from noisy margins, made consistent, so choosing the tree is p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -32,11 +32,6 @@ from dpcore.post.tables.consistency import Agreement, estimated_total, make_cons
 from dpcore.post.tables.margins import (
     Attributes,
     Margin,
-    MarginLike,
-    checked_margins,
-    checked_rows,
-    checked_sizes,
-    checked_total,
     summed_to,
 )
 from dpcore.post.tables.simplex import project_to_simplex
@@ -45,7 +40,7 @@ Edges = Sequence[tuple[int, int]]
 
 
 def spanning_tree(
-    sizes: Sequence[int], margins: Iterable[MarginLike], total: float | None = None
+    sizes: Sequence[int], margins: Sequence[Margin], total: float | None = None
 ) -> list[tuple[int, int]]:
     """The pairs of attributes to join: the tree (or forest) of the largest mutual information.
 
@@ -55,12 +50,10 @@ def spanning_tree(
     sum of the margins.  Returns ascending pairs in ascending order; ties go to the first pair, so the
     result is deterministic.
     """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    total = _total(noisy, total)
-    agreement = Agreement(sizes, noisy, total)
-    consistent = [agreement.margin(margin.attributes) for margin in noisy]
-    pairs = sorted({pair for margin in noisy for pair in combinations(margin.attributes, 2)})
+    total = estimated_total(margins) if total is None else total
+    agreement = Agreement(tuple(sizes), margins, total)
+    consistent = [agreement.margin(margin.attributes) for margin in margins]
+    pairs = sorted({pair for margin in margins for pair in combinations(margin.attributes, 2)})
     informations = []
     for pair in pairs:
         table = _projected(consistent, pair, total)
@@ -80,7 +73,7 @@ def spanning_tree(
 def sample_tree(
     sizes: Sequence[int],
     edges: Edges,
-    margins: Iterable[MarginLike],
+    margins: Sequence[Margin],
     rows: int,
     generator: np.random.Generator,
     total: float | None = None,
@@ -93,12 +86,9 @@ def sample_tree(
     Attributes in no edge are drawn independently.  Every attribute must be in some margin and every
     edge inside one; edges that close a cycle are refused.
     """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    total = _total(noisy, total)
-    rows = checked_rows(rows)
-    order = _parents_first(sizes, edges, noisy)
-    consistent = make_consistent(sizes, noisy, total)
+    total = estimated_total(margins) if total is None else total
+    order = _parents_first(sizes, edges, margins)
+    consistent = make_consistent(sizes, margins, total)
     codes = np.zeros((rows, len(sizes)), dtype=np.int64)
     one_group = np.zeros(rows, dtype=np.int64)
     for attribute, parent in order:
@@ -111,10 +101,6 @@ def sample_tree(
             conditional = table if parent < attribute else table.T
             codes[:, attribute] = draw_systematically(codes[:, parent], conditional, generator)
     return codes
-
-
-def _total(margins: Sequence[Margin], total: float | None) -> float:
-    return estimated_total(margins) if total is None else checked_total(total)
 
 
 def _projected(consistent: Sequence[Margin], attributes: Attributes, total: float) -> Floats:

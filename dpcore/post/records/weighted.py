@@ -11,7 +11,7 @@ weight one.
 
 Every step starts from the previous fit and never makes it worse (``fit_records``).
 
->>> noisy = [((0, 1), np.array([[31e6, 8e6], [-1.0, 61e6]]), 4.0)]
+>>> noisy = [Margin((0, 1), np.array([[31e6, 8e6], [-1.0, 61e6]]), 4.0)]
 >>> fitted = fit_weighted((2, 2), noisy, 10**8, np.random.default_rng(7))
 >>> int(fitted.weights.sum()), len(fitted.codes) < 2**21
 (100000000, True)
@@ -31,10 +31,7 @@ from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import (
     Margin,
-    MarginLike,
     cells,
-    checked_margins,
-    checked_sizes,
     packed,
 )
 from dpcore.progress import report
@@ -70,7 +67,7 @@ class WeightedRecords(NamedTuple):
 
 def fit_weighted(
     sizes: Sequence[int],
-    margins: Iterable[MarginLike],
+    margins: Sequence[Margin],
     rows: int,
     generator: np.random.Generator,
     *,
@@ -83,11 +80,10 @@ def fit_weighted(
 
     Up to that many rows it is ``fit_records``, with all weights one.
     """
-    sizes = checked_sizes(sizes)
     scale = rows / (rows if total is None else total) if rows else 1.0
     targets = [
         Margin(margin.attributes, margin.table * scale, margin.variance * scale**2)
-        for margin in checked_margins(sizes, margins)
+        for margin in margins
     ]
     weight = 1
     while rows > weight * LARGEST_FIT:

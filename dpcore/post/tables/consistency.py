@@ -24,8 +24,9 @@ the generalised least squares estimate; it is unbiased, and its variances are kn
 components are the residual queries of ResidualPlanner, Xiao et al. 2023.)
 
 >>> import numpy as np
->>> noisy = [((0,), np.array([7.0, 3.0]), 1.0), ((0, 1), np.array([[4.0, 2.0], [1.0, 3.0]]), 1.0)]
->>> first, second = make_consistent((2, 2), noisy, total=10)
+>>> one = Margin((0,), np.array([7.0, 3.0]), 1.0)
+>>> other = Margin((0, 1), np.array([[4.0, 2.0], [1.0, 3.0]]), 1.0)
+>>> first, second = make_consistent((2, 2), [one, other], total=10)
 >>> first.table.round(6).tolist(), second.table.sum(axis=1).round(6).tolist()
 ([6.666667, 3.333333], [6.666667, 3.333333])
 >>> round(first.variance, 6), round(second.variance, 6)
@@ -48,13 +49,9 @@ from dpcore.arrays import Floats
 from dpcore.post.tables.margins import (
     Attributes,
     Margin,
-    MarginLike,
     Residual,
     cells,
     checked_attributes,
-    checked_margins,
-    checked_sizes,
-    checked_total,
     summed_to,
 )
 
@@ -94,14 +91,14 @@ class Agreement:
 
     @cached_property
     def components(self) -> dict[Attributes, Component]:
-        """The components that anything but a single margin tells of; the empty set is one."""
+        """The components that are measured more than once or as residuals, and the empty set."""
         residuals: dict[Attributes, list[Residual]] = {}
         for each in self.measured:
             if isinstance(each, Residual):
                 residuals.setdefault(self._useful(each.attributes), []).append(each)
         useful = [self._useful(margin.attributes) for margin in self.margins]
         known = {(), *residuals, *_shared(useful)}
-        # A table may be made up of a residual and of what one margin tells of the tables inside it.
+        # A table may consist of a residual and of tables inside it, which one margin measures.
         inside = {subset for attributes in residuals for subset in subsets(attributes)}
         for attributes in useful if inside else ():
             known.update(_within(attributes, inside))
@@ -140,7 +137,7 @@ class Agreement:
         return known or all(subset in self.components for subset in subsets(asked))
 
     def component(self, attributes: Sequence[int]) -> Component | None:
-        """The component of some attributes of more than one cell; None where nothing tells of it."""
+        """The component of attributes that all have more than one cell; None if it was not measured."""
         asked = tuple(attributes)
         covering = self._covering(asked)
         if asked in self.components or covering is None:
@@ -187,8 +184,8 @@ class Agreement:
     def combination_covariance(self, several: Sequence[Mapping[Attributes, Floats]]) -> Floats:
         """(k, k) the same of k weighted sums.
 
-        Components are independent, and so is what only one margin tells of: a sum's error is a
-        weighted sum of each.
+        Components are independent, and so are the parts that only one margin measures.  The error of a
+        sum is a weighted sum of both.
         """
         found: dict[Attributes | int, dict[int, Floats]] = {}
         for place, weights in enumerate(several):
@@ -202,7 +199,7 @@ class Agreement:
         return covariance
 
     def _by_source(self, weights: Mapping[Attributes, Floats]) -> dict[Attributes | int, Floats]:
-        """The weights of a sum on each component, and on what each margin alone tells of."""
+        """The weights of a sum on each component, and on the part that each margin alone measures."""
         found: dict[Attributes | int, Floats] = {}
         for given, weight in weights.items():
             attributes = self._useful(checked_attributes(given, self.sizes))
@@ -262,7 +259,7 @@ def side_by_side(drawn: Sequence[Agreement]) -> Agreement:
 
 
 def make_consistent(
-    sizes: Sequence[int], margins: Iterable[MarginLike], total: float | None
+    sizes: Sequence[int], margins: Sequence[Margin], total: float | None
 ) -> list[Margin]:
     """The margins after the smallest adjustment, by their variances, that makes them agree.
 
@@ -271,10 +268,8 @@ def make_consistent(
     is the exact variance of each of its cells after the adjustment.  Cells are real numbers and may
     be negative, because they are unbiased.  The order of the margins does not matter, up to rounding.
     """
-    sizes = checked_sizes(sizes)
-    noisy = checked_margins(sizes, margins)
-    agreement = Agreement(sizes, noisy, None if total is None else checked_total(total))
-    return [agreement.margin(margin.attributes) for margin in noisy]
+    agreement = Agreement(tuple(sizes), margins, total)
+    return [agreement.margin(margin.attributes) for margin in margins]
 
 
 def estimated_total(margins: Sequence[Margin]) -> float:

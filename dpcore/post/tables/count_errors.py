@@ -32,7 +32,7 @@ LEAST_STDDEV = 1e-6
 
 
 def repeats(cells: int, simulated: int) -> int:
-    """How often so many cells are drawn again, for errors of about so many."""
+    """How often this number of cells is drawn again, to simulate about ``simulated`` errors."""
     return int(np.clip(simulated // cells, 1, MOST_REPEATS))
 
 
@@ -85,6 +85,6 @@ def count_errors(
 
 
 def _wider(tables: Integers, own: Floats, pooled: Floats) -> Floats:
-    """How many times as large as pooled the squared errors of a cell's table are; 1 at least."""
+    """Ratio of the squared errors of each cell's table to the pooled ones; at least 1."""
     found, stated = np.bincount(tables, own), np.bincount(tables, pooled)
     return np.asarray(np.maximum(1.0, found / np.maximum(stated, 1e-12))[tables])

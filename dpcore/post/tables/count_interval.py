@@ -51,7 +51,7 @@ GRID = np.linspace(0.0, 12.0, 1201)
 """Exact counts that are tried, in standard deviations of the noise."""
 
 POOL, POOLS = 200, 40
-"""Quantiles are of about this many cells, in at most so many pools."""
+"""Quantiles are computed in pools of about 200 cells, in at most 40 pools."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 
@@ -49,7 +49,7 @@ class Margin(NamedTuple):
 
 
 class Residual(NamedTuple):
-    """A noisy table, each axis centred, that tells nothing of the tables inside it.
+    """A noisy table with centred axes: it contains no information about the tables inside it.
 
     ``variance``: of the noise in each cell before the centring.
     """
@@ -57,21 +57,6 @@ class Residual(NamedTuple):
     attributes: Attributes
     table: Floats
     variance: float
-
-
-MarginLike = Margin | tuple[Sequence[int], ArrayLike, float]
-MeasuredLike = MarginLike | Residual
-
-
-def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes as a tuple of positive integers, or ``ValueError``."""
-    result = tuple(int(size) for size in sizes)
-    for attribute, size in enumerate(result):
-        if size < 1 or size != sizes[attribute]:
-            raise ValueError(
-                f"sizes[{attribute}] must be a positive integer, not {sizes[attribute]!r}"
-            )
-    return result
 
 
 def checked_attributes(attributes: Sequence[int], sizes: Sequence[int]) -> Attributes:
@@ -83,57 +68,6 @@ def checked_attributes(attributes: Sequence[int], sizes: Sequence[int]) -> Attri
             f"attributes must ascend without repetition within 0..{len(sizes) - 1}, not {result}"
         )
     return result
-
-
-def checked_margins(sizes: Sequence[int], margins: Iterable[MarginLike]) -> list[Margin]:
-    """The margins with float tables of the shapes that the sizes require, or ``ValueError``.
-
-    A table of one cell may have the variance zero: once consistent, it is the public total.
-    """
-    result = []
-    for attributes_given, table_given, variance_given in margins:
-        attributes = checked_attributes(attributes_given, sizes)
-        table = np.asarray(table_given, dtype=np.float64)
-        variance = float(variance_given)
-        shape = tuple(sizes[attribute] for attribute in attributes)
-        if table.shape != shape:
-            raise ValueError(
-                f"the margin of {attributes} must have shape {shape}, not {table.shape}"
-            )
-        if not np.all(np.isfinite(table)):
-            raise ValueError(f"the margin of {attributes} must be finite")
-        if not (0 < variance < math.inf or (variance == 0 and table.size == 1)):
-            raise ValueError(
-                f"the variance of the margin of {attributes} must be positive and finite,"
-                f" not {variance}"
-            )
-        result.append(Margin(attributes, table, variance))
-    return result
-
-
-def checked_measured(
-    sizes: Sequence[int], measured: Iterable[MeasuredLike]
-) -> list[Margin | Residual]:
-    """Margins and residuals, of the same form as ``checked_margins`` requires, or ``ValueError``."""
-    return [
-        Residual(*checked) if isinstance(given, Residual) else checked
-        for given in measured
-        for checked in checked_margins(sizes, [given])
-    ]
-
-
-def checked_total(total: float) -> float:
-    """A total number of rows: finite and not negative, or ``ValueError``."""
-    if not (0 <= total < math.inf):
-        raise ValueError(f"total must be finite and not negative, not {total}")
-    return float(total)
-
-
-def checked_rows(rows: int) -> int:
-    """A number of records: whole and not negative, or ``ValueError``."""
-    if rows != int(rows) or rows < 0:
-        raise ValueError(f"rows must be a whole number and not negative, not {rows}")
-    return int(rows)
 
 
 def cells(attributes: Iterable[int], sizes: Sequence[int]) -> int:
@@ -178,12 +112,6 @@ def margins_of(
 
     ``codes``: (rows, k), with 0 <= codes[:, a] < sizes[a].
     """
-    sizes = checked_sizes(sizes)
-    codes = np.asarray(codes)
-    if codes.ndim != 2 or codes.shape[1] != len(sizes):
-        raise ValueError(f"codes must have shape (rows, {len(sizes)}), not {codes.shape}")
-    if codes.size and not np.all((codes >= 0) & (codes < np.array(sizes))):
-        raise ValueError("codes must lie between 0 and the size of their attribute minus one")
     columns = np.ascontiguousarray(codes.T, dtype=np.int64)
     result = []
     for given in attributes_list:

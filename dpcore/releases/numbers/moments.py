@@ -6,7 +6,7 @@ public it is not measured; where it is private it is the product of degree 0.  S
 ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
 What is published are means, shares, means by group, variances and covariances, each with its errors from
-sampling and from noise; ``points`` answers linear models (``dpcore.post.inference.points``).
+sampling and from noise; ``points`` answers linear models (``dpcore.post.points``).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dpcore.domain.axes import Categories, Grid, in_order
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.post.inference.points import Estimated, Points
-from dpcore.post.inference.units import assumptions
 from dpcore.post.levels import SIGMAS_95
+from dpcore.post.points import Estimated, Points
+from dpcore.post.units import assumptions
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.products import BITS, Products

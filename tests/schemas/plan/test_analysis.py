@@ -29,10 +29,10 @@ def test_what_models_need_is_allowed(formula):
     ("formula", "said"),
     [
         ("age ~ height", "'height' is not one of age, hours worked, sex"),
-        ("age ~ {__import__('os').system('true')}", "'__import__' is not one of"),
+        ("age ~ {__import__('os').system('true')}", "is not allowed"),
         ("age ~ {age.values}", "'.values}' is not allowed"),
         ("age ~ {(1).real}", "is not allowed"),
-        ("age ~ np.log(age)", "'np' is not one of"),
+        ("age ~ np.log(age)", "is not allowed"),
         ("age ~ age(1)", "age is not one of the functions C, exp, log"),
         ("age ~ {sex == f'{age}'}", "may only be compared"),
         ("age ~ {'a' * 9}", "may only be compared"),

@@ -8,12 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore.errors import InputError, PlanError
+from dpcore.estimates.model import HARDLY_ANY, Coefficient
 from schemas.plan import load_plan, published_plan
 from tasks.bundle import analyses
 from tasks.bundle.analyses import coefficients_table, write_analyses
 from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import check_analyses
-from tasks.inference.fit import HARDLY_ANY, Coefficient, Fit
+from tasks.inference.fit import Fit
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url

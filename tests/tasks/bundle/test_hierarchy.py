@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from schemas.plan import Plan, load_plan
-from tasks.bundle.reader import BundleReader, open_bundle
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
+from tasks.bundle.reader import BundleReader
+from tests.conftest import plan_of_every_kind
+from tests.tasks.made_up import opened_once
 from tests.tasks.report.pages import require_sound
 
 SECTION = {
@@ -22,19 +21,14 @@ SECTION = {
 }
 
 
-@pytest.fixture
-def plan(plan_document, plan_path) -> Plan:
-    plan_document["releases"] = [SECTION | {"mechanism": "discrete-gaussian"}]
-    plan_document["synthesis"] = []
-    return load_plan(write_plan(plan_path.parent, plan_document))
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory) -> BundleReader:
+    releases = [SECTION | {"mechanism": "discrete-gaussian"}]
+    document = plan_of_every_kind() | {"releases": releases, "synthesis": []}
+    return opened_once(tmp_path_factory.mktemp("hierarchy"), document)
 
 
-@pytest.fixture
-def bundle(plan, tmp_path) -> BundleReader:
-    return open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
-
-
-def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(plan, bundle):
+def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(bundle):
     assert {"people.age", "people.region.age", "people.region.sex.age"} <= set(bundle.tables)
     north = bundle.total("people.region.age", lambda t: np.ma.filled(t["region"] == "north", False))
     parts = bundle.total(
@@ -48,7 +42,8 @@ def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(plan, bu
     assert bundle.total("people.age").value == pytest.approx(400)
 
 
-def test_the_promise_is_for_tables_with_the_totals_of_the_plan(plan, bundle):
+def test_the_promise_is_for_tables_with_the_totals_of_the_plan(bundle):
+    plan = bundle.plan
     assert "by region that the plan states were counted" in bundle.manifest.guarantee.domain
     without = plan.releases[0].model_copy(update={"totals": None})
     assert "by region" not in plan.changed(releases=[without]).protection.domain

@@ -16,16 +16,15 @@ from schemas.bundle.manifest import IMPLICATES
 from schemas.plan import Plan, load_plan
 from tasks.bundle.reader import combine, open_bundle
 from tasks.explain.explain import implicates_text
-from tests.conftest import ROOT, write_plan
+from tests.conftest import ROOT, plan_of_every_kind
 from tests.tasks import made_up
-from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up import opened_once, publish_made_up
 
 PAGE = ROOT / "docs" / "pages" / "how-to" / "draw-conclusions.md"
 PACKAGES = "library(survey); library(mitools)"
 
 
-@pytest.fixture
-def document(plan_document):
+def with_implicates(plan_document):
     plan_document["releases"] = [r for r in plan_document["releases"] if r["name"] == "pairs"]
     plan_document["synthesis"] = [
         {"name": "everybody", "from": "pairs", "rows": 100, "implicates": 5}
@@ -35,9 +34,14 @@ def document(plan_document):
 
 
 @pytest.fixture
-def bundle(document, tmp_path):
-    plan = load_plan(write_plan(tmp_path, document))
-    return open_bundle(publish_made_up(plan, "r", tmp_path / "out"))
+def document(plan_document):
+    return with_implicates(plan_document)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    document = with_implicates(plan_of_every_kind())
+    return opened_once(tmp_path_factory.mktemp("implicates"), document)
 
 
 def test_implicates_are_one_file_beside_the_records_which_says_how_to_use_it(bundle):

@@ -11,13 +11,13 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.estimates.joined import DrawnRelease, join, replicates_of_best, with_best
 from dpcore.line.privacy_line import perturb
 from dpcore.post.tables.joined import joined
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
-from tasks.bundle.joined import DrawnRelease, join, replicates_of_best, with_best
 from tasks.bundle.reader import open_bundle
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -110,7 +110,7 @@ def test_what_the_releases_say_together_is_computed_once_for_all_tables(monkeypa
         calls.append(given)
         return joined(*given)
 
-    monkeypatch.setattr("tasks.bundle.joined.joined", counted)
+    monkeypatch.setattr("dpcore.estimates.joined.joined", counted)
     margins = releases(REPLACE_ONE)[1]
     margins = replace(margins, sets=((0, 1), (0, 2), (1, 2)))
     everything = parts([margins], 1)
@@ -153,7 +153,7 @@ def test_tables_in_other_bins_give_one_answer_also_in_replicates(adjacency):
 
 def test_refinements_of_too_many_cells_leave_out_other_bins(monkeypatch):
     built = releases(REPLACE_ONE)
-    monkeypatch.setattr("tasks.bundle.joined.MOST_REFINED", 5)
+    monkeypatch.setattr("dpcore.estimates.joined.MOST_REFINED", 5)
     found = join("", Domain((SEX, AGE)), built[1], parts(built, 1))
     assert found.sources == ("h", "m")
 
@@ -188,6 +188,9 @@ def test_an_earlier_bundle_of_the_same_table_makes_errors_smaller(plan_document,
     for earlier in ([both], [first, first], [both, first, open_bundle(folders[1])]):
         again = open_bundle(folders[1], earlier=earlier).total(table, lambda t: t["sex"] == "F")
         assert again == found, "each draw counts once, also that of a bundle's own earlier ones"
+    elsewhere = first.manifest.model_copy(update={"dataset": "elsewhere"})
+    with pytest.raises(InputError, match="only bundles of one table can be joined"):
+        open_bundle(folders[1], earlier=[replace(first, manifest=elsewhere)])
     for wrong in ([str(folders[0])], str(folders[0]), first):
         with pytest.raises(InputError, match="earlier must be a list of opened bundles"):
             open_bundle(folders[1], earlier=wrong)
@@ -208,15 +211,3 @@ def test_a_lone_histogram_says_what_the_reader_says(plan_document, tmp_path):
     again = opened.replicates("cells")
     assert again.sum(axis=1) == pytest.approx(opened.manifest.plan["rows"], rel=1e-5)
     assert "of `best_estimate`" in (folder / "README.md").read_text()
-
-
-def test_bundles_of_other_tables_are_not_joined(plan_document, tmp_path):
-    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
-    plan_document |= {"releases": kept, "synthesis": []}
-    plans = [plan_document, plan_document | {"dataset": "elsewhere"}]
-    folders = []
-    for document in plans:
-        plan = load_plan(write_plan(tmp_path, document))
-        folders.append(publish_made_up(plan, "r1", tmp_path / "out"))
-    with pytest.raises(InputError, match="only bundles of one table can be joined"):
-        open_bundle(folders[0], earlier=[open_bundle(folders[1])])

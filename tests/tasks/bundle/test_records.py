@@ -14,7 +14,6 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.density import Density
 from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
-from schemas.plan.selection import select
 from tasks.bundle.records import SyntheticRecords, synthetic_records
 from tests.chance import FALSE_ALARM
 
@@ -196,14 +195,6 @@ def test_where_in_its_bin_a_value_lies_does_not_follow_from_its_bin():
 def test_what_a_column_cannot_follow_is_refused_at_its_place(column, name, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         planned(**{column: name})
-
-
-def test_a_part_of_the_plan_forgets_what_it_does_not_have():
-    plan = planned(age="ages", pay="uniform", rent="rents")
-    assert select(plan, ["everybody", "rents"], 50).synthesis[0].within_bins == {
-        "pay": "uniform",
-        "rent": "rents",
-    }
 
 
 def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(draws: Draws):

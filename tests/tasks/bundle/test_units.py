@@ -6,11 +6,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.plan import load_plan
-from tasks.bundle.reader import combine, open_bundle
+from tasks.bundle.reader import combine
 from tasks.report.page import REPORT
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
+from tests.conftest import plan_of_every_kind
+from tests.tasks.made_up import opened_once
 from tests.tasks.report.pages import require_sound
 
 UNIT = {"privacy_unit": {"column": "person", "max_rows": 4}, "neighbours": "add-remove"}
@@ -25,14 +24,13 @@ def published(document, folder, changes, *releases):
     document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100, "implicates": 5}]
     document["budget"]["granted"] = document["budget"]["requested"] | {"alpha": "400"}
     document["budget"]["requested"]["alpha"] = "100"
-    plan = load_plan(write_plan(folder, document | {"analyses": [MODEL]} | changes))
-    return open_bundle(publish_made_up(plan, "r", folder / "out"))
+    return opened_once(folder, document | {"analyses": [MODEL]} | changes)
 
 
-@pytest.fixture
-def panel(plan_document, tmp_path):
+@pytest.fixture(scope="module")
+def panel(tmp_path_factory):
     moments = {"name": "sums", "kind": "moments", "columns": ["children", "sex"]}
-    return published(plan_document, tmp_path, UNIT, moments)
+    return published(plan_of_every_kind(), tmp_path_factory.mktemp("units"), UNIT, moments)
 
 
 def words(text):
@@ -51,7 +49,8 @@ def test_notes_tables_report_and_readme_say_that_the_sampling_error_is_a_bound(p
     (record,) = panel.manifest.analyses
     assert BOUND in " ".join(record.notes)
     assert BOUND in record.file.uncertainty[0].statement
-    assert BOUND in panel.tables["sums"].uncertainty[0].statement
+    (sums,) = (table for table in panel.record_of("sums").tables if table.name == "sums")
+    assert BOUND in sums.uncertainty[0].statement
     page = (panel.path / REPORT).read_text()
     require_sound(page, panel.path)
     assert words(page).count(BOUND) >= 3  # the limits, the model and the moments

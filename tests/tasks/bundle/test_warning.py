@@ -7,16 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.documents.codebook import HEADER, codebook
-from schemas.plan import load_plan
-from tasks.bundle.reader import open_bundle
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
+from tests.conftest import plan_of_every_kind
+from tests.tasks.made_up import opened_once
 
 
-@pytest.fixture
-def bundle(plan_document, tmp_path):
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    return open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return opened_once(tmp_path_factory.mktemp("warning"), plan_of_every_kind())
 
 
 def test_every_synthetic_table_warns_with_its_factor_where_that_is_known(bundle):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError
+from dpcore.estimates.distances import margin_errors
 from tasks.evaluate import (
     Evaluation,
     TablePair,
@@ -18,7 +19,6 @@ from tasks.evaluate import (
     evaluation_text,
     read_pair,
 )
-from tasks.evaluate.distances import margin_errors
 from tests.tasks.report.pages import read_page
 
 pytest.importorskip("sklearn")

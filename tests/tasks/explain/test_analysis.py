@@ -11,17 +11,17 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
+from dpcore.estimates.design import cells_of, middles
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.joined import parts_of
 from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from flows.cli import main
 from schemas.plan import load_plan
 from tasks.bundle.evidence import evidence_of
-from tasks.bundle.joined import parts_of
 from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import analysis_dict, analysis_text, expected_fit
 from tasks.explain.explain import explain
-from tasks.inference.designs import cells_of, middles
-from tasks.inference.evidence import Evidence
 from tasks.inference.fit import fit
 from tests.conftest import ROOT, write_plan
 from tests.tasks.made_up import publish_made_up
@@ -61,7 +61,7 @@ def test_the_text_names_the_release_and_the_parts_of_the_error(plan):
 def test_what_no_table_will_hold_is_said_beforehand(plan):
     said = " ".join(expected_fit(plan, "income ~ sex", "gaussian")[1].notes)
     assert "income (whose mean may be anything from" in said
-    assert "where values lie inside their bins is what the synthetic records assume" in said
+    assert "where values lie inside their bins, which the synthetic records assume" in said
     assert "inside their bins" not in " ".join(
         expected_fit(plan, "children ~ sex", "gaussian")[1].notes
     )

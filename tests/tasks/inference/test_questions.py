@@ -10,26 +10,26 @@ from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from tasks.inference.evidence import Evidence
 from tasks.inference.fit import fit
-from tasks.inference.questions import correlation, independence, quantile
 from tests.tasks.inference.test_fit import DOMAIN, ROWS, columns, evidence, exact_tables, surveyed
 
-SURVEYS = 60
+SURVEYS, FEW = 60, 24
 BOTH = [REPLACE_ONE, pytest.param(Adjacency("add-remove"), marks=pytest.mark.slow)]
 
 
 @lru_cache
-def surveys(adjacency: Adjacency) -> list[Evidence]:
+def surveys(adjacency: Adjacency, number: int) -> list[Evidence]:
     """What many surveys of one population give."""
     generator = np.random.default_rng(7)
-    return [evidence(surveyed(generator), seed, adjacency=adjacency) for seed in range(SURVEYS)]
+    return [evidence(surveyed(generator), seed, adjacency=adjacency) for seed in range(number)]
 
 
-def all_of(ask, adjacency=REPLACE_ONE):
-    return [ask(each) for each in surveys(adjacency)]
+def all_of(ask, adjacency=REPLACE_ONE, number=SURVEYS):
+    return [ask(each) for each in surveys(adjacency, number)]
 
 
 @pytest.mark.parametrize("adjacency", BOTH)
@@ -74,7 +74,7 @@ def evenly(evidence: Evidence, shape=lambda place: place) -> Evidence:
 
 
 def test_a_quantile_lies_in_its_bin_as_records_do():
-    one = surveys(REPLACE_ONE)[0]
+    one = surveys(REPLACE_ONE, FEW)[0]
     even, early = (quantile(evenly(one, shape), "age", 0.4) for shape in (np.copy, np.square))
     assert even.interval == early.interval
     assert even.value - 20 > 10  # in the second bin
@@ -90,7 +90,7 @@ def test_quantiles_are_held_by_their_intervals():
     for level in (0.25, 0.5, 0.9):
         below = np.r_[0, np.cumsum(counts)] / counts.sum()
         truth = np.interp(level, below, ages)
-        found = all_of(lambda e, level=level: quantile(evenly(e), "age", level))
+        found = all_of(lambda e, level=level: quantile(evenly(e), "age", level), number=FEW)
         held = [q.interval[0] <= truth <= q.interval[1] for q in found]
         assert np.mean(held) >= 0.85
         assert np.median([q.value for q in found]) == pytest.approx(truth, abs=0.5)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpcore.post.tables.margins import Margin, checked_margins, checked_sizes, margins_of
+from dpcore.post.tables.margins import Margin, margins_of
 
 
 def population(sizes, rows, seed, kinds=4):
@@ -45,12 +45,11 @@ def misfit(codes, sizes, margins):
 
     A margin of a single cell contains no information about the records and is left out.
     """
-    noisy = checked_margins(checked_sizes(sizes), margins)
-    counts = margins_of(codes, sizes, [margin.attributes for margin in noisy])
+    counts = margins_of(codes, sizes, [margin.attributes for margin in margins])
     return float(
         sum(
             np.sum((count - margin.table) ** 2) / margin.variance
-            for count, margin in zip(counts, noisy, strict=True)
+            for count, margin in zip(counts, margins, strict=True)
             if count.size > 1
         )
     )

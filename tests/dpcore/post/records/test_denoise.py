@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.post.records.denoise import denoise, shrink
+from dpcore.post.records.denoise import denoise
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
 from dpcore.post.records.nested import Nested, tied
@@ -67,13 +67,6 @@ def test_with_hardly_any_noise_the_tables_stay_as_they_are():
     noisy = noisy_tables(codes, 1e-4, 2)
     found = denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS)
     assert distance(found, codes) < 0.01 * ROWS
-
-
-def test_the_result_depends_on_the_noise_and_the_generator_alone():
-    noisy = noisy_tables(population(1), 400.0, 2)
-    one, other = (denoise(SIZES, noisy, np.random.default_rng(3), total=ROWS) for _ in range(2))
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a.table, b.table)
 
 
 def told(measured: Margin | Residual, table: np.ndarray) -> np.ndarray:
@@ -204,26 +197,17 @@ def test_columns_of_one_cell_and_margins_never_drawn_do_no_harm():
 
 def test_no_records_and_bad_margins():
     table = np.array([[1.0, -2.0], [0.0, 1.0]])
-    untouched = denoise((2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=0)
+    untouched = denoise((2, 2), [Margin((0, 1), table, 1.0)], np.random.default_rng(3), total=0)
     np.testing.assert_array_equal(untouched[0].table, table)
-    with pytest.raises(ValueError, match="one attribute each at least"):
-        fit_mixture((2, 2), [((), 3.0, 1.0)], np.random.default_rng(3), total=3)
     with pytest.raises(ValueError, match=r"no measurement covers the attributes \(2,\)"):
-        fit_mixture((2, 2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
-    with pytest.raises(ValueError, match="total must be positive"):
-        fit_mixture((2, 2), [((0, 1), table, 1.0)], np.random.default_rng(3), total=0)
-
-
-def test_shrinkage_follows_the_noise():
-    model, noisy = np.full((5, 5), 10.0), np.full((5, 5), 12.0)
-    assert np.all(shrink(model, noisy, 1e-9) > 11.99)
-    np.testing.assert_allclose(shrink(model, noisy, 1e6), model, atol=0.01)
-    between = shrink(model, noisy, 2.0)
-    assert np.all((between > 10) & (between < 12))
+        fit_mixture((2, 2, 2), [Margin((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
 
 
 def test_tables_of_one_cell_have_no_noise_and_stay_as_they_are():
-    given = [((0, 1), np.array([[100.0]]), 0.0), ((0, 2), np.array([[61.0, 35.0]]), 9.0)]
+    given = [
+        Margin((0, 1), np.array([[100.0]]), 0.0),
+        Margin((0, 2), np.array([[61.0, 35.0]]), 9.0),
+    ]
     alone, other = denoise((1, 1, 2), given, np.random.default_rng(7), total=100)
     assert alone.table.tolist() == [[100.0]]
     assert np.all(np.isfinite(other.table))

@@ -39,19 +39,6 @@ def test_differences_and_both_columns_are_as_they_were(mean):
         assert np.array_equal(np.bincount(column // 30), np.bincount(real // 30))
 
 
-@pytest.mark.parametrize("mean", [4.0, 10.0])
-def test_drawn_until_they_are_in_order_they_would_be_far_apart(mean):
-    days = stays(mean)
-    generator = np.random.default_rng(2)
-    low, high = (
-        30 * (days[:, side] // 30) + generator.integers(0, 30, len(days)) for side in (0, 1)
-    )
-    fine = high >= low
-    apart = np.mean((high - low)[fine])
-    print(f"\ndrawn until they are in order {apart:.1f}")
-    assert apart > 2 * np.mean(days[:, 1] - days[:, 0])
-
-
 def test_cells_that_ensure_the_order_change_no_position():
     codes = np.array([[0, 1], [0, 2], [1, 2]] * 50)
     before = np.random.default_rng(1).random(codes.shape)

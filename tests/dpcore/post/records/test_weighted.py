@@ -6,7 +6,7 @@ import pytest
 from dpcore.post.records import weighted
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.weighted import fit_weighted
-from dpcore.post.tables.margins import margins_of
+from dpcore.post.tables.margins import Margin, margins_of
 from tests.dpcore.post.records.population import misfit
 
 SIZES = (3, 4, 2, 5)
@@ -26,7 +26,7 @@ def noisy_margins(rows: int, stddev: float = 3.0, seed: int = 5) -> list:
     for attributes in SETS:
         gone = tuple(a for a in range(len(SIZES)) if a not in attributes)
         table = share.sum(axis=gone) * rows
-        margins.append((attributes, table + random.normal(0, stddev, table.shape), stddev**2))
+        margins.append(Margin(attributes, table + random.normal(0, stddev, table.shape), stddev**2))
     return margins
 
 
@@ -61,7 +61,9 @@ def test_the_fit_is_as_close_as_that_of_single_records(rows, small_fits):
 
 def test_margins_of_another_total_are_scaled(small_fits):
     margins = noisy_margins(300)
-    hundredfold = [(attrs, table * 100, variance * 100**2) for attrs, table, variance in margins]
+    hundredfold = [
+        Margin(attrs, table * 100, variance * 100**2) for attrs, table, variance in margins
+    ]
     small = fit_weighted(SIZES, margins, 30_000, np.random.default_rng(1), total=300)
     large = fit_weighted(SIZES, hundredfold, 30_000, np.random.default_rng(1))
     np.testing.assert_array_equal(small.codes, large.codes)

@@ -113,16 +113,6 @@ def test_in_the_same_cells_it_is_the_agreement():
     np.testing.assert_allclose(both.variances, expected.variance)
 
 
-def test_errors_are_as_stated():
-    errors = []
-    for seed in range(400):
-        counts, parts = measured(None, np.random.default_rng(seed))
-        both = Refined((FOUR,), parts)
-        truth = counts.sum((0, 1)) @ _sums(FOUR).T
-        errors.append(both.estimate([agreement for agreement, _ in parts]) - truth)
-    np.testing.assert_allclose(np.mean(np.square(errors), axis=0), both.variances, rtol=0.25)
-
-
 def test_which_cells_can_be_refined():
     ages = Grid("age", 0.0, 80.0, 80, nullable=True, integer=True)
     assert differ((SIX,), (SEX, FOUR))

@@ -100,28 +100,3 @@ def test_records_outside_all_regions_have_a_node_of_their_own():
     everything = Regions(PLACES, cells)
     assert not everything.outside
     assert everything.sizes == (1, 3, 9, 36)
-
-
-WIDE = Domain(
-    (
-        Categories("a", tuple(range(5))),
-        Categories("b", tuple(range(6))),
-        Categories("c", tuple(range(40))),
-    )
-)
-
-
-@pytest.mark.parametrize("known", [None, 0, 1])
-def test_no_level_alone_is_as_good(known: int | None):
-    """For every state, and for 100 leaves anywhere, in the same draw."""
-    generator = np.random.default_rng(2)
-    tree = Regions(WIDE, np.sort(generator.choice(WIDE.size, 600, replace=False)))
-    fit = TreeSquares(tree, 3, SPREAD, known=known)
-    assert np.all(fit.variances[1] < SPREAD)  # fewer numbers than below, each as noisy
-    state = np.zeros((tree.sizes[1], 3))
-    state[1] = 1
-    assert fit.sum_variance({1: state}) < 3 * SPREAD
-    for _ in range(20):
-        union = np.zeros((tree.sizes[3], 3))
-        union[generator.choice(600, 100, replace=False)] = 1
-        assert fit.sum_variance({3: union}) < 300 * SPREAD

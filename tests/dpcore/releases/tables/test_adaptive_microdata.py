@@ -17,6 +17,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.estimates.distances import margin_errors
 from dpcore.line.mechanism import affordable
 from dpcore.line.mechanism import event_from_dict as read_event
 from dpcore.line.statistic import ABSENT, Noisy
@@ -26,7 +27,6 @@ from dpcore.mechanisms.third_order import implied_triples, shrunk_pairs
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from tasks.evaluate.distances import margin_errors
 from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import (
     APPROXIMATE,

@@ -14,13 +14,13 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
+from dpcore.estimates.distances import margin_errors
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.margins import margins_of
 from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
-from tasks.evaluate.distances import margin_errors
 from tests.dpcore.releases.contract import drawn
 
 SHARE = Budget.of("1", "1e-6")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpcore.arrays import Floats
-from tasks.evaluate.tables import TablePair, decimals
 
 BARS = 40
 """At most this many bars of a histogram."""
@@ -74,17 +73,8 @@ class Shape:
     curves: Curves = field(repr=False)
 
 
-def number_shapes(pair: TablePair) -> dict[str, Shape]:
-    """The shape of every numeric column that has values in both tables."""
-    shapes = {}
-    for name in pair.numeric:
-        real, synthetic = (t[name].dropna().to_numpy() for t in (pair.real, pair.synthetic))
-        if len(real) and len(synthetic):
-            shapes[name] = _shape(real, synthetic)
-    return shapes
-
-
-def _shape(real: Floats, synthetic: Floats) -> Shape:
+def compared_shapes(real: Floats, synthetic: Floats) -> Shape:
+    """The shapes of ``real`` (n,) and ``synthetic`` (m,) values, n and m positive, none of them NaN."""
     step, (values, counts) = _step(real), np.unique(real, return_counts=True)
     atoms = values[counts >= ATOM * len(real)] if len(values) > MANY else values[:0]
     shares = np.array([[np.mean(t == atom) for atom in atoms] for t in (real, synthetic)])
@@ -105,6 +95,20 @@ def _shape(real: Floats, synthetic: Floats) -> Shape:
         None if worst is None else (float(shares[0][worst]), float(shares[1][worst])),
         _curves(real, synthetic, atoms[shares[0] >= TOWER]),
     )
+
+
+def decimals(values: Floats) -> int | None:
+    """Places after the decimal point that all values have at most; None if more than six.
+
+    >>> decimals(np.array([1.0, 2.25])), decimals(np.array([1 / 3])), decimals(np.array([]))
+    (2, None, 0)
+    """
+    for places in range(7):
+        if np.all(
+            np.abs(values - np.round(values, places)) <= 1e-13 * np.maximum(np.abs(values), 1)
+        ):
+            return places
+    return None
 
 
 def _step(values: Floats) -> float:

@@ -1,33 +1,26 @@
 """Decimals, heaped values and distribution functions of numeric columns."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-from tasks.evaluate.shapes import Shape, number_shapes
-from tasks.evaluate.tables import TablePair
+from dpcore.estimates.shapes import compared_shapes
 
 ROWS = 4000
 
 
-def shaped(real: np.ndarray, synthetic: np.ndarray) -> Shape:
-    frames = [pd.DataFrame({"x": x, "y": 0.0}, dtype=np.float64) for x in (real, synthetic)]
-    return number_shapes(TablePair(*frames, (), 20))["x"]
-
-
-def test_the_distance_is_that_of_kolmogorov_and_smirnov_and_null_is_left_out():
+def test_the_distance_is_that_of_kolmogorov_and_smirnov():
     random = np.random.default_rng(1)
     one, other = random.normal(size=ROWS), random.normal(0.3, 1, ROWS // 2)
     expected = stats.ks_2samp(one, other).statistic
-    assert shaped(np.r_[one, np.nan], other).distance == pytest.approx(expected)
+    assert compared_shapes(one, other).distance == pytest.approx(expected)
 
 
 def test_incomes_that_people_round_are_told_from_those_spread_evenly():
     random = np.random.default_rng(2)
     exact = random.gamma(2, 20_000, ROWS).round() + 1
     rounded = np.where(random.random(ROWS) < 0.9, (exact / 100).round() * 100 + 100, exact)
-    found = shaped(rounded, exact + random.random(ROWS))
+    found = compared_shapes(rounded, exact + random.random(ROWS))
     assert found.step == 100
     assert found.real.multiples > 0.88
     assert found.synthetic.multiples < 0.03
@@ -37,7 +30,7 @@ def test_incomes_that_people_round_are_told_from_those_spread_evenly():
 @pytest.mark.parametrize(("step", "places"), [(1.0, 0), (0.5, 1), (0.01, 2)])
 def test_the_last_decimal_is_the_step_where_no_other_stands_out(step, places):
     values = (np.random.default_rng(3).integers(1, 3000, ROWS) * step).round(places)
-    found = shaped(values, values)
+    found = compared_shapes(values, values)
     assert (found.step, found.real.decimals) == (pytest.approx(step), places)
     assert found.real.multiples == found.synthetic.multiples == 1
 
@@ -45,7 +38,7 @@ def test_the_last_decimal_is_the_step_where_no_other_stands_out(step, places):
 def test_many_zeros_are_an_atom_and_no_rounding():
     random = np.random.default_rng(4)
     values = np.where(random.random(ROWS) < 0.6, 0, random.integers(1, 9999, ROWS))
-    found = shaped(values, np.where(values == 0, random.integers(1, 9999, ROWS), values))
+    found = compared_shapes(values, np.where(values == 0, random.integers(1, 9999, ROWS), values))
     assert found.step == 1
     assert (found.atoms, found.worst_atom) == (1, 0.0)
     assert found.worst_shares == ((values == 0).mean(), 0)
@@ -55,8 +48,8 @@ def test_many_zeros_are_an_atom_and_no_rounding():
 
 
 def test_constant_columns_and_few_values_have_a_shape():
-    assert shaped(np.zeros(50), np.zeros(50)).distance == 0
-    found = shaped(np.arange(50) % 3, np.full(50, 2.0))
+    assert compared_shapes(np.zeros(50), np.zeros(50)).distance == 0
+    found = compared_shapes(np.arange(50.0) % 3, np.full(50, 2.0))
     assert (found.atoms, found.worst_atom) == (0, None)
     assert found.curves.bars[0].tolist() == pytest.approx([0.34, 0.34, 0.32])
     assert found.curves.bars[1].tolist() == [0, 0, 1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from dpcore.post.inference.combine import combine
+from dpcore.estimates.combine import combine
 from dpcore.post.records.implicates import centred_redraws, fit_implicates, widened
 from dpcore.post.tables.margins import Margin, margins_of
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.evaluate import distances as evaluation
-from tasks.evaluate.distances import (
+from dpcore.estimates import distances as evaluation
+from dpcore.estimates.distances import (
     margin_distances,
     margin_errors,
     quantile_errors,

@@ -51,11 +51,11 @@ class DrawnRelease:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """What several releases say together of a table over ``axes``.
+    """The best estimate of a table over ``axes`` from several releases.
 
-    ``estimate``, ``variances``: (cells,), before scaling to the unit; ``variance_of``: that of a sum of
-    cells with weights (cells,).  ``release``: whose table it is; ``sources``: all releases that tell of
-    it, ``draws``: their digests.
+    ``estimate``, ``variances``: (cells,), before scaling to the unit; ``variance_of``: the variance of a
+    sum of cells with weights (cells,).  ``release``: the one that publishes the table; ``sources``: all
+    releases that it was estimated from, ``draws``: their digests.
     """
 
     axes: tuple[Axis, ...]
@@ -83,21 +83,21 @@ class Joined:
 def join(
     place: str, domain: Domain, release: TableOfCounts, parts: list[DrawnRelease]
 ) -> Joined | None:
-    """All parts that tell of a table over ``domain``; None where its own release is not among them.
+    """The table over ``domain`` from all parts that inform it; None if its release is not among them.
 
-    Others tell of it where they count the same things, records or weights in the same steps, and have a
-    column of it; where their bins are not the table's, by way of the cells between the edges of both.
+    A part informs the table if it counts the same things, records or weights in the same steps, and has
+    one of its columns.  If its bins differ, both are combined in the cells between the edges of both.
     """
     if not any(part.release is release for part in parts):
         return None
-    telling, refined = _telling(domain, release, parts)
+    informing, refined = _informing(domain, release, parts)
     try:
         if refined:
-            both = Refined(domain.axes, _measured(telling))
+            both = Refined(domain.axes, _measured(informing))
             variance_of = both.variance_of
-            found = both.estimate([part.agreement for part in telling]), both.variances
+            found = both.estimate([part.agreement for part in informing]), both.variances
         else:
-            together, numbered = _together(tuple(telling))
+            together, numbered = _together(tuple(informing))
             attributes = [numbered[axis] for axis in domain.axes]
             order = np.argsort(attributes)
             margin = together.margin(sorted(attributes))
@@ -111,39 +111,39 @@ def join(
     except ValueError as error:
         raise InputError(f"{place}{error}; bundles of another table cannot be joined") from None
     names = [
-        part.name if part.bundle == telling[0].bundle else f"{part.bundle}/{part.name}"
-        for part in telling
+        part.name if part.bundle == informing[0].bundle else f"{part.bundle}/{part.name}"
+        for part in informing
     ]
-    draws = frozenset(part.draw for part in telling)
+    draws = frozenset(part.draw for part in informing)
     return Joined(domain.axes, *found, variance_of, release, tuple(names), draws)
 
 
 @lru_cache(maxsize=2)
-def _together(telling: tuple[DrawnRelease, ...]) -> tuple[Agreement, dict[Axis, int]]:
-    """What the parts say together, and which attribute each axis is; once for all their tables."""
+def _together(informing: tuple[DrawnRelease, ...]) -> tuple[Agreement, dict[Axis, int]]:
+    """The agreement of all parts, and the attribute of each axis; once for all their tables."""
     place: dict[Axis, int] = {}
-    for part in telling:
+    for part in informing:
         for axis in part.release.domain.axes:
             place.setdefault(axis, len(place))
-    return joined(_measured(telling), [*place]), place
+    return joined(_measured(informing), [*place]), place
 
 
 def _measured(parts: Iterable[DrawnRelease]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
     return [(part.agreement, part.release.domain.axes) for part in parts]
 
 
-def _telling(
+def _informing(
     domain: Domain, release: TableOfCounts, parts: list[DrawnRelease]
 ) -> tuple[list[DrawnRelease], bool]:
-    """The parts that tell of a table, and whether they are combined by way of refined cells."""
+    """The parts that inform a table, and whether they are combined in refined cells."""
     alike, axes = _alike(release, parts), domain.axes
     others = [part.release.domain.axes for part in alike]
     refined = any(differ(axes, its) for its in others) and (
         refinement(axes, others).size <= MOST_REFINED
     )
-    if release.adjacency.public_rows:  # otherwise all tell of the number of records
-        tells = places if refined else lambda axes, its: set(axes) & set(its)
-        alike = [part for part, its in zip(alike, others, strict=True) if tells(axes, its)]
+    if release.adjacency.public_rows:  # otherwise all inform the number of records
+        informs = places if refined else lambda axes, its: set(axes) & set(its)
+        alike = [part for part, its in zip(alike, others, strict=True) if informs(axes, its)]
     return alike, refined
 
 
@@ -161,8 +161,8 @@ def parts_of(
 
 
 def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRelease]) -> Published:
-    """The tables of a release, with the best estimates where other parts tell of them too, or where a
-    public number of records does that is not in the published ones."""
+    """The tables of a release, with best estimates if other parts inform them too, or if a public number
+    of records does that the published numbers do not use."""
     own = next((part for part in parts if part.release is release), None)
     if own is None:
         return published
@@ -175,10 +175,10 @@ def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRel
         known.append(found)
         more = release.adjacency.public_rows and table.unbiased == "noisy_count"
         wanted.append(more or len(found.sources) > 1)
-    if len(wanted) > MOST_FILES:  # of one file, whose columns have one meaning
+    if len(wanted) > MOST_FILES:  # they share a file, whose columns have one meaning
         wanted = [any(wanted)] * len(wanted)
     tables = [
-        _beside(table, found) if want else table
+        _with_columns(table, found) if want else table
         for table, found, want in zip(published.tables, known, wanted, strict=True)
     ]
     return Published(tuple(tables), published.facts)
@@ -187,10 +187,10 @@ def with_best(published: Published, release: TableOfCounts, parts: list[DrawnRel
 def replicates_of_best(
     release: TableOfCounts, parts: list[DrawnRelease], number: int
 ) -> dict[str, NDArray[np.float32]]:
-    """For each table of a release noise as it is in the best estimates, (number, rows).
+    """For each table of a release the noise of its best estimates drawn again, (number, rows).
 
-    The noise of every part is drawn once for all tables, so they agree in each replicate, also with
-    those of other releases.
+    The noise of every part is drawn once for all tables, so within a replicate the tables of all
+    releases agree.
     """
     alike = _alike(release, parts)
     generators = [replicate_generator(part.noisy) for part in alike]
@@ -198,9 +198,9 @@ def replicates_of_best(
     by_table: list[tuple[Domain, list[DrawnRelease], Refined | None]] = []
     domains = next(part for part in parts if part.release is release).domains
     for domain in domains:
-        telling, refined = _telling(domain, release, parts)
-        measured = Refined(domain.axes, _measured(telling)) if refined else None
-        by_table.append((domain, telling, measured))
+        informing, refined = _informing(domain, release, parts)
+        measured = Refined(domain.axes, _measured(informing)) if refined else None
+        by_table.append((domain, informing, measured))
 
     def noise(several: int) -> list[Floats]:
         again = [
@@ -212,8 +212,8 @@ def replicates_of_best(
         tables = [
             _table_of(found, [order.index(a) for a in domain.axes])
             if refined is None
-            else refined.estimate([again[alike.index(part)] for part in telling])
-            for domain, telling, refined in by_table
+            else refined.estimate([again[alike.index(part)] for part in informing])
+            for domain, informing, refined in by_table
         ]
         return [release.unit.scaled(table) for table in tables]
 
@@ -245,15 +245,15 @@ def _table_of(agreement: Agreement, attributes: list[int]) -> Floats:
     return np.transpose(table, [*order, *range(len(order), table.ndim)])
 
 
-def _beside(table: Table, found: Joined) -> Table:
+def _with_columns(table: Table, found: Joined) -> Table:
     number, sources = found.release.unit.number, " and ".join(found.sources)
     known = " and the public number of records" * found.release.adjacency.public_rows
     descriptions = (
-        f"The {number} as all releases give it together ({sources}{known}): unbiased, may be negative;"
-        " count knows this release alone",
-        "Standard deviation of the noise left in best_estimate",
-        f"Lower end of a 90% interval for the exact {number}, from best_estimate (normal)",
-        f"Upper end of a 90% interval for the exact {number}, from best_estimate (normal)",
+        f"Best unbiased estimate of the {number} from all releases ({sources}{known}); it may be"
+        " negative. count uses this release alone",
+        "Standard deviation of the noise in best_estimate",
+        f"Lower end of a 90% interval for the exact {number}, around best_estimate (normal)",
+        f"Upper end of a 90% interval for the exact {number}, around best_estimate (normal)",
     )
     columns = [
         TableColumn(name, values, description)
@@ -264,7 +264,7 @@ def _beside(table: Table, found: Joined) -> Table:
         BEST[1],
         (BEST[2], BEST[3]),
         "normal",
-        "The variance is exact: it follows from the noise of all releases that count some of the table's"
-        f" columns ({sources}{known}).",
+        "The variance is exact. It follows from the noise of all releases that count columns of this"
+        f" table ({sources}{known}).",
     )
     return Table(table.folder, table.name, [*table.parts, *columns], (*table.uncertainty, stated))

@@ -1,4 +1,4 @@
-"""What is known of several columns together: agreeing tables, and records that follow them."""
+"""What models are fitted to: tables that agree, and synthetic records that follow them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.counts.unit import TableOfCounts
-from schemas.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +19,7 @@ class Evidence:
 
     ``agreement``: of all tables, its first attributes as in ``domain``; ``rows``: of the survey, public
     or estimated; ``codes`` (m, axes), ``columns``: of synthetic records; ``most``: the records that one
-    unit may have; ``assumes``: what sampling errors assume beside independent records.
+    unit may have; ``assumes``: what sampling errors assume in addition to independent records.
     """
 
     domain: Domain
@@ -47,18 +45,3 @@ class SimulatedEvidence(Evidence):
             cells = cells * size + self.codes[:, attribute]
         counts = np.bincount(cells, minlength=int(np.prod(shape)))
         return np.asarray(counts.reshape(shape) * (self.rows / len(self.codes)))
-
-
-def answering(plan: Plan) -> list[TableOfCounts]:
-    """The releases of counts of records that can be combined; that with the columns of models first.
-
-    It is the one with the most columns, and of several one that records are drawn from.
-    """
-    drawn = {section.from_ for section in plan.synthesis}
-    known = [
-        release
-        for release in plan.built.values()
-        if isinstance(release, TableOfCounts) and not release.adjacency.weighted
-        if release.of_nothing is not None
-    ]
-    return sorted(known, key=lambda each: (-len(each.domain.axes), each.name not in drawn))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.post.inference.understated import understated
+from dpcore.estimates.understated import understated
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 

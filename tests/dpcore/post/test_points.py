@@ -7,7 +7,7 @@ from dpcore.arrays import Floats
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.post.inference.points import Points
+from dpcore.post.points import Points
 from dpcore.releases.numbers.products import BITS, Products
 
 AXES = (Grid("x", 0.0, 10.0, 10, integer=True), Grid("y", 0.0, 1.0, 64))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from dpcore.post.inference.calibrated import fit_calibrated
-from dpcore.post.inference.families import FAMILIES
+from dpcore.estimates.calibrated import fit_calibrated
+from dpcore.estimates.families import FAMILIES
 
 RANDOM = np.random.default_rng(3)
 ROWS = 3000

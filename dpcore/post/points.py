@@ -1,4 +1,4 @@
-r"""What noisy sums of products say of the records: weighted points that stand for them.
+r"""Weighted points in place of records, from noisy sums of products.
 
 A polynomial of degree 4 is known from its values at as many points as there are products, so that
 
@@ -17,7 +17,7 @@ then taken to have 2 (S + P)^2 / (s t)^2 degrees of freedom (Satterthwaite 1946)
 sampling error is so much larger that normal intervals are as wide as those of Student's law.
 
 ``blur`` is the standard error of the noise in what an estimate is divided by, as a part of it: the
-number of records in a group, or what is left of a term's variance beside the other terms.  Beyond
+number of records in a group, or what the other terms leave of a term's variance.  Beyond
 ``MOST_BLUR`` errors to first order say little, and there is no interval.
 
 The points (``dpcore.releases.numbers.products``): exponent j of a number becomes its j-th node,
@@ -90,9 +90,9 @@ class Points:
         privacy, squares = self.noise(influence) ** 2, influence**2
         sampling, error = self.most * (self.weights @ squares), self.most * self.noise(squares)
         usual = self.most * usual
-        apart = sampling - usual
-        share = apart**2 / np.maximum(apart**2 + error**2, 1e-300)
-        sampling = np.maximum(usual + share * apart, 0.0)
+        excess = sampling - usual
+        share = excess**2 / np.maximum(excess**2 + error**2, 1e-300)
+        sampling = np.maximum(usual + share * excess, 0.0)
         both = sampling + privacy
         doubt = np.maximum(share * error / np.maximum(both, 1e-300), 1e-6)
         degrees = np.maximum(2 / doubt**2, FEWEST_DEGREES)

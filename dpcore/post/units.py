@@ -6,7 +6,7 @@ a record by its influence psi.  With at most m records in a unit its sampling va
     sum over units of (sum of psi)^2  <=  m * sum over records of psi^2          (Cauchy & Schwarz)
 
 which is m times that of independent records, and no less where all records of every unit are alike.  No
-released statistic shows how alike they are, but m is public.  So m times is what errors are stated by:
+released statistic shows how similar they are, but m is public.  So errors are stated with the factor m:
 intervals hold at least as often as they say, and more often where records of a unit differ.  The bound
 is one of matrices too, so tests of several numbers at once are cautious in the same way.
 """
@@ -17,19 +17,19 @@ from collections.abc import Iterator
 
 
 def assumptions(most: int, weights: str | None = None) -> Iterator[str]:
-    """What a stated sampling error assumes beside independent records, in sentences.
+    """What a stated sampling error assumes in addition to independent records, in sentences.
 
     ``most``: the records that one unit may have; ``weights``: the column of survey weights, which
     nothing here uses.
     """
     if most > 1:
         yield (
-            f"One unit may have {most} records, and how alike they are is not known: the sampling error"
+            f"One unit may have {most} records, and their similarity is unknown. So the sampling error"
             f" is an upper bound, {most} times the variance of independent records, and the 95% interval"
-            " holds at least 19 times in 20."
+            " is right at least 19 times in 20."
         )
     if weights is not None:
         yield (
-            f"Every record counts once, whatever its {weights}: estimates and intervals are for the"
-            " population that such records are drawn from, not for that of the weights."
+            f"Every record counts once, whatever its {weights}: estimates and intervals describe the"
+            " population that the records are drawn from, not the weighted one."
         )

@@ -5,7 +5,7 @@ order: an answer moves with the share of a cell by its influence, so
 
     sampling^2 = m sum of share influence^2 / n,    privacy^2 = variance of sum of influence count / n^2
 
-m: the most records of one unit (``dpcore.post.inference.units``).
+m: the most records of one unit (``dpcore.post.units``).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from scipy.stats import chi2
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.domain.axes import Bins, Grid
+from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.errors import InputError
+from dpcore.estimates.design import ModelRecords, Variable, middles
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.model import Coefficient, unmeasured
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.post.tables.refined import MOST_REFINED, Refined
-from tasks.inference.designs import design_of
-from tasks.inference.evidence import Evidence
-from tasks.inference.fit import Coefficient, unmeasured
 
 
 @dataclass(frozen=True)
@@ -55,19 +55,15 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     How two numbers go together inside a cell is what the synthetic records assume; ``spanned`` is the
     share of their spread that lies between cells.
     """
-    design = design_of(
-        f"`{one}` ~ 0 + `{other}`", evidence.domain, evidence.codes, evidence.columns, False
-    )
-    if len(design.terms) != 1:
-        raise InputError(f"{one}, {other}: a correlation is of two columns of numbers")
-    sides = (design.response, design.terms[0])
     attributes, shares, rows, kept = _shares(evidence, one, other)
+    records = _without_nulls(evidence, attributes)
     moments = []
-    for side in sides:
+    for name in (one, other):
+        side = _number(evidence, records, name, f"{one}, {other}")
         axis = attributes.index(side.attributes[0])
-        cells = evidence.codes[:, side.attributes[0]]
-        counts = np.bincount(cells[design.kept], minlength=len(side.cells))
-        squares = np.bincount(cells[design.kept], side.values[design.kept] ** 2, len(side.cells))
+        cells = evidence.codes[records.kept, side.attributes[0]]
+        counts = np.bincount(cells, minlength=len(side.cells))
+        squares = np.bincount(cells, side.values[records.kept] ** 2, len(side.cells))
         square = np.where(counts > 0, squares / np.maximum(counts, 1), side.cells**2)
         shape = [-1 if i == axis else 1 for i in range(2)]
         mean = float(np.sum(shares * side.cells.reshape(shape)))
@@ -79,9 +75,9 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     if vx <= 0 or vy <= 0:
         raise InputError(f"{one}, {other}: the noise is larger than the variance of one of them")
     scale = (vx * vy) ** 0.5
-    cells = np.ravel_multi_index(tuple(evidence.codes[design.kept][:, attributes].T), shares.shape)
+    cells = np.ravel_multi_index(tuple(evidence.codes[records.kept][:, attributes].T), shares.shape)
     counts = np.bincount(cells, minlength=shares.size).reshape(shares.shape)
-    sums = np.bincount(cells, (x_of * y_of)[design.kept], shares.size).reshape(shares.shape)
+    sums = np.bincount(cells, (x_of * y_of)[records.kept], shares.size).reshape(shares.shape)
     xy = np.where(counts > 0, sums / np.maximum(counts, 1), x * y)
     value = float(np.sum(shares * xy)) / scale
     influence = (xy / scale - value * (x2 / vx + y2 / vy) / 2) * kept
@@ -137,8 +133,8 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
 def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     """A quantile of a column of numbers in bins, nulls left out.
 
-    The interval holds the level where the noisy shares below edges reach it (Woodruff 1952).  Inside its
-    bin the value is that of the records there; where there is none, the bin is taken as even.
+    The interval is Woodruff's (1952), from the noisy shares below edges.  Inside its bin the quantile is
+    that of the synthetic records there; a bin without records is taken as even.
     """
     if not 0 < level < 1:
         raise InputError(f"level: must lie between 0 and 1, not {level}")
@@ -167,6 +163,29 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     end = max(np.searchsorted(below, level + SIGMAS_95 * error), last + 1)
     lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
     return Quantile(column, level, value, (float(lower), float(upper)), evidence.assumes)
+
+
+def _without_nulls(evidence: Evidence, attributes: Attributes) -> ModelRecords:
+    """The synthetic records, of which those with a value in these columns are kept."""
+    names = [evidence.domain.names[a] for a in attributes]
+    null = np.any([np.ma.getmaskarray(evidence.columns[name]) for name in names], axis=0)
+    if null.all():
+        raise InputError(f"{', '.join(names)}: no record has a value in all of them")
+    return ModelRecords(evidence.domain, evidence.codes, ~null)
+
+
+def _number(evidence: Evidence, records: ModelRecords, name: str, asked: str) -> Variable:
+    """A column of numbers, its values and its mean in each cell."""
+    place = _place(evidence, name)
+    axis = evidence.domain.axes[place]
+    if isinstance(axis, Categories) and any(isinstance(each, str) for each in axis.categories):
+        raise InputError(f"{asked}: a correlation is of two columns of numbers")
+    values = np.asarray(evidence.columns[name][records.kept], dtype=np.float64)
+
+    def at_middles() -> Floats:
+        return np.asarray(np.ma.filled(middles(axis).astype(np.float64), 0.0))
+
+    return Variable.over(name, values, records, (place,), at_middles)
 
 
 def _place(evidence: Evidence, name: str) -> int:

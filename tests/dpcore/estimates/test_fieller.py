@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpcore.post.fieller import EVERYTHING, fieller
+from dpcore.estimates.fieller import EVERYTHING, fieller
 
 Z = 1.6448536269514722
 

@@ -1,17 +1,21 @@
 """Numbers of a bundle with the standard errors of their noise, and arithmetic with such numbers.
 
 Numbers from different draws have independent noise.  Numbers from one draw have correlated errors:
-their difference is one weighted sum, and their quotient a share (``tasks.bundle.reader``).
+their difference is one weighted sum, and their quotient a share (``share_of``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
+import numpy as np
+
+from dpcore.arrays import Floats
 from dpcore.errors import InputError
-from dpcore.post.fieller import EVERYTHING, Pieces, fieller
+from dpcore.estimates.fieller import EVERYTHING, Pieces, fieller
 from dpcore.releases.table import FEWEST_ERRORS, LEVEL, TWO_SIDED
 
 
@@ -143,6 +147,26 @@ class Quotient(Estimate):
         if math.isinf(low) and math.isinf(high):
             return "The divisor may be zero, and any quotient is possible (90% set, unbounded)."
         return f"The 90% interval, which is not symmetric, is {low:.4g} to {high:.4g}."
+
+
+def share_of(sum_of: Callable[[Floats], Estimate], part: Floats, whole: Floats) -> Estimate:
+    """The share of some cells in others that contain them; ``part``, ``whole``: (cells,) 0 or 1.
+
+    With P the noisy sum over the part, W that over the whole and R = P / W, the variance is that of the
+    sum with weights part - R * whole, divided by W^2 (delta method, first order), which includes the
+    covariance of P and W.  If W is near zero, the share has Fieller's 90% set instead, cut to [0, 1].
+    """
+    divisor = sum_of(whole)
+    if np.array_equal(part, whole):
+        return Estimate(1.0, 0.0, divisor.draws)
+    number = sum_of(part)
+    if divisor.near_zero:
+        squares = [each.standard_error**2 for each in (number, divisor, sum_of(whole - part))]
+        quotient = Quotient.of(number, divisor, (squares[0] + squares[1] - squares[2]) / 2)
+        return quotient.within(0.0, 1.0)
+    value = number.value / divisor.value
+    error = sum_of(part - value * whole).standard_error
+    return Estimate(value, error / abs(divisor.value), divisor.draws)
 
 
 def _as_estimate(number: float | Estimate) -> Estimate:

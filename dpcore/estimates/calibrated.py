@@ -54,7 +54,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.post.inference.families import FAMILIES, Family
+from dpcore.estimates.families import FAMILIES, Family
 
 __all__ = ["FAMILIES", "Fitted", "fit_calibrated"]
 
@@ -196,7 +196,9 @@ class _Line:
             slope = np.tensordot(self.known.totals, self.on_change, 1)
             return np.asarray(np.linalg.inv(slope))
         except np.linalg.LinAlgError:
-            raise ValueError("the noise is too large for the terms to be told apart") from None
+            raise ValueError(
+                "the noise is too large to distinguish the terms; use fewer of them"
+            ) from None
 
     @cached_property
     def solution(self) -> Floats:
@@ -241,7 +243,7 @@ def _limited(step: Any, sizes: Floats, family: Family) -> tuple[Any, float]:
 
 
 def _fit_records(design: Floats, response: Floats, family: Family, counts: Floats) -> Floats:
-    """The maximum likelihood fit to the records alone (Newton), so many of each."""
+    """The maximum likelihood fit to the records alone, with ``counts`` of each (Newton)."""
     sizes = np.sqrt(counts @ design**2 / counts.sum()) + 1e-12
     scaled = design / sizes
     if np.linalg.matrix_rank((scaled.T * counts) @ scaled) < design.shape[1]:

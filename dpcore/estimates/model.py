@@ -1,0 +1,283 @@
+"""Models from noisy tables and synthetic records: coefficients with errors from sampling and privacy.
+
+``estimates.calibrated`` has the theory.  The records follow the noisy tables of one release; the tables
+are those of all releases of the bundle together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Bins, in_order
+from dpcore.domain.domain import Domain
+from dpcore.errors import InputError, UnmeasuredError
+from dpcore.estimates.calibrated import Fitted, fit_calibrated
+from dpcore.estimates.design import ModelDesign, Variable
+from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.families import FAMILIES
+from dpcore.post.levels import SIGMAS_95
+from dpcore.post.tables.margins import Attributes
+from dpcore.releases.table import FEWEST_ERRORS
+
+FEWEST = 20.0
+"""A group has an interval if its noisy count is at least this many units, and at least ``FEWEST_ERRORS``
+of its standard errors."""
+
+MADE_UP, HARDLY = 1000, 1e-6
+"""At least this many records are made up in any cells; their weight together, as a share of all."""
+
+BLURRED = "the noise hides how the terms vary together; use wider bins or fewer terms"
+INSIDE = (
+    "the estimate depends on where values lie inside their bins, which the synthetic records assume and"
+    " the intervals do not cover; use narrower bins"
+)
+HARDLY_ANY = "too few records for this much noise: there may be hardly any"
+
+DECIDED = 15.0
+"""A predictor this far from zero is a share of less than one in three million."""
+
+ENDLESS = (
+    "these terms nearly determine the response, so a curved model has no finite estimates of them and"
+    " they get no interval; family gaussian measures differences of means"
+)
+
+SPANNED = 0.9
+"""A coefficient gets a note if tables explain less than this share of the variance of its score."""
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """An estimate, its standard errors from sampling and from privacy, and its 95% interval.
+
+    ``spanned``: the share of its information that comes from noisy tables; the rest comes from the model
+    of the synthetic records.  ``bound``: the largest possible absolute value.  ``notes``: what its
+    errors assume; those of a model have them in the notes of the model.
+    """
+
+    name: str
+    estimate: float
+    sampling_error: float
+    privacy_error: float
+    spanned: float
+    bound: float = np.inf
+    notes: tuple[str, ...] = ()
+
+    MEANING: ClassVar = {
+        "term": "Term of the formula, or Intercept",
+        "estimate": "Estimated coefficient",
+        "standard_error": "Standard error of the estimate; it includes sampling and privacy noise",
+        "sampling_error": "Standard error from sampling alone, as the survey itself would have it; its"
+        " units are taken as independent draws from a population",
+        "privacy_error": "Standard error from privacy noise alone",
+        "lower_95": "Lower end of a 95% interval for the coefficient in the population",
+        "upper_95": "Upper end of a 95% interval for the coefficient in the population",
+        "spanned": "Share of the estimate's information that comes from noisy tables; the rest comes"
+        " from the model of the synthetic records, and no error includes it",
+    }
+
+    @property
+    def standard_error(self) -> float:
+        return float(np.hypot(self.sampling_error, self.privacy_error))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        width = SIGMAS_95 * self.standard_error
+        lower, upper = np.clip(
+            [self.estimate - width, self.estimate + width], -self.bound, self.bound
+        )
+        return float(lower), float(upper)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its row in a table of coefficients, whose columns ``MEANING`` describes."""
+        numbers = (self.estimate, self.standard_error, self.sampling_error, self.privacy_error)
+        row = (self.name, *numbers, *self.interval, self.spanned)
+        return dict(zip(self.MEANING, row, strict=True))
+
+
+Answers = tuple[tuple[Coefficient, ...], tuple[str, ...]]
+"""Coefficients, and notes on what the reader should know of them."""
+
+
+def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
+    """Fit a linear, logistic (``binomial``) or Poisson model.
+
+    Raises ``InputError`` if the columns of a term were not measured together with the response or with
+    those of another term, and if the model has no solution.
+    """
+    _require_measured(design, evidence)
+    found, unmeasured = _calibrated(evidence, design, family)
+    coefficients, rare, endless = [], list[str](), list[str]()
+    for j, term in enumerate(design.terms):
+        variances = [max(float(each[j, j]), 0.0) for each in (found.sampling, found.privacy)]
+        if found.blur >= 1:
+            variances = [np.inf, np.inf]
+        elif _is_rare(term, evidence):
+            variances = [np.inf, np.inf]
+            rare.append(term.name)
+        elif family != "gaussian" and _is_endless(float(found.coefficients[j]), term):
+            variances = [np.inf, np.inf]
+            endless.append(term.name)
+        sampling, privacy = (variance**0.5 for variance in variances)
+        estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
+        coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
+    notes = (*design.notes, *_notes(coefficients, rare, endless, unmeasured))
+    if spread := _spread_in_cells(design, evidence):
+        notes = (*notes, f"{spread}: {INSIDE}")
+    if found.blur >= 1:
+        notes = (f"{BLURRED}; no coefficient has an interval", *notes)
+    return tuple(coefficients), notes
+
+
+def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[Fitted, bool]:
+    """The fit, and whether some products of terms were not measured."""
+    agreement, records = evidence.agreement, design.records
+    kept = records.kept.astype(float)
+    one = Variable("1", np.ones(len(kept)), (), np.ones(()))
+    features, totals, unmeasured = [], [], False
+    tables: dict[Attributes, Floats] = {}
+    variables = (one, *design.terms, design.response, *design.present)
+    for first, second in combinations_with_replacement(variables, 2):
+        product = first.times(second, records)
+        if product is None or not agreement.covers(product.attributes):
+            unmeasured = True
+            continue
+        if not np.any(product.cells):
+            continue
+        if product.attributes not in tables:
+            tables[product.attributes] = evidence.table(product.attributes)
+        features.append(product)
+        totals.append(float(np.sum(product.cells * tables[product.attributes])) / evidence.rows)
+    noise = agreement.combination_covariance(
+        [{each.attributes: each.cells / evidence.rows} for each in features]
+    )
+    # Where the records have no response of one kind in a small group, others still say what each
+    # product is, so that its noise counts.
+    anywhere = _anywhere(records.domain, MADE_UP + 4 * len(features))
+
+    def column(variable: Variable, values: Floats) -> Floats:
+        return np.append(values, np.broadcast_to(variable.at_cells(anywhere), len(anywhere)))
+
+    ours, others = len(kept), len(anywhere)
+    try:
+        found = fit_calibrated(
+            np.column_stack([column(term, term.values) for term in design.terms]),
+            column(design.response, design.response.values * kept),
+            FAMILIES[family],
+            np.column_stack([column(each, each.values) for each in features]),
+            np.array(totals),
+            noise,
+            evidence.rows,
+            np.repeat([1.0, HARDLY * ours / others], [ours, others]),
+            evidence.most,
+        )
+    except ValueError as error:
+        raise InputError(f"{design.formula}: {error}") from None
+    return found, unmeasured
+
+
+def _anywhere(domain: Domain, rows: int) -> Integers:
+    """(rows, axes) records anywhere, without nulls."""
+    generator = np.random.default_rng(0)
+    cells = [axis.size - axis.nullable for axis in domain.axes]
+    return np.column_stack([generator.integers(0, size, rows) for size in cells])
+
+
+def _require_measured(design: ModelDesign, evidence: Evidence) -> None:
+    """Raise ``UnmeasuredError`` where columns that must have been measured together were not."""
+    missing: list[Attributes] = []
+    for i, term in enumerate(design.terms):
+        needed = [tuple(sorted({*term.attributes, *design.response.attributes}))]
+        for other in design.terms[:i]:
+            union = tuple(sorted({*term.attributes, *other.attributes}))
+            if len(union) <= 2:
+                needed.append(union)
+        missing += [n for n in needed if not evidence.agreement.covers(n) and n not in missing]
+    if missing:
+        largest = [each for each in missing if not any({*each} < {*other} for other in missing)]
+        sets = [[evidence.domain.names[a] for a in each] for each in largest]
+        raise unmeasured(f"{design.formula}: ", sets, "; or leave the term out")
+
+
+def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -> UnmeasuredError:
+    """The error of a question about columns that were not measured together."""
+    written = ", ".join(f"[{', '.join(names)}]" for names in sets)
+    error = UnmeasuredError(
+        f"{place}the release did not measure {' or '.join(' x '.join(s) for s in sets)} together, so"
+        f" their association is unknown. In the plan, write also: [{written}] in the release, with"
+        f" choose: fixed if it is adaptive{otherwise}"
+    )
+    error.also = sets
+    return error
+
+
+def _spread_in_cells(design: ModelDesign, evidence: Evidence) -> str:
+    """The columns of which records have several values in one cell, and where their means may lie."""
+    varying, records, domain = set[int](), design.records, evidence.domain
+    for each in (design.response, *design.terms):
+        inside = each.values - each.at_cells(records.codes)
+        if np.any(np.abs(inside[records.kept]) > 1e-9 * np.abs(each.values[records.kept])):
+            varying |= {a for a in each.attributes if in_order(domain.axes[a])}
+    return ", ".join(domain.names[a] + _possible_mean(a, evidence) for a in sorted(varying))
+
+
+def _possible_mean(attribute: int, evidence: Evidence) -> str:
+    """Between which numbers the mean of a binned column lies wherever values are inside their bins."""
+    axis = evidence.domain.axes[attribute]
+    if not isinstance(axis, Bins):
+        return ""
+    counts = np.maximum(evidence.table((attribute,))[: axis.cells], 0.0)
+    lower, upper = np.array(axis.edges[:-1]), np.array(axis.edges[1:])
+    upper = np.where((upper > lower) & axis.integer, upper - 1, upper)
+    if not counts.any():
+        return ""
+    least, most = (float(np.average(ends, weights=counts)) for ends in (lower, upper))
+    return f" (whose mean may be anything from {least:.4g} to {most:.4g})"
+
+
+def _is_rare(term: Variable, evidence: Evidence) -> bool:
+    """Whether noise may be all that is known of the records with one of a term's values 0 and 1."""
+    if not term.attributes or not set(np.unique(term.cells)) <= {0.0, 1.0}:
+        return False
+    table = evidence.table(term.attributes)
+    for value in (0.0, 1.0):
+        cells = (term.cells == value).astype(np.float64)
+        error = evidence.agreement.combination_variance({term.attributes: cells}) ** 0.5
+        if float(np.sum(table * cells)) < max(FEWEST * evidence.most, FEWEST_ERRORS * error):
+            return True
+    return False
+
+
+def _is_endless(coefficient: float, term: Variable) -> bool:
+    """Whether a term alone decides the response: the likelihood grows for ever with its coefficient."""
+    return not abs(coefficient) * float(np.max(np.abs(term.values), initial=0.0)) < DECIDED
+
+
+def _notes(
+    coefficients: Sequence[Coefficient],
+    rare: Sequence[str],
+    endless: Sequence[str],
+    unmeasured: bool,
+) -> tuple[str, ...]:
+    notes = []
+    if rare:
+        notes.append(f"{', '.join(rare)}: {HARDLY_ANY}; these have no interval")
+    if endless:
+        notes.append(f"{', '.join(endless)}: {ENDLESS}")
+    leaning = [c.name for c in coefficients if c.spanned < SPANNED]
+    if leaning:
+        notes.append(
+            f"{', '.join(leaning)}: less than {SPANNED:.0%} of the information comes from noisy tables;"
+            " the rest is assumed by the synthetic records, and the intervals do not include that"
+        )
+    if unmeasured:
+        notes.append(
+            "some products of terms involve three or more columns that were not measured together"
+        )
+    return tuple(notes)

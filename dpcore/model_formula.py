@@ -1,0 +1,77 @@
+"""Formulas of models, as in R: the response, ~ and the terms, such as ``{hours > 40} ~ age * C(code)``.
+
+A formula consists of names of columns (`between these` if they are not a single word), numbers, texts,
+comparisons, operators and calls.  The library that computes formulas, ``formulaic``, runs them as
+Python, so a plan may hold only what ``ModelFormula.read`` accepts.
+
+>>> found = ModelFormula.read("pay ~ age + `years.1`")
+>>> found.response, found.terms, found.names
+('pay', 'age + `years.1`', ['pay', 'age', 'years.1'])
+>>> found.added_columns()
+['age', 'years.1']
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+TOKEN = re.compile(
+    r"""(?P<blank>[ ]+)
+    | `(?P<quoted>[^`]+)`
+    | (?P<name>[^\W\d]\w*)
+    | (?P<number>[0-9]{1,15}(\.[0-9]{0,15})?([eE][+-]?[0-9]{1,2})?)(?!\w)
+    | (?P<text>'[^'"\\\n]*'|"[^'"\\\n]*")
+    | (?P<compared>[=!]=)
+    | (?P<product>[*:/])(?![*=])
+    | (?P<sign>[<>]=?(?![<>])|[-+~|&(){},])""",
+    re.VERBOSE,
+)
+
+
+class Token(NamedTuple):
+    """A word of a formula; ``kind``: name, number, text, compared, product or sign; ``called``: whether
+    a bracket follows it."""
+
+    kind: str
+    word: str
+    called: bool
+
+
+class ModelFormula(NamedTuple):
+    """The text of both sides, and all words."""
+
+    response: str
+    terms: str
+    tokens: tuple[Token, ...]
+
+    @classmethod
+    def read(cls, text: str) -> ModelFormula:
+        """Raises ``ValueError`` if it is not of this form."""
+        place, tokens = 0, []
+        while place < len(text):
+            found = TOKEN.match(text, place)
+            if found is None:
+                raise ValueError(f"{text[place : place + 10]!r} is not allowed in a plan's formula")
+            kind, place = str(found.lastgroup), found.end()
+            if kind != "blank":
+                called = text[place:].lstrip().startswith("(")
+                kept = "name" if kind == "quoted" else kind
+                tokens.append(Token(kept, found[kind], called))
+        response, tilde, terms = text.partition("~")
+        if not tilde or "~" in terms:
+            raise ValueError("write the response, ~ and the terms, such as y ~ a + b")
+        return cls(response.strip(), terms.strip(), tuple(tokens))
+
+    @property
+    def names(self) -> list[str]:
+        """Every name, of a column or of a function, in order."""
+        return [token.word for token in self.tokens if token.kind == "name"]
+
+    def added_columns(self) -> list[str] | None:
+        """The columns of the terms if these are columns that are added up, and the response is one."""
+        words = [token.word if token.kind == "sign" else "" for token in self.tokens]
+        names = self.tokens[::2]
+        plain = all(token.kind == "name" and not token.called for token in names)
+        added = len(words) > 2 and words[1::2] == ["~", *["+"] * (len(names) - 2)]
+        return self.names[1:] if plain and added and len(words) % 2 else None

@@ -1,0 +1,176 @@
+"""Sums of cells of a bundle's tables of counts, with exact errors, from all its releases together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpcore.arrays import Floats
+from dpcore.domain.domain import Domain
+from dpcore.errors import InputError
+from dpcore.estimates.estimate import Estimate, share_of
+from dpcore.estimates.joined import DrawnRelease, Joined, join
+from dpcore.releases.counts.cells import cell_names
+from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.table import ENDS, UNBIASED
+from dpcore.releases.tables.groups import GROUP
+from schemas.bundle.manifest import ReleaseRecord
+from schemas.plan import Plan
+from tasks.bundle.listing import Columns
+
+Weights = Callable[[Columns], ArrayLike] | ArrayLike | None
+"""A weight for each row of a table, or a function from its columns to weights; None for all rows."""
+
+MOST_NAMED = 8
+"""An error lists at most this many values of a column."""
+
+
+class CountedBundle(Protocol):
+    """What is needed of an open bundle."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def all_parts(self) -> list[DrawnRelease]: ...
+
+    def table(self, name: str) -> Columns: ...
+
+    def record_of(self, table: str) -> ReleaseRecord: ...
+
+
+@dataclass(frozen=True)
+class CountTables:
+    """Tables of counts of an open bundle."""
+
+    bundle: CountedBundle
+
+    def best(self, table: str) -> Columns:
+        """The cells of a table, with the estimates of all releases together and their errors."""
+        columns, found = self.bundle.table(table), self.joined(table)
+        if found is None:
+            raise InputError(f"{table}: its numbers cannot be combined with those of others")
+        described = {name for axis in found.axes for name in cell_names(axis)}
+        cells = {name: values for name, values in columns.items() if name in described}
+        names = ("estimate", "standard_error", *ENDS)
+        return cells | dict(zip(names, found.columns, strict=True))
+
+    def sources(self, table: str) -> list[str]:
+        """The releases from which the numbers come."""
+        found = self.joined(table)
+        return [self.bundle.record_of(table).name] if found is None else list(found.sources)
+
+    def total(self, table: str, weights: Weights) -> Estimate:
+        """A weighted sum of cells."""
+        columns = self.bundle.table(table)
+        if not len(_counts(table, columns)):
+            raise InputError(f"{table}: has no rows. {self._explain_absence(table)}".rstrip())
+        factors = _factors(table, columns, weights)
+        if not factors.any():
+            raise InputError(
+                f"{table}: no row is chosen; its columns hold {self._describe(columns)}"
+            )
+        return self._sum(table, columns, factors)
+
+    def share(self, table: str, part: Weights, of: Weights) -> Estimate:
+        """The share of some cells in others."""
+        self.total(table, of)  # refuses no rows, and none that is chosen
+        columns = self.bundle.table(table)
+        factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
+        if not np.isin([factors, chosen], (0, 1)).all():
+            raise InputError(
+                f"{table}: a share needs true or false for each row, not other weights; for a mean,"
+                " divide the totals of two releases, or divide by a public number"
+            )
+        if not (factors * chosen).any():
+            self.total(table, factors * chosen)
+        return share_of(lambda each: self._sum(table, columns, each), factors * chosen, factors)
+
+    def joined(self, table: str) -> Joined | None:
+        """What all releases of this and of earlier bundles say of a table together."""
+        if table not in self._joins:
+            release = self.bundle.plan.built[self.bundle.record_of(table).name]
+            found = None
+            if isinstance(release, TableOfCounts):
+                domain = self._domains[table]
+                found = join(f"{table}: ", domain, release, self.bundle.all_parts)
+            self._joins[table] = found
+        return self._joins[table]
+
+    @cached_property
+    def _joins(self) -> dict[str, Joined | None]:
+        return {}
+
+    @cached_property
+    def _domains(self) -> dict[str, Domain]:
+        """The columns of each table."""
+        several = [r for r in self.bundle.plan.built.values() if isinstance(r, TableOfCounts)]
+        return {release.table_name(d): d for release in several for d in release.domains_of(None)}
+
+    def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
+        record, found = self.bundle.record_of(table), self.joined(table)
+        if found is not None:
+            value, variance = found.sum(factors)
+            return Estimate(value, variance**0.5, found.draws)
+        try:
+            variance = self.bundle.plan.built[record.name].sum_variance({table: factors})
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        value = float(factors @ _counts(table, columns))
+        return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
+
+    def _explain_absence(self, table: str) -> str:
+        """Why cells are missing from a table, in the release's own words."""
+        facts = self.bundle.record_of(table).facts
+        threshold = f" It is {facts['threshold']:,}." if "threshold" in facts else ""
+        return f"{facts.get('absent_cells', '')}{threshold}"
+
+    def _describe(self, columns: Columns) -> str:
+        """The type and some values of each of the survey's columns in a table."""
+        sides = {
+            f"{name}{end}"
+            for name in self.bundle.plan.described_columns
+            for end in ("", "_from", "_to", GROUP)
+        }
+        described = []
+        for name in (name for name in columns if name in sides):
+            values = np.unique(np.ma.compressed(columns[name])).tolist()
+            kind = type(values[0]).__name__ if values else "null"
+            more = ", ..." if len(values) > MOST_NAMED else ""
+            described.append(f"{name} ({kind}): {', '.join(map(repr, values[:MOST_NAMED]))}{more}")
+        return "; ".join(described)
+
+
+def _counts(table: str, columns: Columns) -> NDArray[Any]:
+    """The most accurate unbiased counts of a table, (rows,)."""
+    value = next((columns[name] for name in UNBIASED if name in columns), None)
+    if value is None:
+        raise InputError(f"{table}: is not a table of counts")
+    return value
+
+
+def _factors(table: str, columns: Columns, weights: Weights) -> Floats:
+    """(rows,) finite weights; a row for which the weight is null does not count."""
+    rows = _counts(table, columns).shape
+    try:
+        given = weights(columns) if callable(weights) else weights
+    except KeyError as error:
+        raise InputError(
+            f"{table}: has no column {error.args[0]!r}; its columns: {list(columns)}; NAME_from and"
+            " NAME_to are the ends of a binned column's bins"
+        ) from None
+    chosen: Any = np.ma.asarray(np.ones(rows) if given is None else given)
+    if chosen.shape != rows:
+        raise InputError(f"{table}: has {rows[0]} rows; give one weight for each")
+    try:
+        factors = np.ma.filled(chosen, 0).astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{table}: weights must be numbers, or true and false") from None
+    if not np.isfinite(factors).all():
+        raise InputError(f"{table}: weights must be finite")
+    return np.asarray(factors)

@@ -1,0 +1,97 @@
+"""The tables of a bundle by name, as its manifest lists them; needs numpy and pyarrow only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dpcore.errors import InputError
+from dpcore.suggestion import suggestion
+
+TABLE = "table_name"
+"""In a file of several tables: the table of each row."""
+
+REPLICATE = "replicate_"
+"""How the names of replicates begin; they follow the other columns."""
+
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ListedTable:
+    """A table of a bundle: its file, its columns and how to find its rows."""
+
+    path: str
+    rows: int
+    columns: tuple[str, ...]
+    filters: list[tuple[str, str, str]] | None = None
+
+
+@dataclass(frozen=True)
+class BundleTables:
+    """The tables of a bundle; those of synthetic records and models are named with their folder."""
+
+    path: Path
+    tables: Mapping[str, ListedTable]
+
+    @classmethod
+    def of(cls, path: Path, manifest: Mapping[str, Any]) -> BundleTables:
+        """The tables that a manifest lists, without draws."""
+        return cls(path, dict(_listed(manifest)))
+
+    def read(self, name: str, columns: bool = True, replicates: bool = False) -> pa.Table:
+        """A table, with or without its own columns and its replicates."""
+        if name not in self.tables:
+            meant = next((table for table in self.tables if table.endswith(f"/{name}")), name)
+            raise InputError(
+                f"{self.path}: has no table {name!r}{suggestion(meant, self.tables)};"
+                f" its tables: {sorted(self.tables)}"
+            )
+        listed, wanted = self.tables[name], list[str]()
+        file = self.path / listed.path
+        if columns:
+            wanted += listed.columns
+        if replicates:
+            wanted += [each for each in pq.read_schema(file).names if each.startswith(REPLICATE)]
+        return pq.read_table(file, columns=wanted, filters=listed.filters)
+
+
+def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:
+    """The tables of releases, which may share a file, then those of records and models."""
+    for record in manifest["releases"]:
+        for file in record["files"]:
+            path, columns, holds = file["path"], file["columns"], file.get("holds", {})
+            if len(holds) < 2:
+                name = next(iter(holds), PurePosixPath(path).name.removesuffix(".parquet"))
+                yield name, ListedTable(path, file["rows"], tuple(columns))
+                continue
+            cells = {column for held in holds.values() for column in held["columns"]}
+            others = [column for column in columns if column not in {*cells, TABLE}]
+            for name, held in holds.items():
+                filters = [(TABLE, "==", name)]
+                yield name, ListedTable(path, held["rows"], (*held["columns"], *others), filters)
+    for record in [*manifest["synthesis"], *manifest["analyses"]]:
+        for file in record.values():
+            if isinstance(file, dict) and "path" in file:
+                name = file["path"].removesuffix(".parquet")
+                yield name, ListedTable(file["path"], file["rows"], tuple(file["columns"]))
+
+
+def arrays_of(table: pa.Table) -> Columns:
+    """The columns of a table; nulls are masked."""
+    return {name: _array(table[name]) for name in table.column_names}
+
+
+def _array(column: pa.ChunkedArray) -> NDArray[Any]:
+    null = column.is_null().to_numpy()
+    if not null.any():
+        return np.asarray(column.to_numpy())
+    filled = column.fill_null("" if column.type == pa.string() else 0)
+    return np.ma.masked_array(filled.to_numpy(), mask=null)
