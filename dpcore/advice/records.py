@@ -25,10 +25,8 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
-from dpcore.releases.base import Samplable
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.margins import Margins
-from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.sampling.source import SeededSource
 
 CLASSES, DRAWS = 4, 2
@@ -43,19 +41,18 @@ WAYS = (1, 2, 3)
 
 
 @lru_cache(maxsize=64)
-def record_distances(release: Histogram | Margins) -> Mapping[int, float] | None:
+def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] | None:
     """By number of columns; None where it would take long, or rules say which records there may be."""
     domain = release.domain
     if domain.size > MOST_CELLS or release.adjacency.weighted:
         return None
-    if isinstance(release, Microdata) and (release.rules or release.nested):
+    if release.rules or release.nested:
         return None
     table = made_up(domain, release.rows)
     known = np.flatnonzero(table)
     exact = release.statistic(Tally(domain, known, table[known]))
     rows = min(release.rows, MOST_RECORDS)
     sampler = release.sampler(rows)
-    assert isinstance(sampler, Samplable)
     found = []
     for seed in range(DRAWS):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))

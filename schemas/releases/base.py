@@ -19,7 +19,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
-from dpcore.releases.counts.unit import BEST
+from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import REPLICATE
 from dpcore.releases.table import MOST_FILES, TABLE, UNBIASED
 from dpcore.suggestion import suggestion
@@ -204,6 +204,8 @@ class CountsSection(ReleaseSection):
             return self.build(survey, share)
         of_steps = self.build(survey.weighted, share)
         assert survey.weights is not None
+        if not isinstance(of_steps, TableOfCounts):
+            raise ValueError("weighted: this mechanism counts records only")
         return of_steps.weighed(survey.weights.step)
 
 

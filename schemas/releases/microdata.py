@@ -12,9 +12,9 @@ from dpcore.domain.domain import Domain
 from dpcore.post.records.nested import Nested, tied, with_groups
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.measured_again import candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section
@@ -135,13 +135,12 @@ class MicrodataSection(CountsSection):
         if self.choose == "adaptive":
             if sum(not _follows(place, nested) for place in range(len(names))) < 2:
                 raise ValueError("choose: adaptive chooses pairs, and one column has none")
-            kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
             candidates = len(candidates_among(domain.shape, sets))
             more["triples"] = (
                 min(USUAL_TRIPLES, candidates) if self.triples is None else self.triples
             )
-        if kind is Microdata:
+        elif not self.compress:
             more["aim"] = aim_of(self.optimise, sets, names, "records")
         return kind(
             self.name,

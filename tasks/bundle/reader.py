@@ -32,7 +32,7 @@ from dpcore.domain.domain import Domain
 from dpcore.errors import BundleError, InputError
 from dpcore.line.statistic import Noisy
 from dpcore.post.inference.combine import combine
-from dpcore.releases.base import Evaluable
+from dpcore.releases.abilities import Evaluable
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.numbers.mean import Mean
@@ -294,8 +294,11 @@ class BundleReader:
         if found is not None:
             value, variance = found.sum(factors)
             return Estimate(value, variance**0.5, found.draws)
+        release = self.plan.built[record.name]
+        if not isinstance(release, TableOfCounts):
+            raise InputError(f"{release.name}: its numbers cannot be added up")
         try:
-            variance = self.plan.built[record.name].sum_variance({table: factors})
+            variance = release.sum_variance({table: factors})
         except ValueError as error:
             raise InputError(str(error)) from None
         value = float(factors @ _counts(table, columns))

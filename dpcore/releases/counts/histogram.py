@@ -31,6 +31,7 @@ from dpcore.post.tables.margins import Margin
 from dpcore.post.tables.passing import passed_error, passed_interval
 from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 from dpcore.post.tables.simulation import likely_counts, pooled_means
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, around_count
@@ -55,7 +56,7 @@ MOST_REPEATS = 400
 
 
 @dataclass(frozen=True)
-class Histogram(TableOfCounts):
+class Histogram(TableOfCounts, Samplable):
     """Counts of every cell of the domain, or of those above the threshold."""
 
     thresholded: bool = False

@@ -10,6 +10,7 @@ the step:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -156,8 +157,37 @@ class TableOfCounts(Release):
         """The agreement of a draw of nothing: its variances are those of any draw; None as there."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
+    @property
+    def draws_choose(self) -> bool:
+        """Whether the noise of some numbers was seen when it was chosen which are measured again."""
+        return False
+
     def weighed(self, step: Fraction) -> Self:
+        """The same release, of sums of weights in multiples of ``step``.
+
+        Raises:
+            ValueError: where the mechanism counts records only.
+        """
         return replace(self, step=step)
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        """The exact variance of the noise in a weighted sum of unbiased counts, from public values.
+
+        Args:
+            weights: one weight for each row of a table, by the name of the table.
+
+        Raises:
+            ValueError: where the release's numbers cannot be added up.
+        """
+        raise ValueError(f"{self.name}: its numbers cannot be added up")
+
+    def agreement(self, noisy: Noisy) -> Agreement | None:
+        """What was measured of counts over ``domain``, to be combined with that of other releases.
+
+        None where the numbers are not of this form: sums of cells with independent noise of known
+        variance.
+        """
+        return None
 
     def scaled_margin(self, steps: Floats, stddev: float) -> tuple[Floats, float]:
         """A supported margin and its error, as the numbers that are published."""

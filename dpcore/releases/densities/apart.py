@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
-from dpcore.releases.base import Release
+from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.spectral_density import SpectralDensity
 
 
 @dataclass(frozen=True)
-class DensityParts(Release):
+class DensityParts(EstimatesDensity):
     """``density``: its columns and form are those of the density of each part."""
 
     density: Density | None = None

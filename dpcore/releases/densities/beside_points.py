@@ -22,6 +22,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.simplex import round_to_total
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.densities.apart import DensityParts
 from dpcore.releases.table import (
@@ -42,7 +43,7 @@ OF_POINTS = Uncertainty(
 
 
 @dataclass(frozen=True)
-class DensityBesidePoints(DensityParts):
+class DensityBesidePoints(DensityParts, Samplable):
     """``density``: of the one column of the domain, which has point masses."""
 
     chart = "curve"

@@ -39,6 +39,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import project_to_simplex
+from dpcore.releases.abilities import EstimatesDensity, Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
 from dpcore.releases.densities.answered import AnsweredRelease
 from dpcore.releases.densities.basis import Basis
@@ -104,7 +105,7 @@ SCALED = "divided by the rows of the plan"
 
 
 @dataclass(frozen=True)
-class Density(AnsweredRelease):
+class Density(AnsweredRelease, Samplable, EstimatesDensity):
     """Density over the Grid axes of the domain; bandwidths in units of each column's range.
 
     ``periodic``: the ends of every axis meet, instead of reflecting.

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
 from dpcore.line.statistic import Noisy
+from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
 from dpcore.releases.densities.density import (
     BAND,
@@ -64,7 +65,7 @@ ENOUGH, NEAR = 1.25, 1.001
 
 
 @dataclass(frozen=True)
-class SmoothFunction(GridProcess):
+class SmoothFunction(GridProcess, EstimatesDensity):
     """The function with its errors, interval and band on the grid, and anywhere else."""
 
     chart = "curve"

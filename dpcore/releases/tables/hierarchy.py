@@ -48,8 +48,7 @@ from dpcore.releases.table import (
     TableColumn,
     Uncertainty,
 )
-from dpcore.releases.tables.margins import dotted_name
-from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
+from dpcore.releases.tables.fitted import LARGEST_TOTAL, dotted_name
 
 LARGEST_CROWN = 2**24
 """Above known totals, the squared cells of a node times the nodes may be this many."""

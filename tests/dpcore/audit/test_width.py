@@ -15,6 +15,7 @@ from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import neighbouring_pairs
 from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
 from dpcore.errors import AuditError
+from dpcore.releases.abilities import promised
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
@@ -40,7 +41,7 @@ SMALL = {
 
 def tables_of(release) -> list[ReleaseDraws]:
     pairs = neighbouring_pairs(release.domain, release.rows, release.adjacency)
-    kept = [pair for pair in pairs if release.promises(pair.near, pair.far)][:8]
+    kept = [pair for pair in pairs if promised(release, pair.near, pair.far)][:8]
     return [ReleaseDraws(release, pair.near, pair.far) for pair in kept]
 
 

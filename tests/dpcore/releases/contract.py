@@ -59,7 +59,6 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals
 from dpcore.releases.tables.margins import Margins

@@ -53,7 +53,7 @@ def noisy_of(of: Margins) -> Noisy:
 def test_it_measures_all_pairs_with_the_noise_of_margins_at_the_same_share():
     pairs = tuple(combinations(range(4), 2))
     margins = Margins("people", DOMAIN, ROWS, SHARE, pairs, "discrete-gaussian")
-    assert release().sets == pairs
+    assert release().tables == pairs
     assert release().mechanism == margins.mechanism
     assert release().mechanism.l2_sensitivity_squared == Fraction(12)
     np.testing.assert_array_equal(noisy_of(release()).values, noisy_of(margins).values)
@@ -80,7 +80,7 @@ def test_published_counts_are_the_margins_of_the_records():
     _, records = release().sample(noisy, ROWS)
     published = release().publish(noisy)
     assert published.facts == {"tables": 6, "cells": release().cells}
-    for table, attrs in zip(published.tables, release().sets, strict=True):
+    for table, attrs in zip(published.tables, release().tables, strict=True):
         whole = margins_of(records, DOMAIN.shape, [attrs])[0]
         np.testing.assert_array_equal(table.columns["count"], whole.ravel())
 
