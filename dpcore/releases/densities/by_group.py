@@ -22,7 +22,7 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.cells import cell_names, describe_cells
 from dpcore.releases.densities.apart import DensityParts
-from dpcore.releases.densities.density import WHOLE
+from dpcore.releases.densities.banded import WHOLE
 from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work
