@@ -54,7 +54,7 @@ GOOD_RECORDS = 0.1
 """Records follow a histogram well up to this expected distance of its whole table."""
 
 MOST_TABLES = 12
-"""Of the tables over so many columns, at most this many stand for all."""
+"""At most this many tables represent all over the same number of columns."""
 
 Attributes = tuple[int, ...]
 Dense = Histogram | FittedTables
@@ -62,7 +62,7 @@ Noise = Literal["discrete-laplace", "discrete-gaussian"]
 
 
 class Distance(NamedTuple):
-    """The mean expected distance of those ``measured`` of all ``tables`` over so many columns."""
+    """The mean expected distance over those ``measured`` of the ``tables`` of some number of columns."""
 
     mean: float
     measured: int
@@ -89,7 +89,7 @@ class Kind:
         return self.distances.get(self.columns)
 
     def of_all(self, ways: int) -> float | None:
-        """The mean over all tables of so many columns; None unless all are measured."""
+        """The mean over all tables of ``ways`` columns; None unless all are measured."""
         found = self.distances.get(ways)
         return found.mean if found and found.measured == found.tables else None
 
@@ -120,7 +120,7 @@ def compared(release: object, records: bool = False) -> list[Kind]:
 
 
 def best(found: Sequence[Kind], ways: int, records: bool = False) -> Kind | None:
-    """The kind of least distance for tables over so many columns; the planned one of equals.
+    """The kind of least distance for tables over ``ways`` columns; of equals, the planned one.
 
     ``records``: for tables of synthetic records, by their distances in a simulation; where there is
     none, among those that records follow well.
@@ -153,7 +153,7 @@ def _alternatives(release: Dense) -> list[tuple[Attributes, ...]]:
 
 
 def _every(release: Dense, ways: int) -> int:
-    """The number of all tables over so many columns, of which none follows from another."""
+    """The number of tables over ``ways`` columns, none of which follows from another."""
     return untied(roots_of(range(len(release.domain.axes)), release.nested), ways)
 
 
@@ -238,7 +238,7 @@ def _mean(
 def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]]:
     """Tables that are equally wrong, together, the smallest ones first.
 
-    Where all sets of one number of columns are drawn, columns of equal size are alike.
+    Where all sets of one number of columns are drawn, columns of equal size are interchangeable.
     """
     shape, every = release.domain.shape, True
     if isinstance(release, FittedTables):

@@ -8,8 +8,8 @@ kinds of respondents, whose answers are independent within a kind (latent classe
 
     distance    half the sum over a table's cells of |share of records - share in the made-up table|
 
-is averaged over all tables of so many columns.  Other tables give other distances, and mostly the same
-order.
+is averaged over all tables of one, two or three columns.  Other tables give other distances, and mostly
+the same order.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ MOST_CELLS = 256
 """Of tables of more cells a fit takes seconds."""
 
 MOST_RECORDS = 4000
-"""More records follow the tables no better than one in so many."""
+"""More records follow the tables no better than this many."""
 
 WAYS = (1, 2, 3)
 
 
 @lru_cache(maxsize=64)
 def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] | None:
-    """By number of columns; None where it would take long, or rules say which records there may be."""
+    """The distances by number of columns; None where they would take long, or rules exclude records."""
     domain = release.domain
     if domain.size > MOST_CELLS or release.adjacency.weighted:
         return None
@@ -62,7 +62,7 @@ def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] |
 
 
 def made_up(domain: Domain, rows: int) -> Integers:
-    """(cells,) counts of so many records of a mixture of latent classes."""
+    """(cells,) counts of ``rows`` records of a mixture of latent classes."""
     generator = np.random.default_rng(0)
     joint = np.zeros(domain.size)
     for weight in generator.dirichlet(np.ones(CLASSES)):

@@ -116,8 +116,8 @@ class Release(ABC):
     """How a report draws the tables; None: it does not."""
 
     statistics: ClassVar[tuple[str, ...]] = ()
-    """Columns that it publishes beside those of the survey; empty where none of the survey's columns
-    can have such a name."""
+    """Columns that it publishes besides those of the survey; empty where no column of the survey can
+    have such a name."""
 
     finer: ClassVar[str] = "coarser bins, fewer cells or another mechanism"
     """What makes its error smaller, other than more budget."""
@@ -183,7 +183,7 @@ class Release(ABC):
         """The exact statistic: private."""
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """Tables on which an audit expects the largest loss, beside those that it tries for any kind."""
+        """Tables on which an audit expects the largest loss, besides those tried for any kind."""
         return self.mechanism.worst_counts(self.rows)
 
     @abstractmethod
@@ -192,7 +192,7 @@ class Release(ABC):
 
     @property
     def work(self) -> Work:
-        """What drawing and publishing it takes, beside reading the survey."""
+        """What drawing and publishing it takes, besides reading the survey."""
         return publishing(self.mechanism.size)
 
     @property
@@ -201,7 +201,7 @@ class Release(ABC):
         return (self.domain,)
 
     def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
-        """Those of one draw, where it chooses some of the tables; without a draw all that may be."""
+        """The domains of one draw, which may choose some tables; without a draw all possible ones."""
         return self.domains
 
     def table_name(self, domain: Domain) -> str:

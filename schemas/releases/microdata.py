@@ -44,7 +44,8 @@ class CompressSection(Section):
         default=32,
         ge=2,
         description="How many groups a wide column gets: every column of more categories or bins is "
-        "wide. Null is a group by itself, and rules and `refines` keep groups apart.",
+        "wide. Null is a group by itself, and no group holds values that rules or `refines` "
+        "distinguish.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 10),
@@ -73,9 +74,9 @@ class MicrodataSection(CountsSection):
     )
     also: list[list[StrictStr]] = Field(
         default_factory=list,
-        description="More sets of columns, of up to six each, measured beside the pairs: what must hold "
-        "of three columns or more together, such as income by sex and marital status. Records follow "
-        "them and all tables inside them.",
+        description="More sets of columns, of up to six each, measured besides the pairs: what must "
+        "hold of three columns or more together, such as income by sex and marital status. Records "
+        "follow them and all tables inside them.",
     )
     optimise: Optimise = None
     choose: Literal["fixed", "adaptive"] = Field(
@@ -113,14 +114,10 @@ class MicrodataSection(CountsSection):
     memory: Memory = Field(
         default="4 GiB",
         description="What the model, the fit and the records may take of memory, such as 2 GiB or "
-        "500 MiB, beside the program itself; a plan that may need more is refused.",
+        "500 MiB, besides the program itself; a plan that may need more is refused.",
     )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
-
-    @property
-    def gaussian(self) -> bool:
-        return self.mechanism == "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         follow = details(self.columns, survey.columns)
@@ -142,17 +139,16 @@ class MicrodataSection(CountsSection):
             )
         elif not self.compress:
             more["aim"] = aim_of(self.optimise, sets, names, "records")
-        return kind(
-            self.name,
+        return self.make(
+            kind,
             domain,
-            survey.rows,
+            survey,
             share,
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
             rules=self._rules(domain, survey),
             nested=nested,
-            adjacency=survey.adjacency,
             **more,
         )
 
@@ -186,7 +182,7 @@ class MicrodataSection(CountsSection):
         return self
 
     def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:
-        """The sets of positions in ``names``, groups beside what they follow from included."""
+        """The sets of positions in ``names``, with the groups that follow from them."""
         if self.pairs is None:
             free = [place for place in range(len(self.columns)) if not _follows(place, nested)]
             # A single column has one table, its own.

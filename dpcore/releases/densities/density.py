@@ -139,7 +139,8 @@ class Density(BandedDensity, Samplable):
 
     @property
     def one_record(self) -> int:
-        """What stands for one record in a number of records beside these: it moves them by more."""
+        """How much one record adds to a count that is drawn together with these numbers, which it moves
+        by at least as much."""
         raise NotImplementedError
 
     @abstractmethod

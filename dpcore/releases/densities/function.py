@@ -55,7 +55,7 @@ MOST_SIMULATED = 2**24
 """Numbers that are drawn again for a band, at most."""
 
 ENOUGH, NEAR = 1.25, 1.001
-"""With so many points for a bandwidth, sums over them are this near to integrals."""
+"""With this many points for a bandwidth, sums over them are this near to integrals."""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@
 
 A part of the budget pays for the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
-known before anything is opened.  How a cell goes with other columns is measured for its group only;
-within the group it is taken to be the same for all cells.
+known before anything is opened.  The association of a cell with other columns is measured for its
+group only, and assumed to be the same for all cells of the group.
 
-A rule about some cells of a column keeps their groups apart from the others', so that it is a rule
-about groups, and records obey it whatever cells they get.
+Cells that a rule names share no group with other cells.  So the rule is one about groups, and records
+obey it whatever cells they get.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 raise ValueError(
                     f"compress: keep = {self.keep} groups are too few for"
                     f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
-                    " and the values that rules or groups distinguish apart"
+                    " and the values that rules or groups distinguish in groups of their own"
                 )
         if self._alone > LARGEST_TOTAL:
             raise ValueError(f"compress: {self._alone:.3g} cells in columns alone are too many")
@@ -216,7 +216,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return {names[each.group]: names[each.detail] for each in self.nested}
 
     def memory_needed(self, rows: int) -> int:
-        """Bytes that publishing and ``rows`` records take at most, beside the program itself."""
+        """An upper bound of the bytes that publishing and ``rows`` records take, besides the program."""
         return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone
 
     @property

@@ -33,16 +33,18 @@ from dpcore.post.tables.margins import Attributes, Margin, summed_to
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, around_count
+from dpcore.releases.counts.unit import (
+    OF_COUNTS,
+    TableOfCounts,
+    count_uncertainty,
+    estimate_uncertainty,
+)
 from dpcore.releases.replicates import agreed_again, replicate_generator
 from dpcore.releases.table import (
-    COUNT_ENDS,
-    ENDS,
     ONE_SIDED,
     TWO_SIDED,
     Published,
     Table,
-    Uncertainty,
 )
 from dpcore.releases.tables.allocation import MOST_WAYS, Aim, agreed_variances
 from dpcore.releases.tables.measured import MeasuredTables, TableNoise
@@ -272,52 +274,24 @@ class FittedTables(TableOfCounts, Samplable):
         total = f" and with the number of {unit.things}" if self.adjacency.public_rows else ""
         columns = [
             *describe_cells(domain),
-            unit.column(
-                "estimate",
+            *unit.estimate_columns(
                 estimate,
-                f"{unit.amount} plus noise of mean zero, from all that was measured; all tables of the"
-                f" release agree with each other{total}; may be negative",
-            ),
-            unit.column(
-                "standard_error",
                 np.full(size, error),
-                "Standard deviation of the noise left in estimate",
+                ends,
+                " plus noise of mean zero, from all that was measured; all tables of the release agree"
+                f" with each other{total}; may be negative",
             ),
-            *unit.interval(*ends, " (normal)"),
-            unit.column(
-                "count",
+            *unit.count_columns(
                 whole.ravel().astype(np.int64),
+                errors,
+                (lower, upper),
+                self.most_rows,
                 f"A {unit.whole} that is not negative; all tables of the release agree",
             ),
-            unit.column(
-                "count_standard_error", errors, "Root mean squared error of count, simulated"
-            ),
-            *unit.count_interval(lower, upper, self.most_rows),
         ]
-        return Table("tables", self.table_name(domain), columns, self._uncertainty())
-
-    def _uncertainty(self) -> tuple[Uncertainty, ...]:
-        said = (
-            f"{around_count('estimate', self.unit)} The standard error also knows the distance between"
-            " count and estimate."
-        )
-        return (
-            Uncertainty(
-                "estimate",
-                "standard_error",
-                ENDS,
-                "normal",
-                "The variance after agreement is exact. The interval is normal and cut to the possible"
-                f" {self.unit.numbers}, so that it is not empty even where estimate is negative.",
-            ),
-            Uncertainty(
-                "count",
-                "count_standard_error",
-                COUNT_ENDS,
-                "simulated",
-                said,
-            ),
-        )
+        includes = " The standard error includes the distance between count and estimate."
+        known = estimate_uncertainty(unit), count_uncertainty("estimate", unit, includes)
+        return Table("tables", self.table_name(domain), columns, known)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         errors = np.sqrt(self.cell_variances(self.tables)).tolist()

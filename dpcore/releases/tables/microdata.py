@@ -14,8 +14,8 @@ it.  Here a model of all tables together first removes what no other table suppo
 (``post.records.denoise``).  Adaptive methods achieve this by merging cells and choosing pairs, which
 costs budget.
 
-What three columns say together, no pair holds: it is in the records only where a table of these columns
-was measured.  Noise on a table of four columns or more would hide what the triples inside it say, so
+Pairs do not determine interactions of three columns: records have them only where a table of these
+columns was measured.  Noise on a table of four columns or more would hide the triples inside it, so
 records are fitted to those as well.
 """
 
@@ -155,12 +155,12 @@ class Microdata(FittedTables):
 
     @property
     def _joint(self) -> bool:
-        """Whether any table says how columns go together: else there is nothing to model."""
+        """Whether any table relates columns to each other: else there is nothing to model."""
         return any(len(attrs) > 1 for attrs in self.tables)
 
     @cached_property
     def _inside(self) -> tuple[tuple[int, ...], ...]:
-        """Tables inside larger ones, whose noise would hide what these say."""
+        """Tables of three columns or more inside larger ones, whose noise would hide them."""
         found = {
             part
             for attrs in self.tables
@@ -170,7 +170,7 @@ class Microdata(FittedTables):
         return tuple(sorted(found - set(self.tables)))
 
     def memory_needed(self, rows: int) -> int:
-        """Bytes that publishing and ``rows`` records take at most, beside the program itself.
+        """An upper bound of the bytes that publishing and ``rows`` records take, besides the program.
 
         For each cell of the tables their versions and errors; for the columns' cells together (the
         model) their pairs, and the probabilities of all components with what the descent remembers

@@ -89,7 +89,7 @@ def test_the_spread_of_any_sum_over_all_tables_is_its_exact_variance(name):
 def test_replicates_that_are_drawn_together_are_those_that_are_drawn_one_by_one(name, monkeypatch):
     release = RELEASES[name]
     noisy, generator = nothing(release), replicate_generator(nothing(release))
-    monkeypatch.setattr("dpcore.releases.replicates.MOST_AT_ONCE", 2 * release.cells)
+    monkeypatch.setattr("dpcore.releases.replicates.MOST_AT_ONCE", 2 * release.measurement.cells)
     found = release.replicate_noise(noisy, 5)
     for i in range(5):
         alone = release.agreement(release.noise_alone(noisy, generator))

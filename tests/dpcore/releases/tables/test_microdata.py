@@ -79,7 +79,7 @@ def test_published_counts_are_the_margins_of_the_records():
     noisy = noisy_of(release())
     _, records = release().sample(noisy, ROWS)
     published = release().publish(noisy)
-    assert published.facts == {"tables": 6, "cells": release().cells}
+    assert published.facts == {"tables": 6, "cells": release().measurement.cells}
     for table, attrs in zip(published.tables, release().tables, strict=True):
         whole = margins_of(records, DOMAIN.shape, [attrs])[0]
         np.testing.assert_array_equal(table.columns["count"], whole.ravel())

@@ -1,4 +1,4 @@
-"""A density of some records beside numbers of others, where each record is in the numbers of one part.
+"""Densities and counts of several parts of the records, where each record is in one part.
 
 **Lemma.**  Let a record that comes or goes move the numbers of its part by ``present`` at most, and one
 that is replaced within a part by ``moved``.  Then a step to a neighbour moves all numbers by
