@@ -1,9 +1,9 @@
 """The records of a density or function: those with a value in every column, outside point masses.
 
 The other records are left out.  The number of those that count is then private under every relation: it
-is one of the released numbers, and the density is the released function divided by it.  A record that
-is replaced by one that is left out is in one of the tables only.  So between neighbours of public rows a sum
-moves by the larger of
+is one of the released numbers, and the density is the released function over it.  A record that is
+replaced by one that is left out is in one of the tables only.  So between neighbours of public rows a
+sum moves by the larger of
 
     moved      the difference of the terms of two records
     present    the term of one, which has the number of records among its coordinates
