@@ -95,7 +95,7 @@ def test_what_was_drawn_twice_is_the_precision_weighted_mean_and_the_rest_is_as_
 def test_the_choice_looks_at_the_first_noisy_round_only():
     made = release(share=Budget.of("0.0001"), noise="discrete-laplace", chosen=2)
     drawn_from = {
-        tuple(np.flatnonzero(noisy_of(made, seed).values[made.cells :: 25] != ABSENT))
+        tuple(np.flatnonzero(noisy_of(made, seed).values[made.measurement.cells :: 25] != ABSENT))
         for seed in range(12)
     }
     assert len(drawn_from) > 4  # all noise: the closest pair is not known any more
@@ -125,7 +125,7 @@ def test_as_many_pairs_as_there_are_may_be_chosen(chosen: int):
 
 def test_tables_of_no_record_and_of_one_cell_are_measured_too():
     single = Domain((Categories("a", (1,)), Categories("b", (1,))))
-    made = AdaptiveMicrodata("x", single, 1, PURE, chosen=1)
+    made = Microdata("x", single, 1, PURE, chosen=1)
     assert len(drawn(made, ()).values) == 2
 
 
@@ -141,10 +141,8 @@ def planted(rows: int = 5000) -> np.ndarray:
     return codes
 
 
-def among_coins(triples: int, seed: int) -> tuple[AdaptiveMicrodata, Noisy]:
-    made = AdaptiveMicrodata(
-        "x", TEN, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples
-    )
+def among_coins(triples: int, seed: int) -> tuple[Microdata, Noisy]:
+    made = Microdata("x", TEN, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples)
     return made, drawn(made, TEN.pack(planted()), seed)
 
 
@@ -163,7 +161,7 @@ def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records(
     assert np.all(np.abs(table.columns["estimate"] - exact) < 5 * error)
     assert np.all(error < made.mechanism.again.stddev)
 
-    def distance(of: AdaptiveMicrodata, noisy: Noisy) -> float:
+    def distance(of: Microdata, noisy: Noisy) -> float:
         records = of.sample(noisy, 5000)[1][:, [2, 4, 7]] @ [4, 2, 1]
         return float(np.abs(np.bincount(records, minlength=8) - exact).sum() / 10_000)
 
@@ -208,7 +206,7 @@ def test_no_choice_of_tables_moves_by_more_than_the_second_round_claims(
     noise: str, domain: Domain, pairs: int, triples: int
 ):
     share, more = APPROXIMATE if "gauss" in noise else PURE, {"chosen": pairs, "triples": triples}
-    made, farthest = AdaptiveMicrodata("x", domain, 2, share, noise=noise, **more), 0
+    made, farthest = Microdata("x", domain, 2, share, noise=noise, **more), 0
     ways = len(made.domains)
     for family in families(made):
         difference = family - family[:, None]
@@ -385,7 +383,7 @@ def test_counts_of_a_chosen_triple_keep_what_its_noisy_table_shows_and_say_how_f
     for seed in range(4):
         domain, codes = sums(4000, seed)
         share = Budget.of("1", "1e-9" if "gauss" in noise else "0")
-        made = AdaptiveMicrodata("x", domain, 4000, share, noise=noise, chosen=4, triples=1)
+        made = Microdata("x", domain, 4000, share, noise=noise, chosen=4, triples=1)
         published = made.publish(drawn(made, domain.pack(codes), seed))
         assert published.facts["triples"] == [["a", "b", "c"]]
         table = next(t for t in published.tables if t.name == "x.a.b.c").columns

@@ -16,7 +16,6 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.margins import margins_of
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
@@ -97,7 +96,7 @@ def test_a_single_column_has_its_own_table():
     one = Domain((Categories("x", (1, 2, 3)),))
     single = Microdata("x", one, 6, Budget.of("5"))
     noisy = drawn(single, 4 * [0] + 2 * [2], 3)
-    assert single.sets == ((0,),)
+    assert single.tables == ((0,),)
     assert len(single.publish(noisy).tables) == 1
     assert single.sample(noisy, 6)[1].shape == (6, 1)
 
@@ -185,7 +184,7 @@ def test_an_interaction_of_three_columns_is_in_the_records_where_a_set_names_the
 
 SHAPES = [
     (Microdata, (40,) * 5, 2, 2000, {}),
-    (AdaptiveMicrodata, (4,) * 6, 2, 5000, {"chosen": 1}),
+    (Microdata, (4,) * 6, 2, 5000, {"chosen": 1}),
     (Microdata, (7,) * 5, 5, 5000, {}),
     (Microdata, (500, 4), 2, 100, {}),
     (CompressedMicrodata, (1000,) * 3, 2, 5000, {"keep": 32}),
@@ -213,4 +212,4 @@ def test_publishing_and_records_stay_within_the_memory_that_is_stated(
 
 def test_adaptive_microdata_of_triples_are_refused():
     with pytest.raises(ValueError, match="pairs"):
-        AdaptiveMicrodata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)
+        Microdata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)

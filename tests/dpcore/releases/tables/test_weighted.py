@@ -11,9 +11,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
-from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from tests.dpcore.releases.contract import drawn, opened
