@@ -99,6 +99,7 @@ class MeasuredAgain:
     def mechanism(self) -> AdaptiveMargins:
         adjacency, noise = self.once.adjacency, self.once.noise
         norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
+        sensitivity = norm(moved=Fraction(2), present=Fraction(1))
         places = {attributes: place for place, attributes in enumerate(self.sets)}
         pairs = (combinations(attributes, 2) for attributes in self.candidates)
         triples = Triples(
@@ -110,7 +111,7 @@ class MeasuredAgain:
             self.once.share,
             tuple((self.shape[a], self.shape[b]) for a, b in self.sets),
             self.chosen,
-            norm(moved=Fraction(2), present=Fraction(1)),
+            sensitivity,
             noise,
             triples if self.triples else None,
         )

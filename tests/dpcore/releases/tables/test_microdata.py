@@ -106,12 +106,13 @@ def test_a_single_column_has_its_own_table():
     [
         ({"sets": ((0, 1), (), (2, 3))}, "one to six columns"),
         ({"sets": ((0, 1), (1, 2))}, "no set holds the columns .*'old'"),
-        ({"tree": "auto"}, "all pairs at once"),
     ],
 )
 def test_what_it_cannot_do_is_refused(changes: dict[str, object], message: str):
     with pytest.raises(ValueError, match=message):
         release(**changes)
+    with pytest.raises(ValueError, match="all pairs at once"):
+        release().sampler(ROWS, "auto")
 
 
 def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
