@@ -166,8 +166,8 @@ def _report(
     ]
 
     (release,) = plan.built.values()
-    spread = np.sqrt(release.cell_variances(release.sets)).tolist()
-    names = [tuple(release.domain.names[axis] for axis in axes) for axes in release.sets]
+    spread = np.sqrt(release.cell_variances(release.tables)).tolist()
+    names = [tuple(release.domain.names[axis] for axis in axes) for axes in release.tables]
     noise = dict(zip(names, spread, strict=True))
 
     def as_measured(one: Place, other: Place) -> float:

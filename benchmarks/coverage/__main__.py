@@ -37,9 +37,8 @@ from benchmarks.coverage.strata import by_size, of_file
 from dpcore.domain.transforms import TRANSFORMS
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.hierarchy import Hierarchy
-from dpcore.releases.tables.margins import Margins
 from tasks.explain.tables import text_table
 
 
@@ -107,10 +106,10 @@ def strata(
         return
     for name, build in RELEASES.items():
         release = build(POPULATIONS[0].rows)
-        dense = isinstance(release, Margins | Hierarchy) or (
+        dense = isinstance(release, FittedTables | Hierarchy) or (
             isinstance(release, Histogram) and not release.thresholded
         )
-        if not dense or isinstance(release, AdaptiveMicrodata) or chosen not in (None, name):
+        if not dense or release.draws_choose or chosen not in (None, name):
             continue
         for i, population in enumerate(POPULATIONS):
             release = build(population.rows)

@@ -30,7 +30,6 @@ from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
@@ -98,7 +97,7 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "microdata": lambda rows: Microdata(
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian"
     ),
-    "adaptive microdata": lambda rows: AdaptiveMicrodata(
+    "adaptive microdata": lambda rows: Microdata(
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian", chosen=1
     ),
     "hierarchy": lambda rows: Hierarchy("r", Domain((TRADE, PLACE, RICH)), rows, PURE, LISTED),

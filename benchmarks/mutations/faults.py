@@ -516,7 +516,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     of_release(
         "adaptive tables forget the second cell",
-        "tables/adaptive_microdata",
+        "tables/measured_again",
         "sensitivity = norm(moved=Fraction(2), present=Fraction(1))",
         "sensitivity = norm(moved=Fraction(1), present=Fraction(1))",
         audit="adaptive microdata",

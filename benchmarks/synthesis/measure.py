@@ -20,7 +20,6 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.estimates.distances import margin_errors
 from dpcore.line.privacy_line import perturb
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SystemSource
@@ -48,7 +47,7 @@ def measured(
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
     kind: Callable[..., AnyMicrodata] = partial(Microdata, aim="records")
     if chosen:
-        kind = partial(AdaptiveMicrodata, chosen=chosen, triples=triples)
+        kind = partial(Microdata, chosen=chosen, triples=triples)
     elif keep:
         kind = partial(CompressedMicrodata, keep=keep)
     release = kind(

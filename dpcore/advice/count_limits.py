@@ -42,7 +42,7 @@ FINE = 0.01
 """Counts are taken in multiples so large that alpha is at least this for one: few enough to add up."""
 
 FEW = 256
-"""Of so many counts the best answer to every z is found; of many more, the formula is as good."""
+"""Up to this many counts the best answer to every z is computed; beyond, the formula is as good."""
 
 MOST = 2**20
 

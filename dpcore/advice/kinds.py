@@ -36,8 +36,9 @@ import numpy as np
 from dpcore.advice.records import record_distances
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.laplace import LaplaceNoise
-from dpcore.post.records.nested import Nested, roots_of, tied, untied
+from dpcore.post.records.nested import roots_of, tied, untied
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 
@@ -53,15 +54,15 @@ GOOD_RECORDS = 0.1
 """Records follow a histogram well up to this expected distance of its whole table."""
 
 MOST_TABLES = 12
-"""Of the tables over so many columns, at most this many stand for all."""
+"""At most this many tables represent all over the same number of columns."""
 
 Attributes = tuple[int, ...]
-Dense = Histogram | Margins
+Dense = Histogram | FittedTables
 Noise = Literal["discrete-laplace", "discrete-gaussian"]
 
 
 class Distance(NamedTuple):
-    """The mean expected distance of those ``measured`` of all ``tables`` over so many columns."""
+    """The mean expected distance over those ``measured`` of the ``tables`` of some number of columns."""
 
     mean: float
     measured: int
@@ -88,7 +89,7 @@ class Kind:
         return self.distances.get(self.columns)
 
     def of_all(self, ways: int) -> float | None:
-        """The mean over all tables of so many columns; None unless all are measured."""
+        """The mean over all tables of ``ways`` columns; None unless all are measured."""
         found = self.distances.get(ways)
         return found.mean if found and found.measured == found.tables else None
 
@@ -99,14 +100,12 @@ def compared(release: object, records: bool = False) -> list[Kind]:
     None for a release of fewer than three columns, or one that does not publish every cell of its
     tables with the same noise.
     """
-    dense = type(release) in (Histogram, Margins, Microdata)
-    if not dense or not isinstance(release, Dense) or len(release.domain.axes) < 3:
+    if not isinstance(release, Dense) or release.draws_choose or len(release.domain.axes) < 3:
         return []
     if isinstance(release, Histogram) and release.thresholded:
         return []
-    planned = (
-        release.sets if isinstance(release, Margins) else (tuple(range(len(release.domain.axes))),)
-    )
+    everything = tuple(range(len(release.domain.axes)))
+    planned = (everything,) if isinstance(release, Histogram) else release.tables
     found = [_kind(release, release, planned)]
     for sets in _alternatives(release):
         made = [
@@ -121,7 +120,7 @@ def compared(release: object, records: bool = False) -> list[Kind]:
 
 
 def best(found: Sequence[Kind], ways: int, records: bool = False) -> Kind | None:
-    """The kind of least distance for tables over so many columns; the planned one of equals.
+    """The kind of least distance for tables over ``ways`` columns; of equals, the planned one.
 
     ``records``: for tables of synthetic records, by their distances in a simulation; where there is
     none, among those that records follow well.
@@ -142,7 +141,7 @@ def best(found: Sequence[Kind], ways: int, records: bool = False) -> Kind | None
 
 def _alternatives(release: Dense) -> list[tuple[Attributes, ...]]:
     """All pairs, all triples and both, and all columns together where none follows from another."""
-    columns, nested = range(len(release.domain.axes)), _nested(release)
+    columns, nested = range(len(release.domain.axes)), release.nested
     several = {(2,), (3,), (2, 3)} if len(columns) > 3 or nested else {(2,)}
     several |= set() if nested else {(len(columns),)}
     return [
@@ -153,13 +152,9 @@ def _alternatives(release: Dense) -> list[tuple[Attributes, ...]]:
     ]
 
 
-def _nested(release: Dense) -> tuple[Nested, ...]:
-    return release.nested if isinstance(release, Microdata) else ()
-
-
 def _every(release: Dense, ways: int) -> int:
-    """The number of all tables over so many columns, of which none follows from another."""
-    return untied(roots_of(range(len(release.domain.axes)), _nested(release)), ways)
+    """The number of tables over ``ways`` columns, none of which follows from another."""
+    return untied(roots_of(range(len(release.domain.axes)), release.nested), ways)
 
 
 def _drawn(release: Dense, sets: tuple[Attributes, ...], records: bool) -> Iterator[Dense]:
@@ -197,7 +192,7 @@ def _kind(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> Kind:
 
 
 def _noise(release: Dense) -> Noise:
-    return release.noise if isinstance(release, Margins) else "discrete-laplace"
+    return "discrete-laplace" if isinstance(release, Histogram) else release.noise
 
 
 def _name(planned: Dense, release: Dense, sets: tuple[Attributes, ...]) -> str:
@@ -243,12 +238,12 @@ def _mean(
 def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]]:
     """Tables that are equally wrong, together, the smallest ones first.
 
-    Where all sets of one number of columns are drawn, columns of equal size are alike.
+    Where all sets of one number of columns are drawn, columns of equal size are interchangeable.
     """
     shape, every = release.domain.shape, True
-    if isinstance(release, Margins):
-        (ways, *others) = {len(attrs) for attrs in release.sets}
-        every = not others and len(release.sets) == math.comb(len(shape), ways)
+    if isinstance(release, FittedTables):
+        (ways, *others) = {len(attrs) for attrs in release.tables}
+        every = not others and len(release.tables) == math.comb(len(shape), ways)
         every = every and not isinstance(release.aim, tuple)
     groups: dict[Attributes, list[Attributes]] = {}
     for attrs in tables:
@@ -260,8 +255,8 @@ def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]
 def cell_variances(release: Dense) -> Callable[[Attributes], float]:
     """The variance of each cell of the table over some columns, which a drawn table covers."""
     shape, step, mechanism = release.domain.shape, float(release.step), release.mechanism
-    if isinstance(release, Margins) and not (
-        release.sets == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)
+    if isinstance(release, FittedTables) and not (
+        release.tables == (tuple(range(len(shape))),) and isinstance(mechanism, DiscreteGaussian)
     ):
         margins = release
         return lambda attrs: float(margins.cell_variances([attrs])[0]) * step**2

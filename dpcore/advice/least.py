@@ -29,8 +29,7 @@ from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
 from dpcore.releases.numbers.mean import Mean
-from dpcore.releases.tables.margins import Margins
-from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.fitted import FittedTables
 
 MOST_KINDS = 1000
 """Kinds of tables, beyond which the error of margins is not computed."""
@@ -77,7 +76,7 @@ def _all(release: Release) -> list[Least]:
         return _mean(release)
     if type(release) is Histogram:
         return _histogram(release)
-    if type(release) in (Margins, Microdata) and isinstance(release, Margins):
+    if isinstance(release, FittedTables) and not release.draws_choose:
         return _margins(release)
     if isinstance(release, Density):
         stated = release.expected_error()[0]
@@ -132,8 +131,8 @@ def _histogram(release: Histogram) -> list[Least]:
     ]
 
 
-def _margins(release: Margins) -> list[Least]:
-    shape, sets = release.domain.shape, release.sets
+def _margins(release: FittedTables) -> list[Least]:
+    shape, sets = release.domain.shape, release.tables
     groups = alike(release, sets)
     if len(groups) > MOST_KINDS:
         return []
@@ -150,8 +149,8 @@ def _margins(release: Margins) -> list[Least]:
     return [
         Least(
             quantity,
-            math.sqrt(total / release.cells),
-            math.sqrt(least / release.cells) * float(release.step),
+            math.sqrt(total / release.measurement.cells),
+            math.sqrt(least / release.measurement.cells) * float(release.step),
             f"{'Gaussian' if gaussian else 'Laplace'} noise on linear queries"
             + " (a loose bound)" * (not gaussian),
         )

@@ -8,8 +8,8 @@ kinds of respondents, whose answers are independent within a kind (latent classe
 
     distance    half the sum over a table's cells of |share of records - share in the made-up table|
 
-is averaged over all tables of so many columns.  Other tables give other distances, and mostly the same
-order.
+is averaged over all tables of one, two or three columns.  Other tables give other distances, and mostly
+the same order.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
-from dpcore.releases.base import Samplable
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.margins import Margins
-from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.sampling.source import SeededSource
 
 CLASSES, DRAWS = 4, 2
@@ -37,25 +35,24 @@ MOST_CELLS = 256
 """Of tables of more cells a fit takes seconds."""
 
 MOST_RECORDS = 4000
-"""More records follow the tables no better than one in so many."""
+"""More records follow the tables no better than this many."""
 
 WAYS = (1, 2, 3)
 
 
 @lru_cache(maxsize=64)
-def record_distances(release: Histogram | Margins) -> Mapping[int, float] | None:
-    """By number of columns; None where it would take long, or rules say which records there may be."""
+def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] | None:
+    """The distances by number of columns; None where they would take long, or rules exclude records."""
     domain = release.domain
     if domain.size > MOST_CELLS or release.adjacency.weighted:
         return None
-    if isinstance(release, Microdata) and (release.rules or release.nested):
+    if release.rules or release.nested:
         return None
     table = made_up(domain, release.rows)
     known = np.flatnonzero(table)
     exact = release.statistic(Tally(domain, known, table[known]))
     rows = min(release.rows, MOST_RECORDS)
     sampler = release.sampler(rows)
-    assert isinstance(sampler, Samplable)
     found = []
     for seed in range(DRAWS):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
@@ -65,7 +62,7 @@ def record_distances(release: Histogram | Margins) -> Mapping[int, float] | None
 
 
 def made_up(domain: Domain, rows: int) -> Integers:
-    """(cells,) counts of so many records of a mixture of latent classes."""
+    """(cells,) counts of ``rows`` records of a mixture of latent classes."""
     generator = np.random.default_rng(0)
     joint = np.zeros(domain.size)
     for weight in generator.dirichlet(np.ones(CLASSES)):

@@ -24,6 +24,7 @@ from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
 from dpcore.audit.width import audit_noise
 from dpcore.line.mechanism import promise_together
+from dpcore.releases.abilities import promised
 from dpcore.releases.base import Release
 from dpcore.sampling.source import RandomSource, SystemSource
 
@@ -186,7 +187,7 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
         survey
         for survey in survey_pairs([release.domain for release in releases], rows, adjacencies)
         if all(
-            release.promises(pair.near, pair.far)
+            promised(release, pair.near, pair.far)
             for release, pair in zip(releases, survey, strict=True)
         )
     ]
@@ -212,7 +213,7 @@ def covered(release: Release, most: int | None) -> list[Pair]:
     pairs = neighbouring_pairs(
         release.domain, release.rows, release.adjacency, release.worst_tables()
     )
-    found = [pair for pair in pairs if release.promises(pair.near, pair.far)][:most]
+    found = [pair for pair in pairs if promised(release, pair.near, pair.far)][:most]
     if not found:
         raise ValueError(
             f"{release.name}: its promise covers none of the pairs of tables that an audit tries"

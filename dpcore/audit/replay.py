@@ -19,6 +19,7 @@ import numpy as np
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import Pair
 from dpcore.audit.rehearsal import FixedWords
+from dpcore.releases.abilities import promised
 from dpcore.releases.base import Release
 
 MOST = 64
@@ -53,7 +54,7 @@ def replay(
         for pair in pairs:
             if tables >= MOST or (tables and time.process_time() - start > seconds):
                 return
-            if release.promises(pair.near, pair.far):
+            if promised(release, pair.near, pair.far):
                 yield pair.description, ReleaseDraws(release, pair.near, pair.far)
 
     for description, sides in tried():

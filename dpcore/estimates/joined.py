@@ -153,9 +153,10 @@ def parts_of(
     """The releases that can be combined, as they were measured."""
     found = []
     for name, release in built.items():
-        agreement = release.agreement(draws[name])
-        if agreement is not None and isinstance(release, TableOfCounts):
-            noisy = draws[name]
+        if not isinstance(release, TableOfCounts):
+            continue
+        noisy = draws[name]
+        if (agreement := release.agreement(noisy)) is not None:
             found.append(DrawnRelease(bundle, name, release, agreement, noisy, noisy.digest()))
     return found
 

@@ -7,8 +7,8 @@ two things, one on each side of the privacy line:
 
     tally --statistic--> Exact --[ perturb ]--> Noisy --publish--> tables
 
-It also says all that plans, bundles and reports need to know of its kind: which columns it publishes,
-which chart draws them, whether it can count weights, and what synthetic records can take from it.
+It also says what plans, bundles and reports need to know of every kind: which columns it publishes and
+which chart draws them.  What only some kinds can do is in ``abilities``.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Event, Mechanism, WorstTable, affordable
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
@@ -68,9 +66,6 @@ Chart = Literal[
 
 LARGEST_STATISTIC = 2**61
 """Exact numbers stay below this, half of what the privacy line admits."""
-
-Tree = Sequence[tuple[str, str]] | Literal["auto"]
-"""Edges between columns, or the tree that the noisy tables suggest."""
 
 
 @dataclass(frozen=True)
@@ -120,15 +115,9 @@ class Release(ABC):
     chart: ClassVar[Chart | None] = None
     """How a report draws the tables; None: it does not."""
 
-    refines: ClassVar[Literal["density", "counts"] | None] = None
-    """What it knows of the values inside the bins of another release, if anything."""
-
     statistics: ClassVar[tuple[str, ...]] = ()
-    """Columns that it publishes beside those of the survey; empty where none of the survey's columns
-    can have such a name."""
-
-    draws_choose: ClassVar[bool] = False
-    """Whether the noise of some numbers was seen when it was chosen which are measured again."""
+    """Columns that it publishes besides those of the survey; empty where no column of the survey can
+    have such a name."""
 
     finer: ClassVar[str] = "coarser bins, fewer cells or another mechanism"
     """What makes its error smaller, other than more budget."""
@@ -194,12 +183,8 @@ class Release(ABC):
         """The exact statistic: private."""
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """Tables on which an audit expects the largest loss, beside those that it tries for any kind."""
+        """Tables on which an audit expects the largest loss, besides those tried for any kind."""
         return self.mechanism.worst_counts(self.rows)
-
-    def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether the guarantee holds for these neighbours: always, except in random DP."""
-        return True
 
     @abstractmethod
     def publish(self, noisy: Noisy) -> Published:
@@ -207,7 +192,7 @@ class Release(ABC):
 
     @property
     def work(self) -> Work:
-        """What drawing and publishing it takes, beside reading the survey."""
+        """What drawing and publishing it takes, besides reading the survey."""
         return publishing(self.mechanism.size)
 
     @property
@@ -216,7 +201,7 @@ class Release(ABC):
         return (self.domain,)
 
     def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
-        """Those of one draw, where it chooses some of the tables; without a draw all that may be."""
+        """The domains of one draw, which may choose some tables; without a draw all possible ones."""
         return self.domains
 
     def table_name(self, domain: Domain) -> str:
@@ -227,101 +212,9 @@ class Release(ABC):
         """The columns in which the tables describe an axis."""
         return cell_names(axis)
 
-    @property
-    def follows(self) -> Mapping[str, str]:
-        """Columns that follow from another one in all records that are drawn: the name of that one."""
-        return {}
-
-    def weighed(self, step: Fraction) -> Self:
-        """The same release, of sums of weights in multiples of ``step``.
-
-        Raises:
-            ValueError: where the kind counts records only.
-        """
-        raise ValueError("weighted: this mechanism counts records only")
-
-    def sampler(self, rows: int, tree: Tree | None = None) -> Release:
-        """The release from which ``rows`` synthetic records are drawn, along a tree if one is given.
-
-        Raises:
-            ValueError: where there are no tables for a tree, or the records need more memory than
-                allowed.
-        """
-        if tree is not None:
-            raise ValueError("tree: only records from margins follow a tree")
-        return self
-
-    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
-        """The exact variance of the noise in a weighted sum of unbiased counts, from public values.
-
-        Args:
-            weights: one weight for each row of a table, by the name of the table.
-
-        Raises:
-            ValueError: where the release's numbers cannot be added up.
-        """
-        raise ValueError(f"{self.name}: its numbers cannot be added up")
-
-    def agreement(self, noisy: Noisy) -> Agreement | None:
-        """What was measured of counts over ``domain``, to be combined with that of other releases.
-
-        None where the numbers are not of this form: sums of cells with independent noise of known
-        variance.
-        """
-        return None
-
-    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        """Noise of the law in the unbiased column of each table, drawn jointly (number, rows).
-
-        By the name of the table; tables without such a column, or without a simple joint law, have none.
-        """
-        return {}
-
-    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        """Noisy counts over some of the columns, which synthetic records follow, and their error.
-
-        Returns:
-            Counts (cells,), row-major, and the standard error of each (NaN where it differs from cell
-            to cell or is unknown); None where the release has no information on these columns
-            together.
-        """
-        return None
-
-    def supported_margins(
-        self, noisy: Noisy, several: Sequence[tuple[str, ...]]
-    ) -> Iterator[tuple[Floats, float] | None]:
-        """``supported_margin`` of several sets of columns: many take less time together."""
-        return (self.supported_margin(noisy, names) for names in several)
-
     @abstractmethod
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         """How wrong the published numbers will be, before any data is opened."""
-
-
-@runtime_checkable
-class Samplable(Protocol):
-    """A release from which synthetic records can be drawn."""
-
-    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Codes (rows, columns) of synthetic records over the axes of the returned domain."""
-        ...
-
-
-@runtime_checkable
-class Evaluable(Protocol):
-    """A release that is a function, which can be evaluated anywhere."""
-
-    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The function at points, one array (k,) for each of its columns, in their own units.
-
-        Returns:
-            Columns (k,): the value under a name of its own, ``standard_error``, and the ends of
-            intervals for the value without noise.
-
-        Raises:
-            ValueError: where a column is missing or a value lies outside what the plan allows.
-        """
-        ...
 
 
 def named_points(points: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[NDArray[Any]]:

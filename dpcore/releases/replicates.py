@@ -50,13 +50,13 @@ def replicate_names(number: int) -> list[str]:
 
 
 def replicates_within(wanted: int, rows: int) -> int:
-    """How many replicates tables of so many rows in all have."""
+    """How many replicates a release of ``rows`` rows in all tables has."""
     number = min(wanted, MOST_NUMBERS // max(rows, 1))
     return number if number >= min(FEWEST, wanted) else 0
 
 
 def replicate_generator(noisy: Noisy) -> np.random.Generator:
-    """Randomness for the replicates of a draw: apart from all other post-processing of it."""
+    """Randomness for the replicates of a draw, independent of its other post-processing."""
     return post_processing_generator(noisy).spawn(3)[2]
 
 

@@ -1,6 +1,6 @@
 """What a release takes to run, from public sizes alone, on a machine like the one that was measured.
 
-``python -m benchmarks.scale.work`` prints what is stated beside what a run took.  Seconds are of the
+``python -m benchmarks.scale.work`` compares what is stated with what a run took.  Seconds are of the
 processor.
 """
 
@@ -12,15 +12,15 @@ PUBLISHED = 2e-5
 """Seconds for each published number: noise, errors, replicates, files."""
 
 PUBLISHED_BYTES, REPLICATED_BYTES = 250, 900
-"""For each published number, and beside that for its replicates."""
+"""For each published number, and in addition for its replicates."""
 
 MOST_REPLICATED = 2**22
-"""Of so many numbers and more there are fewer replicates, or none."""
+"""Releases of this many numbers or more have fewer replicates, or none."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Processor seconds, and bytes at the peak beside the program itself."""
+    """Processor seconds, and bytes at the peak besides the program itself."""
 
     seconds: float = 0.0
     bytes: float = 0.0
@@ -35,6 +35,6 @@ class Work:
 
 
 def publishing(numbers: float) -> Work:
-    """To draw and publish so many numbers."""
+    """To draw and publish this many numbers."""
     again = REPLICATED_BYTES * numbers if numbers < MOST_REPLICATED else 0.0
     return Work(PUBLISHED * numbers, PUBLISHED_BYTES * numbers + again)

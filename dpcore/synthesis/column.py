@@ -20,7 +20,7 @@ from dpcore.domain.cell_values import CellNumbers
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
 from dpcore.post.tables.simplex import project_to_simplex
-from dpcore.releases.base import Release
+from dpcore.releases.abilities import Samplable
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class ColumnDensity:
     cumulative: Floats
 
     @classmethod
-    def of(cls, release: Release, noisy: Noisy, column: str) -> ColumnDensity:
+    def of(cls, release: Samplable, noisy: Noisy, column: str) -> ColumnDensity:
         """What a release says of one numeric column, null left out; uniform if it says nothing."""
         axis = next(axis for axis in release.domain.axes if axis.name == column)
         assert isinstance(axis, Bins | Grid)

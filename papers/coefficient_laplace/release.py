@@ -66,7 +66,7 @@ class CoefficientDensity(WhitenedDensity):
         between = float(heights @ (np.pi * half_turns)) / steps
         present = 1 + min(float(heights.sum()), float(np.abs(waves).sum(axis=0).max()) + between)
         apart: float = self.adjacency.sensitivity(
-            moved=self.apart(farthest + between, present), present=present
+            moved=self.between_records(farthest + between, present), present=present
         )
         return apart / self.rows * (1 + 1e-12)
 

@@ -22,7 +22,8 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import round_to_total
-from dpcore.releases.base import ErrorStatement, Release, post_processing_generator
+from dpcore.releases.abilities import Samplable
+from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
 from papers.near_records.by_distribution import NearRecordsMechanism
@@ -30,7 +31,7 @@ from papers.near_records.by_series import BITS, NearMeansMechanism
 
 
 @dataclass(frozen=True)
-class NearRecordsRelease(Release):
+class NearRecordsRelease(Samplable):
     """``draws`` records over the cells of one numeric column."""
 
     draws: int

@@ -17,7 +17,8 @@ from dpcore.domain.domain import Domain, size_text
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import round_to_total
-from dpcore.releases.base import ErrorStatement, Release, post_processing_generator
+from dpcore.releases.abilities import Samplable
+from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.table import (
     ENDS,
@@ -34,7 +35,7 @@ LARGEST = 2**24
 
 
 @dataclass(frozen=True)
-class SampledHistogram(Release):
+class SampledHistogram(Samplable):
     """``draws`` records over the cells of the domain; ``urn``: how they are drawn."""
 
     draws: int

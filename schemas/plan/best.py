@@ -12,11 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
 from dpcore.accounting.budget import Budget
+from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import Release
-from dpcore.releases.densities.apart import DensityParts
-from dpcore.releases.densities.density import Density
-from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.tuned import TunedFunction
 from schemas.releases.base import ReleaseSection
 from schemas.releases.density import BEST, DensitySection
 from schemas.releases.function import FunctionSection
@@ -43,12 +40,12 @@ class DensityChoice(NamedTuple):
     """A section of a plan, and the release that it would be beside the plan's others."""
 
     section: ReleaseSection
-    release: Density | DensityParts | SmoothFunction | TunedFunction
+    release: EstimatesDensity
 
     @property
     def error(self) -> float:
         """The whole error."""
-        return sum(self.release.error_parts.values())
+        return self.release.whole_error
 
 
 def ways(plan: PlanShares, place: int) -> Iterator[DensityChoice]:
@@ -59,7 +56,7 @@ def ways(plan: PlanShares, place: int) -> Iterator[DensityChoice]:
         )
         try:
             release = changed.release(section, changed.shares[place])
-            assert isinstance(release, Density | DensityParts | SmoothFunction | TunedFunction)
+            assert isinstance(release, EstimatesDensity)
             way = DensityChoice(section, release)
             _ = way.error  # raises where the share buys no noise
         except ValueError:

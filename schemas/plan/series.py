@@ -215,7 +215,7 @@ class Series(Section):
         """This run of one release of the plan; a ``ValueError`` begins with the place in its section."""
         share = self._share(share)
         tables = section.release(survey, share)
-        if not isinstance(tables, Histogram | Margins) or type(tables) not in (Histogram, Margins):
+        if type(tables) is not Histogram and not isinstance(tables, Margins):
             raise ValueError("kind: a series is of counts: histogram, or margins")
         if isinstance(tables, Margins):  # the runs' noises add up cell by cell
             if tables.aim not in ("balanced", None):

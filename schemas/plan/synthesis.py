@@ -10,8 +10,9 @@ from dpcore.domain.axes import Bins, Grid
 from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.post.records.weighted import LARGEST_FIT
-from dpcore.releases.base import Release, Samplable
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.abilities import Samplable
+from dpcore.releases.base import Release
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import plain
@@ -118,16 +119,17 @@ class Synthesis(Section):
         if self.from_ not in built:
             meant = suggestion(self.from_, built)
             raise ValueError(f"from: the plan has no release {self.from_!r}{meant}")
-        release = built[self.from_].sampler(self.rows, self.tree)
+        release = built[self.from_]
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
+        release = release.sampler(self.rows, self.tree)
         if self.implicates:
             self._require_tables(release)
         return release
 
     def _require_tables(self, release: Release) -> None:
         """Raise ``ValueError`` where implicates cannot be fitted to the release's tables."""
-        if not isinstance(release, Margins) or release.adjacency.weighted:
+        if not isinstance(release, FittedTables) or release.adjacency.weighted:
             raise ValueError(
                 "implicates: need a release of kind margins or microdata-margins, without weights and"
                 " without compress"
@@ -153,7 +155,8 @@ class Synthesis(Section):
                     raise ValueError(
                         f"implicates: are numbered in a column {IMPLICATE!r}; rename the plan's {name!r}"
                     )
-        return derived_columns(release.domain.names, columns, self.derived, release.follows)
+        follows = release.follows if isinstance(release, Samplable) else {}
+        return derived_columns(release.domain.names, columns, self.derived, follows)
 
     def check_values(self, domain: Domain) -> None:
         """Raise ``ValueError`` where no multiple of a column's step lies in one of its cells."""
@@ -172,7 +175,7 @@ class Synthesis(Section):
                         f" multiple of the column's step {plain(float(axis.step or 0))}; make it wider"
                     )
 
-    def refining(self, built: Mapping[str, Release]) -> dict[str, Release]:
+    def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable]:
         """By binned column, the release that its values follow inside the bins.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
@@ -182,9 +185,13 @@ class Synthesis(Section):
         for column in self.within_bins:
             if column not in columns:
                 raise ValueError(f"within_bins.{column}: {self.from_} has no bins of this column")
-        found: dict[str, Release] = {}
+        found: dict[str, Samplable] = {}
         for column in columns:
-            known = [r for r in built.values() if r.refines and column in r.domain.names]
+            known = [
+                r
+                for r in built.values()
+                if isinstance(r, Samplable) and r.refines and column in r.domain.names
+            ]
             by_name = {release.name: release for release in known}
             densities = [release for release in known if release.refines == "density"]
             densities.sort(key=lambda density: len(density.domain.axes))

@@ -1,9 +1,9 @@
 """What the sections of all kinds have in common, and how they read the plan's columns."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     Field,
@@ -19,7 +19,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
-from dpcore.releases.counts.unit import BEST
+from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import REPLICATE
 from dpcore.releases.table import MOST_FILES, TABLE, UNBIASED
 from dpcore.suggestion import suggestion
@@ -33,6 +33,11 @@ Name = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80, strict=True)
 ]
 Columns = Mapping[str, Column]
+R = TypeVar("R")
+N = TypeVar("N", int, float)
+
+GAUSSIAN = ("discrete-gaussian", "gaussian-process", "noisy-products", "noisy-gradients")
+"""Mechanisms whose noise is Gaussian."""
 
 LARGEST_WEIGHT = 10**6
 LONGEST_FILE = 240
@@ -114,6 +119,12 @@ class ReleaseSection(Section):
         """The release over these facts; a ``ValueError`` begins with the place in the section."""
         raise NotImplementedError
 
+    def make(
+        self, kind: Callable[..., R], domain: Domain, survey: SurveyFacts, share: Budget, **own: Any
+    ) -> R:
+        """A release of these facts; ``own``: the fields that only its kind has."""
+        return kind(self.name, domain, survey.rows, share, adjacency=survey.adjacency, **own)
+
     def release(self, survey: SurveyFacts, share: Budget) -> Release:
         """The release that the plan asks for."""
         return self.build(survey, share)
@@ -131,7 +142,7 @@ class ReleaseSection(Section):
     @property
     def gaussian(self) -> bool:
         """Whether the noise is Gaussian: it has a beta for every alpha, and a rho without beta."""
-        return False
+        return self.mechanism in GAUSSIAN
 
     @property
     def may_fail(self) -> bool:
@@ -204,10 +215,12 @@ class CountsSection(ReleaseSection):
             return self.build(survey, share)
         of_steps = self.build(survey.weighted, share)
         assert survey.weights is not None
+        if not isinstance(of_steps, TableOfCounts):
+            raise ValueError("weighted: this mechanism counts records only")
         return of_steps.weighed(survey.weights.step)
 
 
-def one_each(value: float | list[float], columns: list[str]) -> tuple[float, ...]:
+def one_each(value: N | list[N], columns: list[str]) -> tuple[N, ...]:
     """One number for each column: a list as it is, a single number for all."""
     return tuple(value) if isinstance(value, list) else (value,) * len(columns)
 

@@ -1,7 +1,7 @@
 """Classifiers in a plan."""
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
@@ -11,7 +11,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier, LossName
 from dpcore.releases.machines.gradients import GradientClassifier
-from dpcore.releases.machines.placed import part_for_places
+from dpcore.releases.machines.placed import PlacedClassifier, part_for_places
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,
@@ -157,10 +157,6 @@ class ClassifierSection(ReleaseSection):
                 )
         return self
 
-    @property
-    def gaussian(self) -> bool:
-        return True
-
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         if self.label.column in self.features:
             raise ValueError("label.column: is also a feature")
@@ -170,25 +166,25 @@ class ClassifierSection(ReleaseSection):
             raise ValueError("features: a column is listed twice")
         if self.mechanism != "gaussian-process":
             domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
-            facts = (self.name, domain, survey.rows, share, signs)
             additive = self.mechanism == "noisy-products"
-            kind = AdditiveClassifier if additive else GradientClassifier
-            release = kind(*facts, adjacency=survey.adjacency)
+            kind: type[PlacedClassifier[Any]] = (
+                AdditiveClassifier if additive else GradientClassifier
+            )
+            release = self.make(kind, domain, survey, share, signs=signs)
             weight = None if self.weights == "balanced" else self.weights
             return replace(release, part=part_for_places(release), weight=weight)
         assert self.bandwidth is not None
         assert self.regularisation is not None
-        return Classifier(
-            self.name,
+        return self.make(
+            Classifier,
             domain_of([*(column.axis(name) for name, column in columns.items()), axis]),
-            survey.rows,
+            survey,
             share,
-            one_each(self.bandwidth, self.features),
-            self.regularisation,
-            self.frequencies,
-            signs,
-            self.loss,
-            adjacency=survey.adjacency,
+            bandwidths=one_each(self.bandwidth, self.features),
+            regularisation=self.regularisation,
+            frequencies=self.frequencies,
+            signs=signs,
+            loss_name=self.loss,
         )
 
     @property

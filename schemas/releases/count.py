@@ -1,7 +1,7 @@
 """Single counts in a plan."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
@@ -72,7 +72,7 @@ class CountSection(ReleaseSection):
     )
     prior: Literal["uniform"] | float = Field(
         default="uniform",
-        description="For discrete-laplace: which counts are likely beforehand, all alike or, for a"
+        description="For discrete-laplace: which counts are likely beforehand: all equally, or for a"
         " number p, binomial with that proportion of the rows.",
     )
     mechanism: Annotated[str, *one_of(lambda: MECHANISMS)] = "discrete-laplace"
@@ -96,20 +96,9 @@ class CountSection(ReleaseSection):
                 "condition: a categorical column needs categories, a numeric one at_least or below"
             )
         counted = self._categories(axis) if isinstance(axis, Categories) else self._interval(axis)
-        prior: dict[str, Any] = {}
-        if not isinstance(self.prior, str):
-            prior = {"proportion": self.prior}
-        return MECHANISMS[self.mechanism].release(
-            self.name,
-            domain,
-            survey.rows,
-            share,
-            counted,
-            self.loss,
-            **prior,
-            what=self.subject,
-            adjacency=survey.adjacency,
-        )
+        prior = {} if isinstance(self.prior, str) else {"proportion": self.prior}
+        own = {"counted": counted, "loss": self.loss, "what": self.subject, **prior}
+        return self.make(MECHANISMS[self.mechanism].release, domain, survey, share, **own)
 
     def _categories(self, axis: Categories) -> tuple[int, ...]:
         wanted = self.condition.categories or []

@@ -15,8 +15,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from schemas.releases.base import GroupedSection, SurveyFacts, domain_of, listed, one_each
 from schemas.releases.named import one_of
-from schemas.releases.private_bandwidth import PrivateBandwidth
-from schemas.releases.transformed import TransformedSection
+from schemas.releases.private_bandwidth import PrivateBandwidth, SmoothBandwidth, SmoothSection
 
 BEST = "best"
 
@@ -40,7 +39,7 @@ MECHANISMS = {
 }
 
 
-class DensitySection(GroupedSection, TransformedSection):
+class DensitySection(GroupedSection, SmoothSection):
     """A smooth density of one or two numeric columns."""
 
     words: ClassVar[str] = "Density"
@@ -48,11 +47,7 @@ class DensitySection(GroupedSection, TransformedSection):
     columns: list[StrictStr] = Field(
         min_length=1, max_length=2, description="One numeric column, or two."
     )
-    bandwidth: float | list[float] | PrivateBandwidth = Field(
-        description="Standard deviation of the Gaussian kernel, as a fraction of the column's range"
-        " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
-        " columns, how it is drawn from the records."
-    )
+    bandwidth: SmoothBandwidth
     mechanism: Annotated[str, *one_of(lambda: (BEST, *MECHANISMS))] = Field(
         description="best: binned-laplace or spectral-gaussian, whichever has the smaller whole error,"
         " noise and all that is left out. It is chosen when the plan is read, from the plan alone, and"
@@ -85,25 +80,17 @@ class DensitySection(GroupedSection, TransformedSection):
         return self
 
     @property
-    def may_fail(self) -> bool:
-        return isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.may_fail
-
-    @property
     def gaussian(self) -> bool:
         return self.mechanism != BEST and MECHANISMS[self.mechanism].gaussian
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        domain = self.domain(survey.columns)
-        if isinstance(self.bandwidth, PrivateBandwidth):
-            smooth = self._at(self.bandwidth.smallest, domain, survey, share)
-            return self.bandwidth.tune(smooth, share, self.gaussian)
-        each = self._at(self.bandwidth, domain, survey, share)
+        release = super().build(survey, share)
+        if not isinstance(release, Density):
+            return release
         if not self.groups:
-            return self._beside_points(each)
-        groups = domain_of([*self.group_axes(survey.columns), *domain.axes])
-        return DensitiesByGroup(
-            self.name, groups, survey.rows, share, each, adjacency=survey.adjacency
-        )
+            return self._beside_points(release)
+        groups = domain_of([*self.group_axes(survey.columns), *release.domain.axes])
+        return self.make(DensitiesByGroup, groups, survey, share, density=release)
 
     def _beside_points(self, density: Density) -> Release:
         """With the records at the point masses of its one column, where the mechanism can count them."""
@@ -114,19 +101,18 @@ class DensitySection(GroupedSection, TransformedSection):
         own = density.rows, density.share, density
         return DensityBesidePoints(density.name, density.domain, *own, adjacency=density.adjacency)
 
-    def _at(
+    def at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
     ) -> Density:
         truncated: dict[str, Any] = {} if self.terms is None else {"terms": self.terms}
-        return MECHANISMS[self.mechanism].release(
-            self.name,
+        return self.make(
+            MECHANISMS[self.mechanism].release,
             domain,
-            survey.rows,
+            survey,
             share,
-            one_each(bandwidth, self.columns),
-            **truncated,
+            bandwidths=one_each(bandwidth, self.columns),
             periodic=self.boundary == "periodic",
-            adjacency=survey.adjacency,
+            **truncated,
         )
 
     @property

@@ -6,16 +6,14 @@ from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.domain import Domain
-from dpcore.releases.base import Release
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
 from dpcore.releases.densities.process import default_points
 from schemas.releases.base import SurveyFacts, listed, one_each
-from schemas.releases.private_bandwidth import PrivateBandwidth
-from schemas.releases.transformed import TransformedSection
+from schemas.releases.private_bandwidth import SmoothBandwidth, SmoothSection
 
 
-class FunctionSection(TransformedSection):
+class FunctionSection(SmoothSection):
     """A kernel density of one to three numeric columns, hidden by a Gaussian process."""
 
     words: ClassVar[str] = "Smooth function"
@@ -23,11 +21,7 @@ class FunctionSection(TransformedSection):
     columns: list[StrictStr] = Field(
         min_length=1, max_length=3, description="One numeric column, up to three."
     )
-    bandwidth: float | list[float] | PrivateBandwidth = Field(
-        description="Standard deviation of the Gaussian kernel, as a fraction of the column's range"
-        " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
-        " columns, how it is drawn from the records."
-    )
+    bandwidth: SmoothBandwidth
     kernel: KernelName = Field(
         default="gaussian",
         description="Covariance of the noise: gaussian is smooth, exponential is rough.",
@@ -39,40 +33,21 @@ class FunctionSection(TransformedSection):
     )
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 
-    @property
-    def may_fail(self) -> bool:
-        return isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.may_fail
-
-    @property
-    def gaussian(self) -> bool:
-        return True
-
-    def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        domain = self.domain(survey.columns)
-        if isinstance(self.bandwidth, PrivateBandwidth):
-            smooth = self._at(self.bandwidth.smallest, domain, survey, share)
-            return self.bandwidth.tune(smooth, share, gaussian=True)
-        return self._at(self.bandwidth, domain, survey, share)
-
-    def _at(
+    def at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
     ) -> SmoothFunction:
         widths = one_each(bandwidth, self.columns)
-        if self.points is None:
-            points = default_points(widths)
-        elif isinstance(self.points, list):
-            points = tuple(self.points)
-        else:
-            points = (self.points,) * len(self.columns)
-        return SmoothFunction(
-            self.name,
+        points = default_points(widths)
+        if self.points is not None:
+            points = one_each(self.points, self.columns)
+        return self.make(
+            SmoothFunction,
             domain,
-            survey.rows,
+            survey,
             share,
-            self.kernel,
-            widths,
-            points,
-            adjacency=survey.adjacency,
+            kernel=self.kernel,
+            bandwidths=widths,
+            points=points,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Which bins of numbers may stand with which multiples, as rules over cells."""
+"""Which bins of numbers may occur with which multiples, as rules over cells."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from dpcore.post.records.rules import Rule
 
 
 def heaping_rules(domain: Domain, rounded: Sequence[tuple[str, str]]) -> tuple[Rule, ...]:
-    """Which bins of numbers may stand with which multiples: those that hold one.
+    """Which bins of numbers may occur with which multiples: those that hold one.
 
     ``rounded``: columns of numbers, each with the one of its multiples.  Raises ``ValueError`` where the
     numbers have no bins.
@@ -24,7 +24,7 @@ def heaping_rules(domain: Domain, rounded: Sequence[tuple[str, str]]) -> tuple[R
         axis, levels = domain.axes[base], domain.axes[heap]
         if not isinstance(axis, Bins):
             raise ValueError(
-                f"columns: {multiples} says nothing beside {numbers}, which has a cell for each number;"
+                f"columns: {multiples} adds nothing to {numbers}, which has a cell for each number;"
                 f" state bins of {numbers}, or leave {multiples} out"
             )
         assert isinstance(levels, Categories)

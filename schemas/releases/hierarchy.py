@@ -178,10 +178,6 @@ class HierarchySection(CountsSection):
     def public_totals(self) -> str:
         return self.totals.by if self.totals else ""
 
-    @property
-    def gaussian(self) -> bool:
-        return self.mechanism == "discrete-gaussian"
-
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         both = [name for name in self.columns if name in self.hierarchy.columns]
         if both:
@@ -190,16 +186,15 @@ class HierarchySection(CountsSection):
         cells = binned_domain(survey.columns, self.columns, self.bins)
         domain = domain_of([*regions.domain.axes, *cells.axes])
         domain.require_one_word("a hierarchy")
-        return Hierarchy(
-            self.name,
+        return self.make(
+            Hierarchy,
             domain,
-            survey.rows,
+            survey,
             share,
-            regions,
-            self.mechanism,
-            self.totals.build(regions) if self.totals else None,
-            self._possible(regions, cells) if self.impossible else None,
-            adjacency=survey.adjacency,
+            regions=regions,
+            noise=self.mechanism,
+            totals=self.totals.build(regions) if self.totals else None,
+            possible=self._possible(regions, cells) if self.impossible else None,
         )
 
     def _possible(self, regions: Regions, cells: Domain) -> Booleans:

@@ -41,22 +41,9 @@ class HistogramSection(CountsSection):
         domain = binned_domain(survey.columns, self.columns, self.bins)
         if self.spends_gamma:
             exact_below = 1 if self.mechanism == "random-zero-cells" else None
-            return RandomHistogram(
-                self.name,
-                domain,
-                survey.rows,
-                share,
-                exact_below=exact_below,
-                adjacency=survey.adjacency,
-            )
-        return Histogram(
-            self.name,
-            domain,
-            survey.rows,
-            share,
-            self.mechanism != "discrete-laplace",
-            adjacency=survey.adjacency,
-        )
+            return self.make(RandomHistogram, domain, survey, share, exact_below=exact_below)
+        thresholded = self.mechanism != "discrete-laplace"
+        return self.make(Histogram, domain, survey, share, thresholded=thresholded)
 
     @property
     def subject(self) -> str:

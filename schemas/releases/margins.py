@@ -18,7 +18,7 @@ MOST_SETS = 2**16
 
 
 def sets_of(ways: int | Sequence[int], columns: int) -> tuple[tuple[int, ...], ...]:
-    """All sets of so many of the columns."""
+    """All sets of ``ways`` of the columns."""
     several = [ways] if isinstance(ways, int) else list(ways)
     if not several or any(not 1 <= w <= columns for w in several):
         raise ValueError(f"ways: must lie between 1 and {columns}")
@@ -49,23 +49,11 @@ class MarginsSection(CountsSection):
             raise ValueError("state either ways or sets")
         return self
 
-    @property
-    def gaussian(self) -> bool:
-        return self.mechanism == "discrete-gaussian"
-
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = binned_domain(survey.columns, self.columns, self.bins)
         sets = self._positions()
-        return Margins(
-            self.name,
-            domain,
-            survey.rows,
-            share,
-            sets=sets,
-            noise=self.mechanism,
-            aim=aim_of(self.optimise, sets, self.columns),
-            adjacency=survey.adjacency,
-        )
+        aim = aim_of(self.optimise, sets, self.columns)
+        return self.make(Margins, domain, survey, share, sets=sets, noise=self.mechanism, aim=aim)
 
     def _positions(self) -> tuple[tuple[int, ...], ...]:
         if self.sets is None:

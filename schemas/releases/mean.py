@@ -36,7 +36,5 @@ class MeanSection(GroupsSection):
         domain = self.domain(survey.columns)
         counted = self.groups or domain.axes[-1].nullable or not survey.adjacency.public_rows
         if counted and not self.spends_gamma:
-            return RatioMean(self.name, domain, survey.rows, share, adjacency=survey.adjacency)
-        return Mean(
-            self.name, domain, survey.rows, share, self.spends_gamma, adjacency=survey.adjacency
-        )
+            return self.make(RatioMean, domain, survey, share)
+        return self.make(Mean, domain, survey, share, smooth=self.spends_gamma)

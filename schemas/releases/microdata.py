@@ -12,9 +12,9 @@ from dpcore.domain.domain import Domain
 from dpcore.post.records.nested import Nested, tied, with_groups
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata, candidates_among
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.measured_again import candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section
@@ -44,7 +44,8 @@ class CompressSection(Section):
         default=32,
         ge=2,
         description="How many groups a wide column gets: every column of more categories or bins is "
-        "wide. Null is a group by itself, and rules and `refines` keep groups apart.",
+        "wide. Null is a group by itself, and no group holds values that rules or `refines` "
+        "distinguish.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 10),
@@ -73,9 +74,9 @@ class MicrodataSection(CountsSection):
     )
     also: list[list[StrictStr]] = Field(
         default_factory=list,
-        description="More sets of columns, of up to six each, measured beside the pairs: what must hold "
-        "of three columns or more together, such as income by sex and marital status. Records follow "
-        "them and all tables inside them.",
+        description="More sets of columns, of up to six each, measured besides the pairs: what must "
+        "hold of three columns or more together, such as income by sex and marital status. Records "
+        "follow them and all tables inside them.",
     )
     optimise: Optimise = None
     choose: Literal["fixed", "adaptive"] = Field(
@@ -113,14 +114,10 @@ class MicrodataSection(CountsSection):
     memory: Memory = Field(
         default="4 GiB",
         description="What the model, the fit and the records may take of memory, such as 2 GiB or "
-        "500 MiB, beside the program itself; a plan that may need more is refused.",
+        "500 MiB, besides the program itself; a plan that may need more is refused.",
     )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
-
-    @property
-    def gaussian(self) -> bool:
-        return self.mechanism == "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         follow = details(self.columns, survey.columns)
@@ -135,25 +132,23 @@ class MicrodataSection(CountsSection):
         if self.choose == "adaptive":
             if sum(not _follows(place, nested) for place in range(len(names))) < 2:
                 raise ValueError("choose: adaptive chooses pairs, and one column has none")
-            kind = AdaptiveMicrodata
             more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
             candidates = len(candidates_among(domain.shape, sets))
             more["triples"] = (
                 min(USUAL_TRIPLES, candidates) if self.triples is None else self.triples
             )
-        if kind is Microdata:
+        elif not self.compress:
             more["aim"] = aim_of(self.optimise, sets, names, "records")
-        return kind(
-            self.name,
+        return self.make(
+            kind,
             domain,
-            survey.rows,
+            survey,
             share,
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
             rules=self._rules(domain, survey),
             nested=nested,
-            adjacency=survey.adjacency,
             **more,
         )
 
@@ -187,7 +182,7 @@ class MicrodataSection(CountsSection):
         return self
 
     def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:
-        """The sets of positions in ``names``, groups beside what they follow from included."""
+        """The sets of positions in ``names``, with the groups that follow from them."""
         if self.pairs is None:
             free = [place for place in range(len(self.columns)) if not _follows(place, nested)]
             # A single column has one table, its own.

@@ -22,13 +22,9 @@ class MomentsSection(ReleaseSection):
     )
     mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"
 
-    @property
-    def gaussian(self) -> bool:
-        return True
-
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         axes = [declared(survey.columns, name).axis(name) for name in self.columns]
-        return Moments(self.name, domain_of(axes), survey.rows, share, adjacency=survey.adjacency)
+        return self.make(Moments, domain_of(axes), survey, share)
 
     @property
     def subject(self) -> str:

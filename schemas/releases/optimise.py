@@ -24,10 +24,10 @@ Optimise = Annotated[
         description="What the precision of the tables is chosen for: the least mean variance of a "
         "count over all tables (mean), the least error of the worst table (max), or the least sum of "
         "variances with weights, such as {1: 5, sex.age: 2}, in which 1 is every table of one column, "
-        "sex.age the table of these two, and others weigh 1; or all tables alike (alike), as those "
-        "are where one has more than six columns. Without it, the least mean error of a table, with "
-        "none more than 5% worse than if all were measured alike; for synthetic records, the least sum "
-        "of variances in which tables of one column fewer weigh ten times as much.",
+        "sex.age the table of these two, and others weigh 1; or the same precision for all tables "
+        "(alike), as always where one has more than six columns. Without it, the least mean error of a "
+        "table, with none more than 5% worse than with equal precisions; for synthetic records, the "
+        "least sum of variances in which tables of one column fewer weigh ten times as much.",
     ),
 ]
 

@@ -1,16 +1,20 @@
-"""A bandwidth that is drawn from the records, in a plan."""
+"""Bandwidths of densities and functions in a plan, which may be drawn from the records."""
 
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.domain.domain import Domain
+from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from schemas.document import Section
 from schemas.numbers import WrittenRational
+from schemas.releases.base import SurveyFacts
+from schemas.releases.transformed import TransformedSection
 
 
 class PrivateBandwidth(Section):
@@ -65,3 +69,36 @@ class PrivateBandwidth(Section):
             self.parts(needs_beta=gaussian and not share.rho),
             adjacency=smooth.adjacency,
         )
+
+
+SmoothBandwidth = Annotated[
+    float | list[float] | PrivateBandwidth,
+    Field(
+        description="Standard deviation of the Gaussian kernel, as a fraction of the column's range"
+        " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
+        " columns, how it is drawn from the records."
+    ),
+]
+
+
+class SmoothSection(TransformedSection):
+    """A section of a smooth density of some columns."""
+
+    if TYPE_CHECKING:  # each kind states its own
+        bandwidth: SmoothBandwidth
+
+    @property
+    def may_fail(self) -> bool:
+        return isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.may_fail
+
+    def at(
+        self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
+    ) -> Density | SmoothFunction:
+        """The release at this bandwidth."""
+        raise NotImplementedError
+
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain, private = self.domain(survey.columns), self.bandwidth
+        if not isinstance(private, PrivateBandwidth):
+            return self.at(private, domain, survey, share)
+        return private.tune(self.at(private.smallest, domain, survey, share), share, self.gaussian)

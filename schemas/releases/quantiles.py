@@ -24,12 +24,5 @@ class QuantilesSection(GroupsSection):
     mechanism: Literal["exponential"] = "exponential"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        return Quantiles(
-            self.name,
-            self.domain(survey.columns),
-            survey.rows,
-            share,
-            tuple(self.levels),
-            len(self.groups),
-            adjacency=survey.adjacency,
-        )
+        domain, levels = self.domain(survey.columns), tuple(self.levels)
+        return self.make(Quantiles, domain, survey, share, levels=levels, by=len(self.groups))

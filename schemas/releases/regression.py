@@ -49,26 +49,21 @@ class RegressionSection(ReleaseSection):
     )
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 
-    @property
-    def gaussian(self) -> bool:
-        return True
-
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         if self.target in self.features:
             raise ValueError("target: is also a feature")
         axes = [declared(survey.columns, name, "features").axis(name) for name in self.features]
         target = declared(survey.columns, self.target, "target").axis(self.target)
-        return Regression(
-            self.name,
+        return self.make(
+            Regression,
             domain_of([*axes, target]),
-            survey.rows,
+            survey,
             share,
-            one_each(self.bandwidth, self.features),
-            self.regularisation,
-            self.frequencies,
-            self.loss,
-            self.threshold,
-            adjacency=survey.adjacency,
+            bandwidths=one_each(self.bandwidth, self.features),
+            regularisation=self.regularisation,
+            frequencies=self.frequencies,
+            loss_name=self.loss,
+            threshold=self.threshold,
         )
 
     @property

@@ -21,8 +21,7 @@ from dpcore.post.tables.joined import joined
 from dpcore.post.tables.margins import margins_of
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.table import Table, TableColumn
-from dpcore.releases.tables.margins import Margins
-from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.fitted import FittedTables
 from schemas.plan import Plan
 from schemas.plan.synthesis import IMPLICATE, Synthesis
 from tasks.bundle.records import Draws, scores_of, synthetic_records
@@ -84,7 +83,7 @@ class Implicates:
 
 
 def make_implicates(
-    release: Margins, synthesis: Synthesis, parts: Sequence[DrawnRelease], draws: Draws
+    release: FittedTables, synthesis: Synthesis, parts: Sequence[DrawnRelease], draws: Draws
 ) -> Implicates:
     """The implicates of a synthetic table, from all parts that count the same things."""
     assert synthesis.implicates
@@ -100,8 +99,8 @@ def make_implicates(
     stated = list(slopes(agreement, scores_of(release, agreement), rows))
     stated = [slope for slope in stated if slope.privacy > 0]
     start = release.sample(noisy, rows)[1]
-    rules, nested = (release.rules, release.nested) if isinstance(release, Microdata) else ((), ())
-    sets = release.sets_of(noisy)
+    rules, nested = release.rules, release.nested
+    sets = release.measurement.sets_of(noisy)
     margins = [agreement.margin(attributes) for attributes in sets]
 
     def made(number: int, factor: float) -> Implicates:

@@ -26,10 +26,11 @@ from dpcore.domain.adjacency import ROW
 from dpcore.errors import ApprovalError, BundleError, DPReleaseError, InputError, LedgerError
 from dpcore.estimates.joined import DrawnRelease, parts_of, replicates_of_best, with_best
 from dpcore.line.statistic import Noisy
+from dpcore.releases.abilities import Replicable
 from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.series import SeriesRun
 from schemas.bundle.draws import draw_table
 from schemas.bundle.manifest import (
@@ -85,14 +86,16 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     charge, noisy = committed(plan, release_id, name)
     release, section = plan.built[name], plan.section(name)
     facts: dict[str, object] = {}
-    replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]]
+    replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]] | None = None
     if isinstance(release, SeriesRun):
         earlier = earlier_runs(plan, release_id, staging.parent)
         published = release.publish(noisy, earlier.draws(name))
         facts["earlier_runs"] = earlier.release_ids
         replicate_noise = partial(release.replicate_noise, earlier=earlier.draws(name))
     else:
-        published, replicate_noise = release.publish(noisy), release.replicate_noise
+        published = release.publish(noisy)
+        if isinstance(release, Replicable):
+            replicate_noise = release.replicate_noise
     if isinstance(release, TableOfCounts):
         parts = measured_parts(plan, release_id)
         published = with_best(published, release, parts)
@@ -100,7 +103,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
             replicate_noise = partial(_noise_of_best, release, parts)
     rows = sum(len(table.parts[0].values) for table in published.tables)
     number = replicates_within(plan.publication.replicates, rows)
-    noise = replicate_noise(noisy, number) if number else {}
+    noise = replicate_noise(noisy, number) if number and replicate_noise else {}
     about = file_metadata(plan, release_id)
     files = [
         write_tables(staging, file, tables, plan.described_columns, about, noise)
@@ -153,7 +156,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     files = {key: write_table(staging, table, columns, about) for key, table in made.items()}
     if synthesis.implicates:
         release = plan.built[synthesis.from_]
-        assert isinstance(release, Margins)
+        assert isinstance(release, FittedTables)
         several = make_implicates(release, synthesis, measured_parts(plan, release_id), draws)
         about = about | {"dprelease.warning": record.rules}
         both = several.tables(plan, synthesis, draws)

@@ -36,7 +36,7 @@ from dpcore.estimates.model import Coefficient
 from dpcore.estimates.questions import Independence, Quantile, correlation, independence, quantile
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
-from dpcore.releases.base import Evaluable
+from dpcore.releases.abilities import Evaluable
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle.draws import noisy_of

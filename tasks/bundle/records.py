@@ -18,11 +18,10 @@ from dpcore.estimates.understated import understated
 from dpcore.line.statistic import Noisy
 from dpcore.post.members import members_of
 from dpcore.post.tables.consistency import Agreement
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import Table, TableColumn
-from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.microdata import Microdata
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from dpcore.synthesis.households import group_households
@@ -73,7 +72,7 @@ class SyntheticRecords:
     ``derived``: the columns that were computed from the others.
     """
 
-    release: Release
+    release: Samplable
     domain: Domain
     codes: Integers
     columns: Mapping[str, NDArray[Any]]
@@ -211,7 +210,6 @@ def synthetic_records(
     if codes is None:
         domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
     else:
-        assert isinstance(sampler, Release)
         domain = sampler.domain
     refining = synthesis.refining(plan.built)
     densities = {
@@ -223,11 +221,9 @@ def synthetic_records(
         for axis in domain.axes
         if isinstance(axis, Bins) and synthesis.within_bins.get(axis.name) == UNIFORM
     }
-    rules = sampler.rules if isinstance(sampler, Microdata | CompressedMicrodata) else ()
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households = post_processing_generator(noisy).spawn(2)
-    columns = decode_records(domain, codes, densities, within, rules, rounded(plan.columns))
-    assert isinstance(sampler, Release)
+    columns = decode_records(domain, codes, densities, within, sampler.rules, rounded(plan.columns))
     derived = synthesis.deriving(sampler, plan.record_columns)
     for column in derived:
         columns[column.name] = column.values(columns)
@@ -239,8 +235,10 @@ def synthetic_records(
 def understated_by(records: SyntheticRecords, noisy: Noisy) -> Understated | None:
     """By what factor standard errors from the records are too small; None if that is unknown."""
     release = records.release
+    if not isinstance(release, TableOfCounts) or release.adjacency.weighted:
+        return None
     agreement = release.agreement(noisy)
-    if agreement is None or not isinstance(release, TableOfCounts) or release.adjacency.weighted:
+    if agreement is None:
         return None
     rows = max(float(agreement.margin(()).table), 1.0)
     found = understated(agreement, scores_of(release, agreement), rows)

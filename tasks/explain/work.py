@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import add
 
-from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.work import Work
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
@@ -41,7 +41,7 @@ def work_of(plan: Plan) -> Work:
         parts.append(Work(READ * values, DRAWN_BYTES * values))
         source = plan.built[table.from_]
         again = table.rows != source.rows or not source.adjacency.public_rows
-        if isinstance(source, Margins) and again:  # not the records whose tables are published
+        if isinstance(source, FittedTables) and again:  # not the records whose tables are published
             parts.append(Work(source.fit_seconds(table.rows or plan.rows)))
         parts.append(Work(IMPLICATE * implicate_values(plan, table)))
     needed = reduce(add, parts)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from schemas.bundle.manifest import TableFile
 from schemas.releases.base import listed
@@ -203,11 +204,13 @@ def noisy_columns(source: Source) -> list[Counts]:
 
     Where other releases say more of them, tables have it, and these are named as the release's own.
     """
-    noisy, found = source.noisy, []
+    noisy, release, found = source.noisy, source.release, []
+    if not isinstance(release, Samplable):
+        return []
     joined = any(BEST[0] in file.columns for file in source.record.tables)
-    for axis in source.release.domain.axes:
+    for axis in release.domain.axes:
         if axis.size <= LARGEST_SIDE:
-            value, error = source.release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
+            value, error = release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
             if value is not None and math.isfinite(error):
                 columns = source.plan.described_columns
                 counts = Counts.of_axis(axis, value, error, columns, source.unit)

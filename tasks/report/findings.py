@@ -25,7 +25,7 @@ from dpcore.estimates.selected import (
 from dpcore.model_formula import ModelFormula
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import Unit
+from dpcore.releases.counts.unit import TableOfCounts, Unit
 from schemas.bundle.manifest import AnalysisRecord, Manifest
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn
@@ -104,12 +104,15 @@ def _plain(source: Source) -> bool:
     """Whether a release is a table of counts with noise of a known law, whichever tables it chose."""
     section = source.plan.section(source.record.name)
     known = section.gaussian or section.mechanism == "discrete-laplace"
-    return source.release.chart == "cells" and known and not source.release.draws_choose
+    release = source.release
+    fixed = isinstance(release, TableOfCounts) and not release.draws_choose
+    return release.chart == "cells" and known and fixed
 
 
 def _measured(source: Source) -> Iterator[MeasuredColumns]:
     """The tables of one and two columns that a release shows, where their errors are known."""
-    agreement = source.release.agreement(source.noisy)
+    release = source.release
+    agreement = release.agreement(source.noisy) if isinstance(release, TableOfCounts) else None
     if agreement is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories
-from dpcore.releases.base import Evaluable
+from dpcore.releases.abilities import Evaluable
 from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.features import ordered, scaled_positions
 from dpcore.releases.machines.gradients import GradientClassifier

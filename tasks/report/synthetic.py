@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.domain.axes import Bins
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release
 from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
@@ -31,13 +32,15 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     for noisy in noisy_columns(source):
         scale = (source.plan.rows if public else float(noisy.value.sum())) / drawn
         compared.append((noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0])))
+    release = source.release
+    assert isinstance(release, Samplable)
     wanted = next(table for table in source.plan.synthesis if table.name == record.name)
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
     notes = [
         record.warning,
         support(source, wanted.tree),
-        how_supported(supported, records, source.release.follows),
+        how_supported(supported, records, release.follows),
     ]
     if record.implicates and record.spread:
         notes.append(f"{record.implicates.path}: {record.rules} ({record.spread.path}.)")

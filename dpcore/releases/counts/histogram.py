@@ -31,12 +31,12 @@ from dpcore.post.tables.margins import Margin
 from dpcore.post.tables.passing import passed_error, passed_interval
 from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 from dpcore.post.tables.simulation import likely_counts, pooled_means
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, around_count
+from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, count_uncertainty
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
-    COUNT_ENDS,
     ENDS,
     LEVEL,
     Published,
@@ -55,7 +55,7 @@ MOST_REPEATS = 400
 
 
 @dataclass(frozen=True)
-class Histogram(TableOfCounts):
+class Histogram(TableOfCounts, Samplable):
     """Counts of every cell of the domain, or of those above the threshold."""
 
     thresholded: bool = False
@@ -150,16 +150,14 @@ class Histogram(TableOfCounts):
         return [
             *unit.noisy_columns(noisy.values, self.mechanism.stddev, "; may be negative"),
             *unit.interval(*self.interval(noisy)),
-            unit.column(
-                "count",
+            *unit.count_columns(
                 counts,
+                errors,
+                around,
+                self.most_rows,
                 f"noisy_count made a {unit.whole} that is not negative; the sum over the table is"
                 f" {total}",
             ),
-            unit.column(
-                "count_standard_error", errors, "Root mean squared error of count, simulated"
-            ),
-            *unit.count_interval(*around, self.most_rows),
         ]
 
     def _passed_columns(self, noisy: Noisy, counts: Integers) -> list[TableColumn]:
@@ -220,8 +218,8 @@ class Histogram(TableOfCounts):
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         unit = self.unit
         conservative = (
-            f"The interval holds the exact {unit.number} with probability 90% at least, whatever it is;"
-            f" as each is a {unit.whole}, with more where the scale of the noise is small."
+            f"The interval holds the exact {unit.number} with a probability of at least 90%, whatever it"
+            f" is; as each is a {unit.whole}, with a larger one where the scale of the noise is small."
         )
         if self.thresholded:
             statement = (
@@ -233,16 +231,9 @@ class Histogram(TableOfCounts):
                 Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),
                 Uncertainty("count", "count_standard_error", ENDS, "exact", statement),
             )
-        said = around_count("noisy_count", unit)
         return (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", conservative),
-            Uncertainty(
-                "count",
-                "count_standard_error",
-                COUNT_ENDS,
-                "simulated",
-                said,
-            ),
+            count_uncertainty("noisy_count", unit),
         )
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:

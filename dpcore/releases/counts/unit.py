@@ -10,6 +10,7 @@ the step:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +24,14 @@ from dpcore.arrays import Floats, Integers
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release
-from dpcore.releases.table import COUNT_ENDS, ENDS, TableColumn, error_column, interval_columns
+from dpcore.releases.table import (
+    COUNT_ENDS,
+    ENDS,
+    TableColumn,
+    Uncertainty,
+    error_column,
+    interval_columns,
+)
 
 
 @dataclass(frozen=True)
@@ -82,16 +90,42 @@ class Unit:
         of = f"the exact {self.number}{note}"
         return interval_columns(self.scaled(lower), self.scaled(upper), of)
 
-    def count_interval(self, lower: Floats, upper: Floats, most: int) -> list[TableColumn]:
-        """Both ends of 90% intervals around ``count``, rounded outwards to possible numbers."""
-        ends = (
-            np.clip(each, 0, most).astype(np.int64) for each in (np.floor(lower), np.ceil(upper))
+    def estimate_columns(
+        self,
+        estimates: Floats,
+        errors: Floats,
+        ends: tuple[Floats, Floats],
+        meaning: str,
+    ) -> list[TableColumn]:
+        """``estimate`` (k,), unbiased, its standard error and both ends of its intervals."""
+        about = "Standard deviation of the noise left in estimate"
+        return [
+            self.column("estimate", estimates, f"{self.amount}{meaning}"),
+            self.column("standard_error", errors, about),
+            *self.interval(*ends, " (normal)"),
+        ]
+
+    def count_columns(
+        self,
+        counts: Integers,
+        errors: Floats,
+        ends: tuple[Floats, Floats],
+        most: int,
+        meaning: str,
+    ) -> list[TableColumn]:
+        """``count`` (k,), its error and both ends of intervals, rounded outwards to possible numbers."""
+        lower, upper = np.floor(ends[0]), np.ceil(ends[1])
+        first, last = (
+            self.scaled(np.clip(end, 0, most).astype(np.int64)) for end in (lower, upper)
         )
-        of = (
-            f"the exact {self.number}, around count: shorter than that of the unbiased one if small"
-        )
-        first, last = (self.scaled(end) for end in ends)
-        return interval_columns(first, last, of, COUNT_ENDS)
+        of = f"the exact {self.number}, around count; shorter than the unbiased one if count is small"
+        return [
+            self.column("count", counts, meaning),
+            self.column(
+                "count_standard_error", errors, "Root mean squared error of count, simulated"
+            ),
+            *interval_columns(first, last, of, COUNT_ENDS),
+        ]
 
 
 RECORDS = Unit()
@@ -106,16 +140,32 @@ OF_COUNTS = (
 """The columns of a table of counts."""
 
 
-def around_count(unbiased: str, unit: Unit) -> str:
+def estimate_uncertainty(unit: Unit) -> Uncertainty:
+    """How the error and the interval of ``estimate`` are known."""
+    return Uncertainty(
+        "estimate",
+        "standard_error",
+        ENDS,
+        "normal",
+        "The variance after agreement is exact. The interval is normal and cut to the possible"
+        f" {unit.numbers}, so that it is not empty even where estimate is negative.",
+    )
+
+
+def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
     """How the error and the interval of ``count`` are known."""
-    return (
-        "The standard error is that of noise and post-processing, repeated on the published"
-        f" {unit.numbers} and pooled over cells of about the same size. The interval inverts that"
-        f" simulation. It reaches to the end of the interval of {unbiased} where that is far from count,"
-        " or count is not near zero; from two standard errors on, and in releases of few cells, it is"
-        " that interval. It is approximate: small cells are covered more often than stated, and others a"
-        " little less often where the"
-        " noise is so wide that they are taken for empty."
+    return Uncertainty(
+        "count",
+        "count_standard_error",
+        COUNT_ENDS,
+        "simulated",
+        "The standard error is simulated: noise and post-processing are repeated on the published"
+        f" {unit.numbers}, and errors are pooled over cells of about the same size. The interval"
+        f" inverts this simulation. It is extended to the end of the interval of {unbiased} where that"
+        " end is far from count, or count is not near zero; from two standard errors on, and in"
+        f" releases of few cells, it equals the interval of {unbiased}. It is approximate: it covers"
+        " small cells more often than stated, and others slightly less often where wide noise makes"
+        f" them look empty.{more}",
     )
 
 
@@ -156,8 +206,37 @@ class TableOfCounts(Release):
         """The agreement of a draw of nothing: its variances are those of any draw; None as there."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
+    @property
+    def draws_choose(self) -> bool:
+        """Whether the noise of some numbers was seen when it was chosen which are measured again."""
+        return False
+
     def weighed(self, step: Fraction) -> Self:
+        """The same release, of sums of weights in multiples of ``step``.
+
+        Raises:
+            ValueError: where the mechanism counts records only.
+        """
         return replace(self, step=step)
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        """The exact variance of the noise in a weighted sum of unbiased counts, from public values.
+
+        Args:
+            weights: one weight for each row of a table, by the name of the table.
+
+        Raises:
+            ValueError: where the release's numbers cannot be added up.
+        """
+        raise ValueError(f"{self.name}: its numbers cannot be added up")
+
+    def agreement(self, noisy: Noisy) -> Agreement | None:
+        """What was measured of counts over ``domain``, to be combined with that of other releases.
+
+        None where the numbers are not of this form: sums of cells with independent noise of known
+        variance.
+        """
+        return None
 
     def scaled_margin(self, steps: Floats, stddev: float) -> tuple[Floats, float]:
         """A supported margin and its error, as the numbers that are published."""

@@ -1,9 +1,9 @@
-"""Records with a value in every column of a density or function, apart from point masses: its records.
+"""The records of a density or function: those with a value in every column, outside point masses.
 
-Records without, and those at a point mass, are left out, and the number of the others is then private,
-under every relation: it is one of the released numbers, and the density is what was released over it.  A
-record that is replaced by one that is left out is in one of the tables only.  So between neighbours of
-public rows a sum moves by the larger of
+The other records are left out.  The number of those that count is then private under every relation: it
+is one of the released numbers, and the density is the released function over it.  A record that is
+replaced by one that is left out is in one of the tables only.  So between neighbours of public rows a
+sum moves by the larger of
 
     moved      the difference of the terms of two records
     present    the term of one, which has the number of records among its coordinates
@@ -35,7 +35,7 @@ from dpcore.releases.base import Release, named_points
 class AnsweredRelease(Release):
     """A release of the records that have a value in each of its columns, which are grids.
 
-    ``grouped``: of one of several parts of the records, each with numbers of its own (``apart``).
+    ``grouped``: about one of several parts of the records, each with numbers of its own (``parts``).
     """
 
     grouped: bool = field(default=False, kw_only=True)
@@ -118,9 +118,9 @@ class AnsweredRelease(Release):
             )
         return unit
 
-    def apart(self, moved: float, present: float) -> float:
-        """The squared norm of the difference of two records' terms, of which one may have no value, or
-        both stand in numbers of their own groups."""
+    def between_records(self, moved: float, present: float) -> float:
+        """The squared norm of the difference of two records' terms, where one may have no value, or both
+        may be in different groups."""
         if self.grouped:
             return max(moved, 2 * present)
         return max(moved, present) if self.nullable else moved

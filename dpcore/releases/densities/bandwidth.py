@@ -144,7 +144,7 @@ class SteadyBandwidth(Release):
 
 
 def silverman(spread: float, rows: int, columns: int = 1) -> float:
-    """The rule of thumb for the bandwidth of so many columns, by the interquartile range ``spread``."""
+    """The rule of thumb for the bandwidth of ``columns`` columns, from the interquartile range."""
     return float((4 / ((columns + 2) * rows)) ** (1 / (columns + 4)) * spread / 1.34)
 
 

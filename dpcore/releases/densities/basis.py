@@ -99,12 +99,12 @@ class Basis(ABC):
 
     @property
     def longest(self) -> float:
-        """No point is farther from zero in the whitened basis: its square, summed bound by bound."""
+        """An upper bound of the squared length of a point in the whitened basis: a sum of bounds."""
         return float(self.heights @ self.lambdas)
 
     @property
     def widest(self) -> float:
-        """No two points are farther apart in the whitened basis: its square; a constant is the same."""
+        """An upper bound of the squared distance of two whitened points, in which constants cancel."""
         return 4 * (self.longest - self.mass)
 
     @property
@@ -115,7 +115,7 @@ class Basis(ABC):
     @staticmethod
     @abstractmethod
     def line(size: int, bandwidth: float) -> Floats:
-        """lambda of all functions of one axis that a grid of this size tells apart."""
+        """lambda of all functions of one axis that a grid of this size distinguishes."""
 
     @cached_property
     def lines(self) -> tuple[Floats, ...]:
@@ -124,7 +124,7 @@ class Basis(ABC):
 
     @cached_property
     def damping(self) -> Floats:
-        """lambda over all functions that the grid tells apart: products over the axes."""
+        """lambda over all functions that the grid distinguishes: products over the axes."""
         return np.asarray(reduce(np.multiply.outer, self.lines, np.ones(())))
 
     @abstractmethod

@@ -1,8 +1,8 @@
-"""A density beside point masses: of the records elsewhere, with the numbers of records at each mass.
+"""A density with point masses: the number of records at each mass, and a density of the others.
 
 Where a fifth of all incomes are 0, a kernel estimate of all puts a bump where nobody is.  Here the
 records at a point mass are counted, and the density is that of the others (``answered``).  A mass is a
-part of its own (``apart``): its number is its count times ``one_record``, which is at most what a record
+part of its own (``parts``): its number is its count times ``one_record``, which is at most what a record
 moves the numbers of the density by, in either norm.  So the masses cost what groups cost.
 """
 
@@ -22,8 +22,9 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.simplex import round_to_total
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
-from dpcore.releases.densities.apart import DensityParts
+from dpcore.releases.densities.parts import DensityParts
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
@@ -42,7 +43,7 @@ OF_POINTS = Uncertainty(
 
 
 @dataclass(frozen=True)
-class DensityBesidePoints(DensityParts):
+class DensityBesidePoints(DensityParts, Samplable):
     """``density``: of the one column of the domain, which has point masses."""
 
     chart = "curve"

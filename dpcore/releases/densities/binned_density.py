@@ -2,7 +2,7 @@
 
 Records are shared out smoothly among cells (``splines``), the cells get discrete Laplace noise, and the
 coefficients are corrected for the sharing; exact integers throughout.  The more records and alpha, the
-more cells: what binning leaves out, in the worst case, stays small beside the noise.
+more cells: what binning leaves out, in the worst case, stays small compared with the noise.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The statistic is that of one density, for each group, one after the other.  The number of records of a
 group is private under every relation, so that each density is divided by its own noisy mass
-(``answered``), and a record that goes from one group to another is in the numbers of both (``apart``).
+(``answered``), and a record that goes from one group to another is in the numbers of both (``parts``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.counts.cells import cell_names, describe_cells
-from dpcore.releases.densities.apart import DensityParts
-from dpcore.releases.densities.density import WHOLE
+from dpcore.releases.densities.banded import WHOLE
+from dpcore.releases.densities.parts import DensityParts
 from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work

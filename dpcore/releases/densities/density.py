@@ -5,9 +5,8 @@ All kinds release noisy coefficients of a basis (``basis``) and differ in the no
     spectral_density   Gaussian noise of the kernel's own covariance: (alpha, beta)
     binned_density     discrete Laplace noise on wide cells, deconvolved: pure alpha
 
-Standard errors are about privacy noise alone.  Intervals and bands are for the exact kernel estimate: to
-the noise they add bounds of all that a release leaves out (``left_out``).  They do not count sampling
-error; the smoothing bias of the kernel is estimated in a column of its own.
+Errors are stated as ``banded`` says; the smoothing bias of the kernel is estimated in a column of its
+own.
 
 Records without a value in some column are left out (``answered``).  Where the number of the others is
 private, the released coefficients are those of the density times m, the
@@ -24,13 +23,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Grid
@@ -39,8 +37,17 @@ from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.tables.simplex import project_to_simplex
-from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
-from dpcore.releases.densities.answered import AnsweredRelease
+from dpcore.releases.abilities import Samplable
+from dpcore.releases.base import ErrorStatement, post_processing_generator
+from dpcore.releases.densities.banded import (
+    BAND,
+    REPEATS,
+    SIMULTANEOUS,
+    BandedDensity,
+    band_meanings,
+    banded,
+    largest_factor,
+)
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.left_out import ApproximationBounds, half_cells
@@ -48,16 +55,12 @@ from dpcore.releases.densities.waves import Waves
 from dpcore.releases.table import (
     ENDS,
     FEWEST_ERRORS,
-    LEVEL,
     REASON,
     Published,
     Table,
     TableColumn,
     Uncertainty,
     error_column,
-    normal_interval,
-    reason_column,
-    unless,
 )
 
 LARGEST_GRID = 2**24
@@ -66,21 +69,6 @@ LARGEST_GRID = 2**24
 PRINTED_CELLS = {1: 512, 2: 96}
 """Cells per axis of the published grid, by dimensions, unless the bandwidth asks for more."""
 
-
-REPEATS = 1000
-"""How often noise is drawn again for a simultaneous band: its level is then known to one per cent."""
-
-BAND = ("lower_simultaneous_90", "upper_simultaneous_90")
-"""The columns with both sides of the simultaneous band."""
-
-SIMULTANEOUS = Uncertainty(
-    "estimate",
-    "standard_error",
-    BAND,
-    "simulated",
-    "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
-    " noise in standard errors, and left_out_bound on both sides.",
-)
 
 UNCERTAINTY = (
     Uncertainty(
@@ -97,14 +85,11 @@ UNCERTAINTY = (
 )
 
 
-WHOLE = "typical error of the density, relative to a uniform one"
-"""The error statement of the noise and of all that is left out, of every kind of density."""
-
 SCALED = "divided by the rows of the plan"
 
 
 @dataclass(frozen=True)
-class Density(AnsweredRelease):
+class Density(BandedDensity, Samplable):
     """Density over the Grid axes of the domain; bandwidths in units of each column's range.
 
     ``periodic``: the ends of every axis meet, instead of reflecting.
@@ -123,7 +108,6 @@ class Density(AnsweredRelease):
         "From the distribution of the noise, which is independent for each coefficient.",
     )
 
-    chart = "curve"
     refines = "density"
     statistics = (
         *("density", "density_standard_error", "estimate", "standard_error", *ENDS, *BAND),
@@ -155,7 +139,8 @@ class Density(AnsweredRelease):
 
     @property
     def one_record(self) -> int:
-        """What stands for one record in a number of records beside these: it moves them by more."""
+        """How much one record adds to a count that is drawn together with these numbers, which it moves
+        by at least as much."""
         raise NotImplementedError
 
     @abstractmethod
@@ -169,11 +154,12 @@ class Density(AnsweredRelease):
         """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
         return max(float(coefficients[0]), 1 / self.rows) if self.counts_mass else 1.0
 
-    def hides(self, coefficients: Floats) -> bool:
-        """Whether there may be no records, so that nothing is known of their density."""
+    def hides(self, noisy: Noisy) -> bool:
         if not self.counts_mass:
             return False
-        return not float(coefficients[0]) > FEWEST_ERRORS * math.sqrt(self.coefficient_variances[0])
+        return not float(self.coefficients(noisy)[0]) > FEWEST_ERRORS * math.sqrt(
+            self.coefficient_variances[0]
+        )
 
     @property
     def functions(self) -> type[Basis]:
@@ -266,17 +252,13 @@ class Density(AnsweredRelease):
             ],
             (self.of_coefficients,),
         )
+        mass = (theta[0], math.sqrt(variances[0])) if self.counts_mass else (1.0, 0.0)
         facts = {
-            **self.scales(self.bandwidths),
+            **self.facts(factor, *(self.rows * np.array(mass)).tolist()),
             "noise_integrated_squared_error": self._noise_squared,
-            "simultaneous_factor": factor,
-            "error_parts": self.error_parts,
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include bounds"
             " of binning, rounding and truncation, and neither sampling error nor smoothing bias.",
         }
-        if self.counts_mass:
-            of_rows = self.rows * np.array([theta[0], math.sqrt(variances[0])])
-            facts |= dict(zip(("noisy_rows", "rows_standard_error"), of_rows.tolist(), strict=True))
         return Published((self._grid_table(noisy, theta, factor), coefficients), facts)
 
     def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
@@ -288,14 +270,8 @@ class Density(AnsweredRelease):
             "density_standard_error": self._density_error(noisy, published, mass),
             **stated,
         }
-        points = np.meshgrid(
-            *(
-                axis.from_unit((np.arange(size) + 0.5) / size)
-                for axis, size in zip(self.axes, shape, strict=True)
-            ),
-            indexing="ij",
-        )
-        unit = self.unit_density([place.ravel() for place in points])
+        centres = [(np.arange(size) + 0.5) / size for size in shape]
+        columns, unit = self.point_columns(centres, "at the centre of a grid cell")
         divided = ", divided by its noisy mass" if self.counts_mass else ""
         meanings = [
             "Density per unit of the columns: the nearest to estimate that is nowhere negative and has"
@@ -311,16 +287,8 @@ class Density(AnsweredRelease):
             "How far the kernel moved the density, an estimate: what smoothing once more does to"
             " estimate; in neither interval nor band",
         ]
-        columns = [
-            TableColumn(name, place.ravel(), f"Value of {name} at the centre of a grid cell", name)
-            for name, place in zip(self.domain.names, points, strict=True)
-        ]
-        hidden = np.full(len(unit), self.hides(theta))
-        columns += [
-            TableColumn(name, unless(hidden, values[name].ravel() * unit), text)
-            for name, text in zip(self.statistics[:-1], meanings, strict=True)
-        ]
-        columns += [reason_column(hidden)] * self.counts_mass
+        per_unit = {name: column.ravel() * unit for name, column in values.items()}
+        columns += self.value_columns(noisy, per_unit, meanings)
         of_density = Uncertainty(
             "density",
             "density_standard_error",
@@ -353,13 +321,7 @@ class Density(AnsweredRelease):
         moved = (values(theta * left.weights) + known * (left.moved - 1)) / mass
         bound = left.bound(moved, factor * float(most))
         smoother = (values(theta * (self.basis.lambdas - 1)) - known) / mass
-        band = dict(zip(BAND, (estimate - factor * error, estimate + factor * error), strict=True))
-        stated = {"estimate": estimate, **normal_interval(estimate, error), **band}
-        for name in (ENDS[0], BAND[0]):
-            stated[name] = stated[name] - bound
-        for name in (ENDS[1], BAND[1]):
-            stated[name] = stated[name] + bound
-        return {**stated, "left_out_bound": bound, "smoothing_bias": smoother}
+        return {**banded(estimate, error, factor, bound), "smoothing_bias": smoother}
 
     def _noise(self, noisy: Noisy, repeats: int) -> Iterator[Floats]:
         """Noise in the coefficients, simulated ``repeats`` times."""
@@ -377,13 +339,12 @@ class Density(AnsweredRelease):
         mass = self.mass(theta)
         relative = printed.density(theta) / mass
         error = np.maximum(self._error(self.printed_variance, relative, mass) * mass, 1e-300)
-        largest = []
-        for noise in self._noise(noisy, REPEATS):
-            away = printed.density(noise) - printed.known
-            if self.counts_mass:
-                away -= relative * noise[0]
-            largest.append(float(np.max(np.abs(away) / error)))
-        return float(np.quantile(largest, LEVEL))
+
+        def away(noise: Floats) -> Floats:
+            off = printed.density(noise) - printed.known
+            return off - relative * noise[0] if self.counts_mass else off
+
+        return largest_factor(map(away, self._noise(noisy, REPEATS)), error)
 
     def _density_error(self, noisy: Noisy, published: Floats, mass: float) -> Floats:
         """Of the published density, of mass one; all noise is that of an estimate of the given mass."""
@@ -396,19 +357,14 @@ class Density(AnsweredRelease):
             squares += (again - published) ** 2
         return np.asarray(np.sqrt(squares / repeats))
 
-    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, with its error, pointwise interval and simultaneous band; all masked
-        where there may be no records."""
-        functions = self.basis.functions(unit_points(points, self.axes))
-        unit, theta = self.unit_density_at(points), self.coefficients(noisy)
-        stated = self.stated(
-            theta,
+    def stated_at(self, noisy: Noisy, points: Floats) -> dict[str, Floats]:
+        functions = self.basis.functions(points)
+        return self.stated(
+            self.coefficients(noisy),
             self.band_factor(noisy),
             lambda coefficients: self.basis.known + functions @ coefficients,
             self._variance_of(functions),
         )
-        hidden = self.hides(theta)
-        return {name: unless(hidden, column * unit) for name, column in stated.items()}
 
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""
@@ -432,19 +388,13 @@ class Density(AnsweredRelease):
         return {"noise": math.sqrt(self._noise_squared), **self.left_out.parts}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        noise, *bounds = self.error_parts.items()
-        most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
         return (
             ErrorStatement(
                 "integrated squared error from noise",
                 self._noise_squared,
                 "columns scaled to [0, 1]" + self.of_scale,
             ),
-            ErrorStatement(
-                WHOLE,
-                sum(self.error_parts.values()),
-                f"noise {noise[1]:.2g}; at most {most}" + self.of_mass + self.of_scale,
-            ),
+            self.whole_statement(),
         )
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
@@ -455,13 +405,6 @@ class Density(AnsweredRelease):
         levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
         cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
         return self.answered, self.answered.unpack(generator.permutation(cells))
-
-
-def band_meanings(of: str) -> Iterator[str]:
-    """What the ends of intervals and of the band mean, in the order of ``ENDS`` and ``BAND``."""
-    for what in ("pointwise 90% interval (normal)", "90% band that holds everywhere at once"):
-        for side in ("Lower end", "Upper end"):
-            yield f"{side} of a {what} for {of}"
 
 
 def _as_probabilities(density: Floats) -> Floats:

@@ -13,37 +13,32 @@ rows of the plan, and its error includes that of m.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
 from dpcore.line.statistic import Noisy
-from dpcore.releases.base import ErrorStatement, post_processing_generator, unit_points
-from dpcore.releases.densities.density import (
+from dpcore.releases.base import ErrorStatement, post_processing_generator
+from dpcore.releases.densities.banded import (
     BAND,
     REPEATS,
     SIMULTANEOUS,
-    WHOLE,
+    BandedDensity,
     band_meanings,
+    banded,
+    largest_factor,
 )
 from dpcore.releases.densities.left_out import half_cells, widened
 from dpcore.releases.densities.process import GridProcess, along_axes, at_points
 from dpcore.releases.table import (
     ENDS,
-    LEVEL,
     REASON,
     Published,
     Table,
-    TableColumn,
     Uncertainty,
-    normal_interval,
-    reason_column,
-    unless,
 )
 
 POINTWISE = Uncertainty(
@@ -60,14 +55,13 @@ MOST_SIMULATED = 2**24
 """Numbers that are drawn again for a band, at most."""
 
 ENOUGH, NEAR = 1.25, 1.001
-"""With so many points for a bandwidth, sums over them are this near to integrals."""
+"""With this many points for a bandwidth, sums over them are this near to integrals."""
 
 
 @dataclass(frozen=True)
-class SmoothFunction(GridProcess):
+class SmoothFunction(GridProcess, BandedDensity):
     """The function with its errors, interval and band on the grid, and anywhere else."""
 
-    chart = "curve"
     statistics = (
         "estimate",
         "standard_error",
@@ -117,14 +111,16 @@ class SmoothFunction(GridProcess):
         generator, mass = post_processing_generator(noisy), self.mass(noisy)
         relative = self.on_grid(noisy) / mass
         error = self._error(relative, self.length, 1.0)
-        largest = []
-        for _ in range(min(REPEATS, MOST_SIMULATED // math.prod(self.points))):
+
+        def away() -> Floats:
             again = Noisy(self.mechanism.simulate(self.mechanism.size, generator))
-            away = self.on_grid(again)
-            if self.counts_mass:
-                away -= relative * (again.values[-1] / self.mass_steps / self.rows)
-            largest.append(float(np.max(np.abs(away) / error)))
-        return float(np.quantile(largest, LEVEL))
+            off = self.on_grid(again)
+            if not self.counts_mass:
+                return off
+            return np.asarray(off - relative * (again.values[-1] / self.mass_steps / self.rows))
+
+        repeats = min(REPEATS, MOST_SIMULATED // math.prod(self.points))
+        return largest_factor((away() for _ in range(repeats)), error)
 
     def stated(
         self, noisy: Noisy, factor: float, points: Floats | None = None
@@ -159,36 +155,16 @@ class SmoothFunction(GridProcess):
             if self._fine
             else np.full_like(rounding, self._farthest)
         )
-        bound = self.binning + most
-        stated = {"estimate": estimate, **normal_interval(estimate, error)}
-        stated |= dict(
-            zip(BAND, (estimate - factor * error, estimate + factor * error), strict=True)
-        )
-        for lower, upper in (ENDS, BAND):
-            stated[lower], stated[upper] = stated[lower] - bound, stated[upper] + bound
-        return {**stated, "left_out_bound": bound}
+        return banded(estimate, error, factor, self.binning + most)
 
-    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, as density per unit of the columns, with its interval and band.
-
-        It is about the interpolated function without noise.
-        """
-        scaled = unit_points(points, self.axes)
-        unit = self.unit_density_at(points)
-        stated = self.stated(noisy, self.band_factor(noisy), scaled)
-        return {name: unless(self.hides(noisy), column * unit) for name, column in stated.items()}
+    def stated_at(self, noisy: Noisy, points: Floats) -> dict[str, Floats]:
+        return self.stated(noisy, self.band_factor(noisy), points)
 
     def publish(self, noisy: Noisy) -> Published:
-        names, mass, factor = self.domain.names, self.mass(noisy), self.band_factor(noisy)
+        mass, factor = self.mass(noisy), self.band_factor(noisy)
         dual = along_axes([w.dual for w in self.whitenings], self.whitened(noisy)) / mass
-        places = np.meshgrid(
-            *(
-                axis.from_unit(whitening.points)
-                for axis, whitening in zip(self.axes, self.whitenings, strict=True)
-            ),
-            indexing="ij",
-        )
-        unit = self.unit_density([place.ravel() for place in places])
+        lines = [whitening.points for whitening in self.whitenings]
+        columns, unit = self.point_columns(lines, "at a point of the public grid")
         divided = ", divided by its noisy mass" if self.counts_mass else ""
         stated = {name: column * unit for name, column in self.stated(noisy, factor).items()}
         stated["coefficient"] = dual.ravel() / math.prod(axis.span for axis in self.axes)
@@ -200,16 +176,7 @@ class SmoothFunction(GridProcess):
             " already in the interval and the band",
             "Coefficient of the kernel centred at this point, in the sum that is the function",
         ]
-        columns = [
-            TableColumn(name, place.ravel(), f"Value of {name} at a point of the public grid", name)
-            for name, place in zip(names, places, strict=True)
-        ]
-        hidden = np.full(len(unit), self.hides(noisy))
-        columns += [
-            TableColumn(name, unless(hidden, stated[name]), text)
-            for name, text in zip(self.statistics[:-1], meanings, strict=True)
-        ]
-        columns += [reason_column(hidden)] * self.counts_mass
+        columns += self.value_columns(noisy, stated, meanings)
         table = Table("functions", self.name, columns, (POINTWISE, SIMULTANEOUS))
         scale = {"gaussian": "exp(-(x - t)^2 / (2 h^2))", "exponential": "exp(-|x - t| / h)"}
         facts = {
@@ -217,16 +184,11 @@ class SmoothFunction(GridProcess):
             + scale[self.kernel]
             + ", t the row's value and h the bandwidth"
             + (f"; x and t{self.of_scale}, times its derivative at x" if self.transforms else ""),
-            **self.scales(self.bandwidths),
-            "simultaneous_factor": factor,
-            "error_parts": self.error_parts,
+            **self.facts(factor, self.rows * mass, self.rows * self.mass_stddev),
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include a"
             " bound of rounding, and neither sampling error nor smoothing bias nor mass beyond the"
             " bounds.",
         }
-        if self.counts_mass:
-            rows, error = self.rows * mass, self.rows * self.mass_stddev
-            facts |= {"noisy_rows": rows, "rows_standard_error": error}
         return Published((table,), facts)
 
     @property
@@ -237,18 +199,11 @@ class SmoothFunction(GridProcess):
         return {"noise": noise, "binning": self.binning, "rounding": rounding}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        noise, binning, rounding = self.error_parts.values()
         return (
             ErrorStatement(
                 "standard error at every point, relative to a uniform density",
-                noise,
+                self.error_parts["noise"],
                 self.of_scale.removeprefix(", "),
             ),
-            ErrorStatement(
-                WHOLE,
-                sum(self.error_parts.values()),
-                f"noise {noise:.2g}; at most binning {binning:.2g}, rounding {rounding:.2g}"
-                + self.of_mass
-                + self.of_scale,
-            ),
+            self.whole_statement(),
         )

@@ -1,4 +1,4 @@
-"""How far a density without noise may be from the exact kernel estimate: bounds for every table.
+"""How far a density without noise may be from the exact kernel estimate: bounds for any table.
 
 The exact estimate is f(x) = mean over records y of k(x, y), with k the kernel of the basis, reflected or
 wrapped around.  A release without noise differs from it by three parts, relative to a uniform density
@@ -18,7 +18,7 @@ which is largest at v = u h, s = (u + sqrt(u^2 + 8))/2.  So for all t
 
     |phi_h(t - v) - phi_h(t)| <= C phi_(h sqrt 2)(t),       C = u sqrt 2 s exp(-s^2/4 + s u/2 + u^2/4),
 
-for every image of a record alike, and over several axes
+for every image of a record, and over several axes
 
     |f(x) - f rounded(x)| <= mean of [prod (k_i + C_i k_i at bandwidth h_i sqrt 2) - prod k_i].
 
@@ -100,7 +100,7 @@ class ApproximationBounds:
 
 
 def least_left_out(bases: Sequence[B], most: int, noise: Callable[[B], float]) -> B:
-    """The best of the bases of at most so many functions, or the first: public.
+    """The best of the bases of at most ``most`` functions, or the first: public.
 
     A bound of what is left out weighs ``SMALL`` times as much as noise.
     """

@@ -118,7 +118,7 @@ class GridProcess(AnsweredRelease):
         """Of the sum of U, in the Euclidean norm, as a multiple of 2^bits for each axis."""
         moved = distance(self.kernels) + 2 * (self.longest - 1)
         present = math.hypot(self.longest, self.mass_steps / self.whole)
-        moved = self.apart(moved, present)
+        moved = self.between_records(moved, present)
         return self.adjacency.sensitivity(moved=moved, present=present) * (1 + 1e-12)
 
     @property

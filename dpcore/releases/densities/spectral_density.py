@@ -47,7 +47,7 @@ class WhitenedDensity(Density):
         largest, smallest = self.basis.extremes
         moved = min(2 * (largest - smallest), self.basis.widest or math.inf)
         present = min(largest, self.basis.longest or math.inf)
-        square = self.adjacency.squared(moved=self.apart(moved, present), present=present)
+        square = self.adjacency.squared(moved=self.between_records(moved, present), present=present)
         return math.sqrt(square) / self.rows * (1 + 1e-12)
 
     def _typical_noise(self, basis: Basis) -> float:

@@ -23,7 +23,8 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import Staged
-from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.abilities import EstimatesDensity, Samplable
+from dpcore.releases.base import ErrorStatement
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth, silverman
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
@@ -46,7 +47,7 @@ CHOSEN = 2
 
 
 @dataclass(frozen=True)
-class TunedFunction(Release):
+class TunedFunction(EstimatesDensity):
     """``smooth``: what is released, as it is at the smallest bandwidth; ``rule``: how the bandwidth is
     chosen; ``parts``: the claims of the choice and of what follows on the share.
 
@@ -176,7 +177,7 @@ class TunedFunction(Release):
 
 
 @dataclass(frozen=True)
-class TunedDensity(TunedFunction):
+class TunedDensity(TunedFunction, Samplable):
     """A density at a drawn bandwidth, from which records can be drawn."""
 
     smooth: Density

@@ -79,7 +79,7 @@ class Waves(Basis):
 
 
 def _odd(size: int) -> int:
-    """A grid of so many cells tells so many basis functions apart."""
+    """How many basis functions a grid of ``size`` cells distinguishes."""
     return size - 1 + size % 2
 
 

@@ -7,7 +7,7 @@ is fitted by least squares to labels of +1 and -1, from the noisy sums of produc
 shrinks, and its errors (``dpcore.releases.machines.ridge``).
 
 **A private number of records** is measured too, as the product of the intercept with itself.  It divides
-the sums and their noise alike, so theta does not depend on it: neither does the ridge in units of sums.
+the sums and their noise equally, so theta does not depend on it; nor does the ridge in units of sums.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Classifier(KernelMachine):
 
 
 def positive_side(axis: Axis, signs: tuple[int, ...]) -> object:
-    """What f > 0 stands for: categories, or [from, to] of numbers."""
+    """What f > 0 means: categories, or [from, to] of numbers."""
     codes = [code for code, sign in enumerate(signs) if sign > 0]
     if isinstance(axis, Categories):
         return [axis.categories[code] for code in codes]

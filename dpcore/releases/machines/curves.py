@@ -31,7 +31,13 @@ from dpcore.domain.words import LARGEST_EXACT
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import ErrorStatement, Release, outside
-from dpcore.releases.machines.features import MOST_CATEGORIES, ordered, require_few, scaling
+from dpcore.releases.machines.features import (
+    MOST_CATEGORIES,
+    nulls_and_codes,
+    ordered,
+    require_few,
+    scaling,
+)
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
 
@@ -102,21 +108,12 @@ def cells_at(axis: Axis, values: NDArray[Any]) -> Integers:
 
     Raises ``ValueError`` where a value is not one of the axis.
     """
-    null = np.ma.getmaskarray(np.ma.asarray(values)) | np.array(
-        [value is None or value != value for value in np.ma.getdata(values).tolist()], dtype=bool
-    )
-    if null.any() and not axis.nullable:
-        raise ValueError(f"points: {axis.name} has no nulls")
+    null, codes = nulls_and_codes(axis, values)
+    if codes is not None:
+        return codes
+    assert isinstance(axis, Bins | Grid)
+    numbers = np.ma.getdata(values)[~null].astype(np.float64)
     found = np.full(len(null), axis.size - 1)
-    given = np.ma.getdata(values)[~null]
-    if isinstance(axis, Categories):
-        codes = {category: code for code, category in enumerate(axis.categories)}
-        unknown = [value for value in given.tolist() if value not in codes]
-        if unknown:
-            raise ValueError(f"points: {axis.name} has no category {unknown[0]!r}")
-        found[~null] = [codes[value] for value in given.tolist()]
-        return found
-    numbers = given.astype(np.float64)
     upper = axis.upper - axis.integer
     if not np.all((numbers >= axis.lower) & (numbers <= upper)):
         raise _outside(axis, upper)

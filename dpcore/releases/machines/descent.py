@@ -5,8 +5,8 @@ whose slope is max(0, min(1, 1 - margin)).  In each of ``rounds`` rounds the noi
 over all records moves the coefficients by one of Nesterov's accelerated steps, and those of the last
 third of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in which
 the noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy gradients
-show that the loss bends too much for them (``STABLE``).  To weigh both sides alike, the first round only
-counts them, and moves nothing.
+show that the loss bends too much for them (``STABLE``).  To give both sides the same weight, the
+first round only counts them, and moves nothing.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
 number from 0 to ``SLOPE`` that follows from z, y and the public coefficients.  With R >= |z|^2 for

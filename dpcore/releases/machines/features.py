@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.releases.base import outside
 
@@ -50,8 +50,8 @@ def scaled_positions(axis: Axis) -> Floats:
     return np.column_stack([np.r_[values, 0.5], np.arange(axis.size) == len(values)])
 
 
-def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
-    """Where values (k,) lie, in their column's own units: (k,) or (k, coordinates), as above.
+def nulls_and_codes(axis: Axis, values: NDArray[Any]) -> tuple[Booleans, Integers | None]:
+    """Which of the values (k,) of a column are null, and their codes where it has categories.
 
     A null is masked, None or NaN.  Raises ``ValueError`` where a value is not one of the axis.
     """
@@ -60,16 +60,27 @@ def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
     )
     if null.any() and not axis.nullable:
         raise ValueError(f"points: {axis.name} has no nulls")
-    given = np.ma.getdata(values)[~null]
-    if isinstance(axis, Categories):
-        codes = {category: code for code, category in enumerate(axis.categories)}
-        unknown = [value for value in given.tolist() if value not in codes]
-        if unknown:
-            raise ValueError(f"points: {axis.name} has no category {unknown[0]!r}")
-        places = np.full(len(null), axis.size - 1)
-        places[~null] = [codes[value] for value in given.tolist()]
-        return np.asarray(scaled_positions(axis)[places])
-    numbers = given.astype(np.float64)
+    if not isinstance(axis, Categories):
+        return null, None
+    places = {category: code for code, category in enumerate(axis.categories)}
+    given = np.ma.getdata(values)[~null].tolist()
+    unknown = [value for value in given if value not in places]
+    if unknown:
+        raise ValueError(f"points: {axis.name} has no category {unknown[0]!r}")
+    codes = np.full(len(null), axis.size - 1)
+    codes[~null] = [places[value] for value in given]
+    return null, codes
+
+
+def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
+    """Where values (k,) lie, in their column's own units: (k,) or (k, coordinates), as above.
+
+    A null is masked, None or NaN.  Raises ``ValueError`` where a value is not one of the axis.
+    """
+    null, codes = nulls_and_codes(axis, values)
+    if codes is not None:
+        return np.asarray(scaled_positions(axis)[codes])
+    numbers = np.ma.getdata(values)[~null].astype(np.float64)
     lower, width = scaling(axis)
     if not np.all((numbers >= lower) & (numbers <= lower + width)):
         raise outside(axis, lower, lower + width)

@@ -47,7 +47,7 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class GradientClassifier(PlacedClassifier[Descent]):
-    """``rounds`` gradients of all records, in ``waves`` waves beside the curves."""
+    """``rounds`` gradients of all records, in the curves and ``waves`` waves."""
 
     chart = "predictions"
     statistics = ("place", "contribution", "standard_error", *ENDS)

@@ -28,7 +28,8 @@ from dpcore.releases.base import Release
 from dpcore.releases.machines.curves import FeatureSums, Places, even_places, spread_places
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.features import ordered, require_names_apart
-from dpcore.releases.tables.margins import Margins, dotted_name
+from dpcore.releases.tables.fitted import dotted_name
+from dpcore.releases.tables.margins import Margins
 from dpcore.releases.work import Work
 
 Second = TypeVar("Second", bound=FeatureSums | Descent)
@@ -114,7 +115,7 @@ class PlacedClassifier(Release, Generic[Second]):
         """The second step at the places that the counts show; without them at even ones."""
         places = dict(zip(self.domain.names, self._even.places, strict=False))
         if choice is not None:
-            tables = self.choice.measured(choice)
+            tables = self.choice.measurement.measured(choice)
             for axis, table in zip(self._numbers, tables, strict=True):
                 places[axis.name] = spread_places(axis, table.table)
         return replace(self._even, share=self.rest, places=tuple(places.values()))

@@ -10,7 +10,7 @@ errors, which are about noise.
 **Class weights.**  With g the first column of G, r+ = (g + b)/2 and r- = (g - b)/2 are the sums of the
 rows of either side over the number of records, and p+ and p-, their first numbers, the shares of both.
 Let every record of the positive side count u times, and one of the negative side v times,
-u p+ + v p- = 1.  If features spread alike about their means on both sides, then G and b become
+u p+ + v p- = 1.  If features have the same spread about their means on both sides, then G and b become
 
     G + (u - 1) r+ r+^T / p+ + (v - 1) r- r-^T / p-    and    u r+ - v r-
 

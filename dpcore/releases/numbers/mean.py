@@ -60,12 +60,12 @@ def of_the_grid(grid: Grid) -> str:
         return clamped
     half = width / grid.cells / 2
     return (
-        f"{clamped} Nor that values move to the middle of their grid cells, by {half:.3g} at most."
+        f"{clamped} Nor that values move to the middle of their grid cells, by at most {half:.3g}."
     )
 
 
 def ends_of(grid: Grid) -> tuple[float, float]:
-    """What the first and the last code stand for: the middle of a cell, or a whole number itself."""
+    """The values of the first and the last code: the middle of a cell, or a whole number itself."""
     step = (grid.upper - grid.lower) / grid.cells
     first = grid.lower + (0.0 if grid.integer else step / 2)
     return first, grid.upper - step + (first - grid.lower)

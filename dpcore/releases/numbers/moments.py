@@ -105,7 +105,7 @@ class Moments(Release):
         return publishing(size) + Work(ADDED * distinct * size, 40 * distinct + 24 * size**2)
 
     def points(self, noisy: Noisy) -> Points:
-        """Weighted points that stand for the records, at the values of ``products.places``."""
+        """Weighted points that represent the records, at the values of ``products.places``."""
         known = [self.rows * self.products.weights[0]] * self._public
         return self._points(np.r_[known, noisy.values * 2.0**-BITS])
 

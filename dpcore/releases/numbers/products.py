@@ -224,7 +224,7 @@ class Products:
 
 
 def middles(axis: Axis) -> Floats:
-    """(codes,) what each code of a column of numbers stands for."""
+    """(codes,) the value of each code of a column of numbers."""
     if isinstance(axis, Categories):
         return np.array([float(value) for value in axis.categories])
     assert isinstance(axis, Grid)

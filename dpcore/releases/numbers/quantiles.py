@@ -169,7 +169,7 @@ class Quantiles(Release):
         return Exact(scores.astype(np.int64))
 
     def _places(self, candidates: Integers, size: int) -> Integers:
-        """The cells of a column of so many for which the candidates stand."""
+        """The cells that the candidates mean, in a column of ``size`` cells."""
         return candidates * size // self.candidates
 
     def sorted_cells(self, noisy: Noisy) -> Integers:
@@ -204,7 +204,7 @@ class Quantiles(Release):
                 yield f"{label}, between groups", both, first, of_group + second
 
     def _tight(self, rows: int, last: int) -> Iterator[WorstTable]:
-        """Those of so many records, all between the cells 0 and ``last``."""
+        """Such tables of ``rows`` records, all between the cells 0 and ``last``."""
         others = rows - 1
         if last < 3:
             return

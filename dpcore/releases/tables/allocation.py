@@ -42,14 +42,14 @@ variances with these weights of tables."""
 
 INSIDE = 10
 """With the aim "records" tables of one column fewer than the usual ones (the most columns of which all
-sets are asked for) weigh so many times as much: a model that is fitted to the tables, and shrinks their
-noise, leaves theirs as it is."""
+sets are asked for) weigh this many times as much: a model that is fitted to the tables, and shrinks
+their noise, leaves theirs as it is."""
 
 MOST_WAYS = MOST_AXES
 """With tables of more columns the split is equal."""
 
 WORST = 1.05
-"""With the aim "balanced" no table's error is more than so many times that of the equal split."""
+"""With the aim "balanced" no table's error is more than this many times that of the equal split."""
 
 WITHIN = 1.04
 """Aimed at, as weights are rounded."""
@@ -77,7 +77,7 @@ class Allocation:
 
 
 def equal_split(sizes: Sequence[int], sets: Sequence[Attributes]) -> Allocation:
-    """Every table whole, and all alike."""
+    """Every table whole, all with the same precision."""
     parts = tuple(MeasuredBlock(attributes) for attributes in sets)
     return _allocation(sizes, parts, "l1")
 
@@ -127,7 +127,7 @@ def _for_records(
 ) -> tuple[tuple[Attributes, ...], tuple[Fraction, ...]]:
     """All tables that count for records, and their weights.
 
-    Larger tables beside all pairs, or all triples, weigh as much as one of those, and so do the tables
+    Larger tables besides all pairs, or all triples, weigh as much as one of those, and so do the tables
     between both: noise on a table of five columns hides what the triples inside it say.
     """
     columns, listed = len({a for s in sets for a in s}), Counter(map(len, sets))
@@ -162,18 +162,19 @@ def agreed_variances(
 
     Each set lies within a part, or its subsets do.
     """
-    told = incidence(sizes, tuple(part.attributes for part in parts))
+    known_of = incidence(sizes, tuple(part.attributes for part in parts))
     asked = incidence(sizes, tuple(sets))
     centred = np.array([part.centred for part in parts])
-    # What a part tells of the residuals inside it, as a multiple of its own precision.
-    alone = (told.inside == told.whole[told.tables]) * told.product(_two(sizes))[told.inside]
-    inside = told.cells[told.inside] / told.cells[told.whole][told.tables]
-    known = np.where(centred[told.tables], alone, inside) / variances[told.tables]
-    precision = np.bincount(told.inside, known, minlength=len(told.subsets))
+    # What a part says of the residuals inside it, as a multiple of its own precision.
+    own = known_of.inside == known_of.whole[known_of.tables]
+    alone = own * known_of.product(_two(sizes))[known_of.inside]
+    inside = known_of.cells[known_of.inside] / known_of.cells[known_of.whole][known_of.tables]
+    known = np.where(centred[known_of.tables], alone, inside) / variances[known_of.tables]
+    precision = np.bincount(known_of.inside, known, minlength=len(known_of.subsets))
     if public_rows:
         precision[0] = math.inf
-    if asked.subsets != told.subsets:
-        place = {subset: i for i, subset in enumerate(told.subsets)}
+    if asked.subsets != known_of.subsets:
+        place = {subset: i for i, subset in enumerate(known_of.subsets)}
         precision = precision[[place[subset] for subset in asked.subsets]]
     return np.bincount(asked.tables, asked.share / precision[asked.inside]).astype(np.float64)
 

@@ -6,11 +6,11 @@
 
 A part of the budget pays for the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
-known before anything is opened.  How a cell goes with other columns is measured for its group only;
-within the group it is taken to be the same for all cells.
+known before anything is opened.  The association of a cell with other columns is measured for its
+group only, and assumed to be the same for all cells of the group.
 
-A rule about some cells of a column keeps their groups apart from the others', so that it is a rule
-about groups, and records obey it whatever cells they get.
+Cells that a rule names share no group with other cells.  So the rule is one about groups, and records
+obey it whatever cells they get.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from itertools import combinations
-from typing import Literal
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +33,17 @@ from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import kinds_of, least_groups
 from dpcore.mechanisms.rounds import two_rounds
-from dpcore.post.records.nested import Nested, groups_followed, tied
+from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups
-from dpcore.releases.base import ErrorStatement, Release, Tree, post_processing_generator
+from dpcore.post.tables.margins import Attributes
+from dpcore.releases.abilities import Samplable, Tree
+from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
+from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables, dotted_name
 from dpcore.releases.tables.groups import (
     GROUP,
     grouped_axis,
@@ -50,14 +52,13 @@ from dpcore.releases.tables.groups import (
     rule_of_groups,
     table_of_groups,
 )
-from dpcore.releases.tables.margins import Margins, dotted_name
-from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
-from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, require_within
+from dpcore.releases.tables.measured import TableNoise
+from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
 from dpcore.releases.work import Work, publishing
 
 
 @dataclass(frozen=True)
-class CompressedMicrodata(TableOfCounts):
+class CompressedMicrodata(TableOfCounts, Samplable):
     """Tables of wide columns alone, tables over groups of their cells, and records that follow both.
 
     ``sets``, ``noise``, ``rules``, ``memory``, ``nested``: as for ``Microdata``.  ``keep``: a column of
@@ -65,8 +66,8 @@ class CompressedMicrodata(TableOfCounts):
     ``part``: the share of the budget (of rho, or of alpha) for the tables of the wide columns alone.
     """
 
-    sets: tuple[tuple[int, ...], ...] = ()
-    noise: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
+    sets: tuple[Attributes, ...] = ()
+    noise: TableNoise = "discrete-laplace"
     rules: tuple[Rule, ...] = ()
     memory: int = USUAL_MEMORY
     nested: tuple[Nested, ...] = ()
@@ -75,7 +76,7 @@ class CompressedMicrodata(TableOfCounts):
 
     chart = "cells"
     refines = "counts"
-    statistics = (*Margins.statistics, "noisy_count")
+    statistics = (*FittedTables.statistics, "noisy_count")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,10 +86,6 @@ class CompressedMicrodata(TableOfCounts):
             raise ValueError(
                 f"compress: share must lie between 1/1000 and 999/1000, not {self.part}"
             )
-        if not self.sets:
-            columns = range(len(self.domain.axes))
-            pairs = tuple(p for p in combinations(columns, 2) if not tied(p, self.nested))
-            object.__setattr__(self, "sets", pairs)
         if not self.merged:
             raise ValueError(f"compress: no column has more than keep = {self.keep} cells")
         for merged in self.merged:
@@ -97,11 +94,16 @@ class CompressedMicrodata(TableOfCounts):
                 raise ValueError(
                     f"compress: keep = {self.keep} groups are too few for"
                     f" {self.domain.names[merged.position]}, which needs {max(least, 2)} to keep null"
-                    " and the values that rules or groups distinguish apart"
+                    " and the values that rules or groups distinguish in groups of their own"
                 )
         if self._alone > LARGEST_TOTAL:
             raise ValueError(f"compress: {self._alone:.3g} cells in columns alone are too many")
         self.require_memory(0)
+
+    @cached_property
+    def tables(self) -> tuple[Attributes, ...]:
+        """The sets of columns, by default all pairs."""
+        return self.sets or all_pairs(self.domain, self.nested)
 
     @cached_property
     def merged(self) -> tuple[Merged, ...]:
@@ -138,21 +140,21 @@ class CompressedMicrodata(TableOfCounts):
         """The columns of each published table, in their own cells."""
         wide = tuple((merged.position,) for merged in self.merged)
         axes = self.domain.axes
-        return tuple(Domain(tuple(axes[a] for a in attrs)) for attrs in wide + self.sets)
+        return tuple(Domain(tuple(axes[a] for a in attrs)) for attrs in wide + self.tables)
 
     @cached_property
     def mechanism(self) -> CompressedMargins:
         shape = [min(size, self.keep) for size in self.domain.shape]
-        cells = sum(int(np.prod([shape[a] for a in attrs])) for attrs in self.sets)
+        cells = sum(int(np.prod([shape[a] for a in attrs])) for attrs in self.tables)
         first, again = two_rounds(
             self.share,
             self.noise,
             (self.part, 1 - self.part),
             (self._alone, self._sensitivity(len(self.merged))),
-            (cells, self._sensitivity(len(self.sets))),
+            (cells, self._sensitivity(len(self.tables))),
         )
         return CompressedMargins(
-            self.domain.size, self.domain, self.sets, self.merged, self.keep, first, again
+            self.domain.size, self.domain, self.tables, self.merged, self.keep, first, again
         )
 
     @property
@@ -186,7 +188,7 @@ class CompressedMicrodata(TableOfCounts):
             Domain(axes),
             self.rows,
             self.share,
-            self.sets,
+            self.tables,
             self.noise,
             rules=tuple(rule_of_groups(rule, groups) for rule in self.rules),
             memory=self.memory,
@@ -214,7 +216,7 @@ class CompressedMicrodata(TableOfCounts):
         return {names[each.group]: names[each.detail] for each in self.nested}
 
     def memory_needed(self, rows: int) -> int:
-        """Bytes that publishing and ``rows`` records take at most, beside the program itself."""
+        """An upper bound of the bytes that publishing and ``rows`` records take, besides the program."""
         return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone
 
     @property
@@ -225,7 +227,7 @@ class CompressedMicrodata(TableOfCounts):
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
         require_within(self.memory, self.memory_needed(rows), rows)
 
-    def sampler(self, rows: int, tree: Tree | None = None) -> Release:
+    def sampler(self, rows: int, tree: Tree | None = None) -> Self:
         self.require_memory(rows)
         return super().sampler(rows, tree)
 

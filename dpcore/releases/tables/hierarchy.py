@@ -36,11 +36,14 @@ from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.tree import TreeSquares
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, around_count
+from dpcore.releases.counts.unit import (
+    OF_COUNTS,
+    TableOfCounts,
+    count_uncertainty,
+    estimate_uncertainty,
+)
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import (
-    COUNT_ENDS,
-    ENDS,
     ONE_SIDED,
     TWO_SIDED,
     Published,
@@ -48,8 +51,7 @@ from dpcore.releases.table import (
     TableColumn,
     Uncertainty,
 )
-from dpcore.releases.tables.margins import dotted_name
-from dpcore.releases.tables.measured_margins import LARGEST_TOTAL
+from dpcore.releases.tables.fitted import LARGEST_TOTAL, dotted_name
 
 LARGEST_CROWN = 2**24
 """Above known totals, the squared cells of a node times the nodes may be this many."""
@@ -339,25 +341,20 @@ class Hierarchy(TableOfCounts):
         columns = [
             *self._path_columns(level),
             *self._cell_columns(level),
-            unit.column(
-                "estimate",
+            *unit.estimate_columns(
                 estimate,
-                f"{unit.amount}, from noisy tables at all levels adjusted so that they agree; unbiased,"
-                " may be negative",
+                error,
+                ends,
+                ", from noisy tables at all levels, adjusted so that they agree; unbiased, and may be"
+                " negative",
             ),
-            unit.column(
-                "standard_error", error, "Standard deviation of the noise left in estimate"
-            ),
-            *unit.interval(*ends, " (normal)"),
-            unit.column(
-                "count",
+            *unit.count_columns(
                 counts.ravel(),
+                errors,
+                (lower, upper),
+                self.most_rows,
                 f"A {unit.whole} that is not negative; those of a region add up to that of the region",
             ),
-            unit.column(
-                "count_standard_error", errors, "Root mean squared error of count, simulated"
-            ),
-            *unit.count_interval(lower, upper, self.most_rows),
         ]
         name = self.table_name(self.level_domain(level))
         return Table("tables", name, columns, self._uncertainty())
@@ -391,26 +388,11 @@ class Hierarchy(TableOfCounts):
             yield TableColumn(part.name, _light(part.values)[rows], part.description, part.about)
 
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
-        numbers = self.unit.numbers
-        return (
-            Uncertainty(
-                "estimate",
-                "standard_error",
-                ENDS,
-                "normal",
-                "The variance after agreement is exact. The interval is normal and cut to the possible"
-                f" {numbers}, so that it is not empty even where estimate is negative.",
-            ),
-            Uncertainty(
-                "count",
-                "count_standard_error",
-                COUNT_ENDS,
-                "simulated",
-                f"{around_count('estimate', self.unit)} The standard error also knows the distance"
-                " between count and estimate. Sums of count over many small cells are biased; those of"
-                " estimate are not.",
-            ),
+        biased = (
+            " The standard error includes the distance between count and estimate. Sums of count over"
+            " many small cells are biased; sums of estimate are not."
         )
+        return estimate_uncertainty(self.unit), count_uncertainty("estimate", self.unit, biased)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         unit = self.unit

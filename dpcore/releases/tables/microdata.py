@@ -1,8 +1,9 @@
 """Synthetic microdata from private margins of pairs: what most users want of a private survey.
 
-The privacy is that of ``Margins``: one draw of count tables over pairs of columns, all pairs unless
-the plan names fewer, and over larger sets that it names.  Which tables, and how the budget is spread
-over them, is public: nothing is selected from the data, so only the tables cost budget.
+One draw of count tables over pairs of columns is measured as for ``Margins``: all pairs unless the plan
+names fewer, and larger sets that it names.  Which tables, and how the budget is spread over them, is
+public: nothing is selected from the data, so only the tables cost budget.  (With ``chosen``, a part of
+the budget selects: ``measured_again``.)
 
 The rest is post-processing and costs nothing more:
 
@@ -13,35 +14,44 @@ it.  Here a model of all tables together first removes what no other table suppo
 (``post.records.denoise``).  Adaptive methods achieve this by merging cells and choosing pairs, which
 costs budget.
 
-What three columns say together, no pair holds: it is in the records only where a table of these columns
-was measured.  Noise on a table of four columns or more would hide what the triples inside it say, so
+Pairs do not determine interactions of three columns: records have them only where a table of these
+columns was measured.  Noise on a table of four columns or more would hide the triples inside it, so
 records are fitted to those as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
+from typing import Self
 
-from dpcore.arrays import Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import in_order
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.records.denoise import denoise
 from dpcore.post.records.nested import Nested, tied
 from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, require_satisfiable
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
-from dpcore.post.tables.margins import Margin, Residual, cells
+from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.progress import report
-from dpcore.releases.base import Release, Tree, post_processing_generator
+from dpcore.releases.abilities import Tree
+from dpcore.releases.base import ErrorStatement, post_processing_generator
+from dpcore.releases.table import Published
 from dpcore.releases.tables.allocation import MOST_WAYS
-from dpcore.releases.tables.margins import RULED, Margins
+from dpcore.releases.tables.fitted import FittedTables
+from dpcore.releases.tables.measured import MeasuredTables
+from dpcore.releases.tables.measured_again import MeasuredAgain
 
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""
+
+RULED = 1.5e-6
+"""Seconds of a fit for each record and rule."""
 
 MODELLED, MODELLED_LARGE, MODELLED_LEAST = 3.2e-5, 0.018, 0.2
 """Seconds of the model for each pair of the columns' cells, for each table of three columns or more, and
@@ -52,66 +62,115 @@ TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Microdata(Margins):
+class Microdata(FittedTables):
     """Count tables over pairs, triples or larger sets of columns, and records that follow them.
 
-    ``sets``: positions in the domain, each ascending; by default all pairs.  A single column has
-    one set, itself.
-
+    ``sets``: by default all pairs; a single column has one set, itself.
     ``rules``: what holds in every synthetic record; public, and not measured.
     ``nested``: groups that follow from a column in every synthetic record, and are measured like it.
     ``memory``: bytes that the model, the fit and the records may take.
+    ``bought``: the noise, where the share also pays for another draw.
+    ``chosen``: how many pairs are measured twice, which the first noisy tables determine; 0: none.
+    ``triples``: how many triples are measured besides, chosen from the counts at a price.
     """
 
     rules: tuple[Rule, ...] = ()
     memory: int = USUAL_MEMORY
     nested: tuple[Nested, ...] = ()
-
     bought: DiscreteLaplace | DiscreteGaussian | None = None
-    """The noise, where the share also pays for another draw."""
+    chosen: int = field(default=0, kw_only=True)
+    triples: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        columns = range(len(self.domain.axes))
-        if not self.sets:
-            pairs = tuple(p for p in combinations(columns, 2) if not tied(p, self.nested))
-            object.__setattr__(self, "sets", pairs or tuple((column,) for column in columns))
-        if any(tied(attrs, self.nested) for attrs in self.sets):
+        if any(tied(attrs, self.nested) for attrs in self.tables):
             raise ValueError("sets: hold a column and a group of it")
-        if not all(1 <= len(attrs) <= MOST_WAYS for attrs in self.sets):
+        if not all(1 <= len(attrs) <= MOST_WAYS for attrs in self.tables):
             raise ValueError("sets: must be of one to six columns")
-        if self.tree is not None:
-            raise ValueError("tree: records from microdata-margins follow all pairs at once")
         self.require_memory(0)
         require_satisfiable(self.domain.shape, self.rules)
         super().__post_init__()
 
     @cached_property
-    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
-        return self.bought or super().mechanism
+    def measurement(self) -> MeasuredTables | MeasuredAgain:
+        sets = self.sets or all_pairs(self.domain, self.nested)
+        of = self.domain.shape, self.share, self.adjacency, sets, self.noise
+        once = MeasuredTables(*of, self.aim, self.bought)
+        if self.chosen or self.triples:
+            return MeasuredAgain(once, self.chosen, self.triples)
+        return once
+
+    @property
+    def draws_choose(self) -> bool:
+        return bool(self.chosen)
 
     @property
     def follows(self) -> Mapping[str, str]:
         names = self.domain.names
         return {names[each.group]: names[each.detail] for each in self.nested}
 
+    def weighed(self, step: Fraction) -> Self:
+        if self.chosen:
+            raise ValueError("weighted: adaptive microdata count records only; use choose: fixed")
+        return super().weighed(step)
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        if self.chosen:
+            raise ValueError(
+                f"{self.name}: its numbers cannot be added up, as which tables were measured twice is"
+                " known only after the draw"
+            )
+        return super().sum_variance(weights)
+
+    def publish(self, noisy: Noisy) -> Published:
+        published, measurement = super().publish(noisy), self.measurement
+        if isinstance(measurement, MeasuredTables):
+            return published
+        names = self.domain.names
+        twice, triples = (
+            [[names[a] for a in attributes] for attributes in sets]
+            for sets in measurement.chosen_of(noisy)
+        )
+        more = {"measured_twice": twice} | ({"triples": triples} if triples else {})
+        return Published(published.tables, {**published.facts, **more})
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        stated, measurement = super().expected_error(), self.measurement
+        if isinstance(measurement, MeasuredTables):
+            return stated
+        first, again = measurement.mechanism.first.stddev, measurement.mechanism.again.stddev
+        twice = ErrorStatement(
+            "standard error of a count drawn twice",
+            (first**-2 + again**-2) ** -0.5,
+            f"in {self.chosen} tables that the first draw chooses",
+        )
+        if not self.triples:
+            return (*stated, twice)
+        among = f"chosen among {len(measurement.candidates):,} by what pairs do not imply"
+        note = f"in {self.triples} tables of three columns, {among}"
+        return (
+            *stated,
+            twice,
+            ErrorStatement("standard error of a count of a triple", again, note),
+        )
+
     @property
     def _joint(self) -> bool:
-        """Whether any table says how columns go together: else there is nothing to model."""
-        return any(len(attrs) > 1 for attrs in self.sets)
+        """Whether any table relates columns to each other: else there is nothing to model."""
+        return any(len(attrs) > 1 for attrs in self.tables)
 
     @cached_property
     def _inside(self) -> tuple[tuple[int, ...], ...]:
-        """Tables inside larger ones, whose noise would hide what these say."""
+        """Tables of three columns or more inside larger ones, whose noise would hide them."""
         found = {
             part
-            for attrs in self.sets
+            for attrs in self.tables
             for ways in range(3, len(attrs))
             for part in combinations(attrs, ways)
         }
-        return tuple(sorted(found - set(self.sets)))
+        return tuple(sorted(found - set(self.tables)))
 
     def memory_needed(self, rows: int) -> int:
-        """Bytes that publishing and ``rows`` records take at most, beside the program itself.
+        """An upper bound of the bytes that publishing and ``rows`` records take, besides the program.
 
         For each cell of the tables their versions and errors; for the columns' cells together (the
         model) their pairs, and the probabilities of all components with what the descent remembers
@@ -119,17 +178,20 @@ class Microdata(Margins):
         for each value the fitted records, of which there are never many, and those drawn.
         """
         shape, columns = self.domain.shape, len(self.domain.axes)
-        width, inside = sum(shape), sum(cells(attrs, shape) for attrs in self._inside)
-        products = max((cells(s[:-1], shape) for s in self.sets if len(s) > 2), default=0)
+        width, sets = sum(shape), self.measurement.possible
+        inside = sum(cells(attrs, shape) for attrs in (*self._inside, *sets[len(self.tables) :]))
+        products = max((cells(s[:-1], shape) for s in sets if len(s) > 2), default=0)
         model = 24 * width**2 + 16_000 * (width + products) if self._joint else 0
         fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
-        return 2**24 + 256 * (self.cells + inside) + model + fitted + 32 * rows * columns
+        return (
+            2**24 + 256 * (self.measurement.cells + inside) + model + fitted + 32 * rows * columns
+        )
 
     @property
-    def _model_seconds(self) -> float:
+    def model_seconds(self) -> float:
         if not self._joint:
             return 0.0
-        large = sum(len(attributes) > 2 for attributes in (*self.sets, *self._inside))
+        large = sum(len(attributes) > 2 for attributes in (*self.tables, *self._inside))
         return MODELLED_LEAST + MODELLED_LARGE * large + MODELLED * sum(self.domain.shape) ** 2
 
     def fit_seconds(self, rows: int) -> float:
@@ -140,9 +202,11 @@ class Microdata(Margins):
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
         require_within(self.memory, self.memory_needed(rows), rows)
 
-    def sampler(self, rows: int, tree: Tree | None = None) -> Release:
+    def sampler(self, rows: int, tree: Tree | None = None) -> Self:
+        if tree is not None:
+            raise ValueError("tree: records from microdata-margins follow all pairs at once")
         self.require_memory(rows)
-        return super().sampler(rows, tree)
+        return self
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Synthetic records from all tables at once; ``ValueError`` where memory does not allow."""
@@ -178,8 +242,8 @@ class Microdata(Margins):
         None for the tables that agree: they lack the cells that rules exclude, and for three columns or
         more they are as good.
         """
-        pairs = all(len(attrs) <= 2 for attrs in self.sets)
-        return self.measured(noisy) if pairs and not self.rules else None
+        pairs = all(len(attrs) <= 2 for attrs in self.tables)
+        return self.measurement.measured(noisy) if pairs and not self.rules else None
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records that follow the denoised margins, and obey the rules."""
@@ -194,6 +258,13 @@ class Microdata(Margins):
             rules=self.rules,
             nested=self.nested,
         )
+
+
+def all_pairs(domain: Domain, nested: Sequence[Nested]) -> tuple[Attributes, ...]:
+    """All pairs of columns, but for one that follows from the other; of a single column, itself."""
+    columns = range(len(domain.axes))
+    pairs = tuple(pair for pair in combinations(columns, 2) if not tied(pair, nested))
+    return pairs or tuple((column,) for column in columns)
 
 
 def require_within(memory: int, needed: int, rows: int) -> None:

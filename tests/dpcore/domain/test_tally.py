@@ -9,7 +9,6 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from tests.dpcore.domain.test_domain import DOMAIN, WIDE
-from tests.dpcore.releases.contract import tally_of
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,6 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.hierarchy import Hierarchy, Totals
 from dpcore.releases.tables.margins import Margins
@@ -214,13 +213,13 @@ CASES: dict[str, Case] = {
         Margins("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT)
     ),
     "microdata with groups": Case(Microdata("d", CUBE, 2, PURE, nested=(Nested(0, 2, (0, 0, 1)),))),
-    "adaptive microdata": Case(AdaptiveMicrodata("a", CUBE, 2, PURE, chosen=1)),
+    "adaptive microdata": Case(Microdata("a", CUBE, 2, PURE, chosen=1)),
     "gaussian adaptive microdata": Case(
-        AdaptiveMicrodata("a", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", chosen=2)
+        Microdata("a", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", chosen=2)
     ),
-    "adaptive triples": Case(AdaptiveMicrodata("a", FOUR, 2, PURE, chosen=1, triples=2), fault=4),
+    "adaptive triples": Case(Microdata("a", FOUR, 2, PURE, chosen=1, triples=2), fault=4),
     "gaussian adaptive triples": Case(
-        AdaptiveMicrodata("a", FOUR, 2, APPROXIMATE, (), "discrete-gaussian", chosen=1, triples=1),
+        Microdata("a", FOUR, 2, APPROXIMATE, (), "discrete-gaussian", chosen=1, triples=1),
         fault=3,
     ),
     "compressed microdata": Case(CompressedMicrodata("c", CUBE, 2, PURE, keep=2, **HALVES)),

@@ -34,7 +34,7 @@ from dpcore.mechanisms import (
 )
 from dpcore.mechanisms.block_gaussian import BlockGaussianEvent
 from dpcore.mechanisms.gaussian import GaussianEvent
-from dpcore.releases.base import Samplable
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.sampling.source import SeededSource

@@ -12,7 +12,8 @@ from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
-from dpcore.releases.base import Release, Samplable
+from dpcore.releases.abilities import Samplable
+from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.binned_density import BinnedDensity

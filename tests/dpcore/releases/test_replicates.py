@@ -16,6 +16,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
+from dpcore.releases.abilities import Replicable
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.replicates import (
@@ -88,12 +89,12 @@ def test_the_spread_of_any_sum_over_all_tables_is_its_exact_variance(name):
 def test_replicates_that_are_drawn_together_are_those_that_are_drawn_one_by_one(name, monkeypatch):
     release = RELEASES[name]
     noisy, generator = nothing(release), replicate_generator(nothing(release))
-    monkeypatch.setattr("dpcore.releases.replicates.MOST_AT_ONCE", 2 * release.cells)
+    monkeypatch.setattr("dpcore.releases.replicates.MOST_AT_ONCE", 2 * release.measurement.cells)
     found = release.replicate_noise(noisy, 5)
     for i in range(5):
         alone = release.agreement(release.noise_alone(noisy, generator))
         alone = replace(alone, total=None if alone.total is None else 0.0)
-        for domain, attrs in zip(release.domains, release.sets, strict=True):
+        for domain, attrs in zip(release.domains, release.tables, strict=True):
             table = release.unit.scaled(alone.margin(attrs).table.ravel())
             np.testing.assert_allclose(found[release.table_name(domain)][i], table, atol=1e-4)
 
@@ -200,8 +201,10 @@ def test_intervals_from_replicates_hold_nine_times_in_ten(name):
 
 
 def test_what_has_no_unbiased_counts_has_no_replicates():
-    for name in ("thresholded histogram", "mean", "classifier"):
-        assert CASES[name].release.replicate_noise(Noisy(np.zeros(2, dtype=np.int64)), 40) == {}
+    passed = CASES["thresholded histogram"].release
+    assert passed.replicate_noise(Noisy(np.zeros(2, dtype=np.int64)), 40) == {}
+    for name in ("mean", "classifier"):
+        assert not isinstance(CASES[name].release, Replicable)
 
 
 def test_large_tables_have_fewer_replicates_and_very_large_ones_none():

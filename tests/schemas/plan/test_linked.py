@@ -59,7 +59,7 @@ def test_members_and_those_near_them_are_measured_and_a_list_overrides(document)
     release = Plan.model_validate(document | {"privacy_unit": UNIT | {"max_rows": 5}}).built[
         "homes"
     ]
-    measured = {tuple(release.domain.names[a] for a in attributes) for attributes in release.sets}
+    measured = {tuple(release.domain.names[a] for a in attributes) for attributes in release.tables}
     assert {
         ("age.5", "sex.5"),
         ("age.1", "age.3"),

@@ -6,7 +6,6 @@ import pytest
 
 from dpcore.domain.axes import Bins
 from dpcore.errors import PlanError
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import load_plan
@@ -108,7 +107,7 @@ def test_pairs_that_the_noisy_tables_choose_are_measured_again(
 ):
     document["releases"][0] |= {"choose": "adaptive", **given}
     release = built(tmp_path, document)
-    assert isinstance(release, AdaptiveMicrodata)
+    assert isinstance(release, Microdata)
     assert (release.chosen, release.triples) == (chosen, triples)
 
 

@@ -187,7 +187,7 @@ def test_what_makes_no_sense_is_refused(name, change, said):
 def test_numbers_without_bins_need_no_column_of_multiples():
     document = yaml.safe_load(PLAN)
     del document["releases"][0]["bins"]["hours"]
-    with pytest.raises(ValueError, match="hours_round says nothing beside hours"):
+    with pytest.raises(ValueError, match="hours_round adds nothing to hours"):
         Plan.model_validate(document)
 
 

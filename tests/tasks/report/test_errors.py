@@ -54,7 +54,9 @@ def test_a_column_of_agreeing_tables_has_the_error_that_draws_show():
             for attrs, domain in zip(sets, release.domains, strict=True)
         ]
         sums.append(make_consistent(shape, noisy, 0.0)[0].table.sum(axis=1))
-    _, stated = release.supported_margin(Noisy(np.zeros(release.cells, np.int64)), ("a",))
+    _, stated = release.supported_margin(
+        Noisy(np.zeros(release.measurement.cells, np.int64)), ("a",)
+    )
     assert stated == pytest.approx(np.std(sums), rel=0.03)
 
 

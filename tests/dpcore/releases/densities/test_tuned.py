@@ -16,7 +16,7 @@ from dpcore.errors import PrivacyLineError
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import ProposeTestRelease, Staged
-from dpcore.releases.base import Samplable
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity

@@ -107,7 +107,7 @@ def test_stated_errors_hold_in_simulation(noise, adjacency, more, aim):
     share = Budget.of("0.5", "1e-4") if noise == "discrete-gaussian" else Budget.of("0.5")
     tables = (*sets(4, 1, 2), *more)
     release = Margins("m", domain, 200, share, tables, noise, aim=aim, adjacency=adjacency)
-    assert release.allocation.equal == (aim is None)
+    assert release.measurement.allocation.equal == (aim is None)
     records = np.random.default_rng(0).integers(0, domain.size, 200)
     whole = np.bincount(records, minlength=domain.size).reshape(sizes)
     errors = {s: [] for s in tables}

@@ -17,7 +17,6 @@ from dpcore.domain.domain import Domain
 from dpcore.estimates.distances import margin_errors
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.margins import margins_of
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
@@ -53,7 +52,7 @@ def noisy_of(of: Margins) -> Noisy:
 def test_it_measures_all_pairs_with_the_noise_of_margins_at_the_same_share():
     pairs = tuple(combinations(range(4), 2))
     margins = Margins("people", DOMAIN, ROWS, SHARE, pairs, "discrete-gaussian")
-    assert release().sets == pairs
+    assert release().tables == pairs
     assert release().mechanism == margins.mechanism
     assert release().mechanism.l2_sensitivity_squared == Fraction(12)
     np.testing.assert_array_equal(noisy_of(release()).values, noisy_of(margins).values)
@@ -79,8 +78,8 @@ def test_published_counts_are_the_margins_of_the_records():
     noisy = noisy_of(release())
     _, records = release().sample(noisy, ROWS)
     published = release().publish(noisy)
-    assert published.facts == {"tables": 6, "cells": release().cells}
-    for table, attrs in zip(published.tables, release().sets, strict=True):
+    assert published.facts == {"tables": 6, "cells": release().measurement.cells}
+    for table, attrs in zip(published.tables, release().tables, strict=True):
         whole = margins_of(records, DOMAIN.shape, [attrs])[0]
         np.testing.assert_array_equal(table.columns["count"], whole.ravel())
 
@@ -97,7 +96,7 @@ def test_a_single_column_has_its_own_table():
     one = Domain((Categories("x", (1, 2, 3)),))
     single = Microdata("x", one, 6, Budget.of("5"))
     noisy = drawn(single, 4 * [0] + 2 * [2], 3)
-    assert single.sets == ((0,),)
+    assert single.tables == ((0,),)
     assert len(single.publish(noisy).tables) == 1
     assert single.sample(noisy, 6)[1].shape == (6, 1)
 
@@ -107,12 +106,13 @@ def test_a_single_column_has_its_own_table():
     [
         ({"sets": ((0, 1), (), (2, 3))}, "one to six columns"),
         ({"sets": ((0, 1), (1, 2))}, "no set holds the columns .*'old'"),
-        ({"tree": "auto"}, "all pairs at once"),
     ],
 )
 def test_what_it_cannot_do_is_refused(changes: dict[str, object], message: str):
     with pytest.raises(ValueError, match=message):
         release(**changes)
+    with pytest.raises(ValueError, match="all pairs at once"):
+        release().sampler(ROWS, "auto")
 
 
 def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
@@ -185,7 +185,7 @@ def test_an_interaction_of_three_columns_is_in_the_records_where_a_set_names_the
 
 SHAPES = [
     (Microdata, (40,) * 5, 2, 2000, {}),
-    (AdaptiveMicrodata, (4,) * 6, 2, 5000, {"chosen": 1}),
+    (Microdata, (4,) * 6, 2, 5000, {"chosen": 1}),
     (Microdata, (7,) * 5, 5, 5000, {}),
     (Microdata, (500, 4), 2, 100, {}),
     (CompressedMicrodata, (1000,) * 3, 2, 5000, {"keep": 32}),
@@ -213,4 +213,4 @@ def test_publishing_and_records_stay_within_the_memory_that_is_stated(
 
 def test_adaptive_microdata_of_triples_are_refused():
     with pytest.raises(ValueError, match="pairs"):
-        AdaptiveMicrodata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)
+        Microdata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)

@@ -16,8 +16,8 @@ from dpcore.accounting.zcdp import covers_rho
 from dpcore.line.mechanism import affordable
 from dpcore.line.mechanism import event_from_dict as read_event
 from dpcore.line.statistic import Noisy
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
 from dpcore.repricing.history import RENYI, Charged, prices
 from dpcore.sampling.source import SeededSource
 from tests.chance import FALSE_ALARM
@@ -27,7 +27,7 @@ from tests.dpcore.releases.tables import test_adaptive_microdata as adaptive
 from tests.dpcore.releases.tables import test_compressed_microdata as compressed
 from tests.dpcore.releases.tables.test_adaptive_microdata import NOISES
 
-Microdata = AdaptiveMicrodata | CompressedMicrodata
+TwoRounds = Microdata | CompressedMicrodata
 PARTS = {"adaptive": Fraction(4, 5), "compressed": Fraction(1, 10)}
 """The first round's share of rho."""
 
@@ -36,9 +36,9 @@ every_kind = pytest.mark.parametrize("kind", MADE)
 every_noise = pytest.mark.parametrize("noise", NOISES)
 
 
-def noise_of_rounds(of: Microdata) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def noise_of_rounds(of: TwoRounds) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The noise of the first round and of the second, of many draws."""
-    if isinstance(of, AdaptiveMicrodata):
+    if isinstance(of, Microdata):
         exact = of.statistic(adaptive.tally())._values
         for row in repeated_draws(of, adaptive.tally(), 200, SeededSource(8)):
             first, again = row.reshape(2, -1) - exact

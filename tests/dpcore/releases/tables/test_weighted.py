@@ -11,9 +11,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
-from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables.adaptive_microdata import AdaptiveMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from tests.dpcore.releases.contract import drawn, opened
@@ -103,7 +101,5 @@ def test_a_release_of_steps_has_the_adjacency_of_weights():
     stated = {each.name: getattr(PLAIN["histogram"], each.name) for each in fields(Histogram)}
     with pytest.raises(ValueError, match="adjacency: must be that of weights"):
         Histogram(**stated | {"adjacency": Adjacency("replace-one", 12), "step": Fraction(2)})
-    with pytest.raises(ValueError, match="weighted: this mechanism counts records only"):
-        Count("c", TABLE, 3, SHARE, (0,)).weighed(Fraction(1))
     with pytest.raises(ValueError, match="weighted: adaptive microdata count records only"):
-        AdaptiveMicrodata("a", TABLE, 3, Budget.of("1"), chosen=1).weighed(Fraction(1))
+        Microdata("a", TABLE, 3, Budget.of("1"), chosen=1).weighed(Fraction(1))

@@ -1,4 +1,4 @@
-"""A density of some records beside numbers of others, where each record is in the numbers of one part.
+"""Densities and counts of several parts of the records, where each record is in one part.
 
 **Lemma.**  Let a record that comes or goes move the numbers of its part by ``present`` at most, and one
 that is replaced within a part by ``moved``.  Then a step to a neighbour moves all numbers by
@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
-from dpcore.releases.base import Release
+from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.spectral_density import SpectralDensity
 
 
 @dataclass(frozen=True)
-class DensityParts(Release):
+class DensityParts(EstimatesDensity):
     """``density``: its columns and form are those of the density of each part."""
 
     density: Density | None = None

@@ -1,0 +1,134 @@
+"""What every smooth density states of its errors: an interval at each point, and a band for all at once.
+
+Standard errors are about privacy noise alone.  Intervals and bands are for the exact kernel estimate: to
+the noise they add bounds of all that a release leaves out (``left_out``).  They do not count sampling
+error.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats
+from dpcore.line.statistic import Noisy
+from dpcore.releases.abilities import EstimatesDensity
+from dpcore.releases.base import ErrorStatement, unit_points
+from dpcore.releases.densities.answered import AnsweredRelease
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    TableColumn,
+    Uncertainty,
+    normal_interval,
+    reason_column,
+    unless,
+)
+
+REPEATS = 1000
+"""How often noise is drawn again for a simultaneous band: its level is then known to one per cent."""
+
+BAND = ("lower_simultaneous_90", "upper_simultaneous_90")
+"""The columns with both sides of the simultaneous band."""
+
+SIMULTANEOUS = Uncertainty(
+    "estimate",
+    "standard_error",
+    BAND,
+    "simulated",
+    "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
+    " noise in standard errors, and left_out_bound on both sides.",
+)
+
+WHOLE = "typical error of the density, relative to a uniform one"
+"""The error statement of the noise and of all that is left out, of every kind of density."""
+
+
+class BandedDensity(AnsweredRelease, EstimatesDensity):
+    """A smooth density of the columns of the domain, with an interval and a band."""
+
+    chart = "curve"
+
+    bandwidths: tuple[float, ...]
+
+    @abstractmethod
+    def stated_at(self, noisy: Noisy, points: Floats) -> Mapping[str, Floats]:
+        """The estimate at scaled points (k, d) and all that is said of its error, relative to a uniform
+        density."""
+
+    @abstractmethod
+    def hides(self, noisy: Noisy) -> bool:
+        """Whether there may be no records, so that nothing is known of their density."""
+
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """``estimate`` at points, with its error, pointwise interval and simultaneous band; all masked
+        where there may be no records."""
+        scaled, unit = unit_points(points, self.axes), self.unit_density_at(points)
+        hidden, stated = self.hides(noisy), self.stated_at(noisy, scaled)
+        return {name: unless(hidden, column * unit) for name, column in stated.items()}
+
+    def facts(self, factor: float, rows: float, error: float) -> dict[str, Any]:
+        """Facts for the manifest; ``rows``: the noisy number of records, and its standard error."""
+        known = {
+            **self.scales(self.bandwidths),
+            "simultaneous_factor": factor,
+            "error_parts": self.error_parts,
+        }
+        counted = {"noisy_rows": rows, "rows_standard_error": error} if self.counts_mass else {}
+        return known | counted
+
+    def point_columns(self, lines: Sequence[Floats], at: str) -> tuple[list[TableColumn], Floats]:
+        """Columns with the points of a grid, and the density (k,) of a uniform one there.
+
+        ``lines``: points of each axis, scaled; ``at``: what they are, in the descriptions.
+        """
+        values = (axis.from_unit(line) for axis, line in zip(self.axes, lines, strict=True))
+        places = [place.ravel() for place in np.meshgrid(*values, indexing="ij")]
+        columns = [
+            TableColumn(name, place, f"Value of {name} {at}", name)
+            for name, place in zip(self.domain.names, places, strict=True)
+        ]
+        return columns, self.unit_density(places)
+
+    def value_columns(
+        self, noisy: Noisy, values: Mapping[str, Floats], meanings: Sequence[str]
+    ) -> list[TableColumn]:
+        """The ``statistics`` of points (k,), null where there may be no records."""
+        hidden = np.full(len(values["estimate"]), self.hides(noisy))
+        columns = [
+            TableColumn(name, unless(hidden, values[name]), text)
+            for name, text in zip(self.statistics[:-1], meanings, strict=True)
+        ]
+        return columns + [reason_column(hidden)] * self.counts_mass
+
+    def whole_statement(self) -> ErrorStatement:
+        """The noise and all that is left out."""
+        noise, *bounds = self.error_parts.items()
+        most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
+        note = f"noise {noise[1]:.2g}; at most {most}{self.of_mass}{self.of_scale}"
+        return ErrorStatement(WHOLE, self.whole_error, note)
+
+
+def banded(estimate: Floats, error: Floats, factor: float, bound: Floats) -> dict[str, Floats]:
+    """An estimate (k,) with its error, interval and band, both wider by a bound of what is left out."""
+    band = dict(zip(BAND, (estimate - factor * error, estimate + factor * error), strict=True))
+    stated = {"estimate": estimate, **normal_interval(estimate, error), **band}
+    for lower, upper in (ENDS, BAND):
+        stated[lower], stated[upper] = stated[lower] - bound, stated[upper] + bound
+    return {**stated, "left_out_bound": bound}
+
+
+def largest_factor(noises: Iterable[Floats], error: Floats) -> float:
+    """Standard errors that noise nowhere exceeds in 90% of the draws."""
+    return float(np.quantile([np.max(np.abs(away) / error) for away in noises], LEVEL))
+
+
+def band_meanings(of: str) -> Iterator[str]:
+    """What the ends of intervals and of the band mean, in the order of ``ENDS`` and ``BAND``."""
+    for what in ("pointwise 90% interval (normal)", "90% band that holds everywhere at once"):
+        for side in ("Lower end", "Upper end"):
+            yield f"{side} of a {what} for {of}"

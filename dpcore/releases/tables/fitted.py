@@ -1,0 +1,396 @@
+"""Count tables that agree with each other, and the records that they describe.
+
+The tables are published twice over: as the least squares estimate from all that was measured, in which
+they agree with each other and with n, where it is public; and as whole numbers that are not negative,
+agree, and are the margins of one table of records.  The exact variances of the estimate do not depend on
+the draw.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Any
+from unicodedata import category
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.domain import Domain, size_text
+from dpcore.domain.tally import Tally
+from dpcore.line.mechanism import Mechanism
+from dpcore.line.statistic import Exact, Noisy
+from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.post.tables.consistency import Agreement, side_by_side
+from dpcore.post.tables.count_errors import count_errors, repeats
+from dpcore.post.tables.margins import Attributes, Margin, summed_to
+from dpcore.releases.abilities import Samplable
+from dpcore.releases.base import ErrorStatement, post_processing_generator
+from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.unit import (
+    OF_COUNTS,
+    TableOfCounts,
+    count_uncertainty,
+    estimate_uncertainty,
+)
+from dpcore.releases.replicates import agreed_again, replicate_generator
+from dpcore.releases.table import (
+    ONE_SIDED,
+    TWO_SIDED,
+    Published,
+    Table,
+)
+from dpcore.releases.tables.allocation import MOST_WAYS, Aim, agreed_variances
+from dpcore.releases.tables.measured import MeasuredTables, TableNoise
+from dpcore.releases.tables.measured_again import MeasuredAgain
+from dpcore.releases.work import Work, publishing
+
+LARGEST_TOTAL = 2**24
+"""The most cells that the tables of one release may have together."""
+
+FITTED = 2e-5
+"""Seconds of a fit for each record and root of the number of tables, of which more take fewer steps."""
+
+SIMULATED = 1000
+"""Errors of counts are simulated for at least this many cells: fitting records takes its time."""
+
+
+@dataclass(frozen=True)
+class FittedTables(TableOfCounts, Samplable):
+    """Count tables over ``sets`` of positions in the domain, each ascending, and records.
+
+    Two parts are put together: what is measured (``measurement``), and how records are fitted to it
+    (``fit``).  ``aim``: what the precisions of the tables are chosen for; None: all get the same.
+    """
+
+    sets: tuple[Attributes, ...] = ()
+    noise: TableNoise = "discrete-laplace"
+    aim: Aim | None = None
+
+    chart = "cells"
+    refines = "counts"
+    statistics = (*(name for name in OF_COUNTS if name != "noisy_count"), "estimate")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        cells = self.measurement.cells
+        if cells > LARGEST_TOTAL:
+            raise ValueError(
+                f"{size_text(cells)} cells in {len(self.tables)} tables are too many; use fewer ways,"
+                " fewer columns or wider bins"
+            )
+        held = set(chain.from_iterable(self.tables))
+        missing = [name for i, name in enumerate(self.domain.names) if i not in held]
+        if missing:
+            raise ValueError(f"sets: no set holds the columns {missing}")
+
+    @property
+    @abstractmethod
+    def measurement(self) -> MeasuredTables | MeasuredAgain:
+        """What is measured; it is made once."""
+
+    @abstractmethod
+    def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
+        """Records whose margins are near the noisy ones."""
+
+    @property
+    def tables(self) -> tuple[Attributes, ...]:
+        """The sets that every draw measures."""
+        return self.measurement.sets
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return self.measurement.mechanism
+
+    def statistic(self, tally: Tally) -> Exact:
+        names = self.domain.names
+
+        def table(attributes: Attributes) -> Integers:
+            counts = tally.margin(tuple(names[a] for a in attributes))
+            return counts.reshape([self.domain.shape[a] for a in attributes])
+
+        return Exact(self.measurement.counted(table))
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        return self._domains(self.tables)
+
+    def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
+        measurement = self.measurement
+        return self._domains(measurement.possible if noisy is None else measurement.sets_of(noisy))
+
+    def _domains(self, sets: Sequence[Attributes]) -> tuple[Domain, ...]:
+        return tuple(Domain(tuple(self.domain.axes[a] for a in attrs)) for attrs in sets)
+
+    def agreement(self, noisy: Noisy) -> Agreement:
+        """What was measured, as tables that agree, also with the number of records if that is public."""
+        total = float(self.rows) if self.adjacency.public_rows else None
+        return Agreement(self.domain.shape, self.measurement.measured(noisy), total)
+
+    @cached_property
+    def of_nothing(self) -> Agreement:
+        return self.agreement(self.measurement.nothing)
+
+    def cell_variances(self, tables: Sequence[Attributes]) -> Floats:
+        """(tables,) the variance of a cell of each in agreement, which does not depend on the draw."""
+        if max(map(len, self.tables)) > MOST_WAYS:  # too many subsets to list
+            return np.array([self.of_nothing.margin(attributes).variance for attributes in tables])
+        parts, variances = self.measurement.allocation.parts, self.measurement.variances
+        known = self.adjacency.public_rows
+        return agreed_variances(self.domain.shape, tables, parts, variances, known)
+
+    def consistent_margins(self, noisy: Noisy) -> list[Margin]:
+        """The tables adjusted so that they agree with each other, and with the rows if public."""
+        agreement = self.agreement(noisy)
+        return [agreement.margin(attributes) for attributes in self.measurement.sets_of(noisy)]
+
+    def noisy_margins(self, noisy: Noisy) -> list[Margin]:
+        """The tables as models are fitted to them: as drawn, or where residuals were, in agreement."""
+        if self.measurement.allocation.equal:
+            drawn = self.measurement.measured(noisy)
+            return [each for each in drawn if isinstance(each, Margin)]
+        return self.consistent_margins(noisy)
+
+    def total(self, noisy: Noisy) -> int:
+        """The number of records: the public one, or an estimate from all tables, at least one."""
+        if self.adjacency.public_rows:
+            return self.rows
+        return max(round(float(self.agreement(noisy).margin(()).table)), 1)
+
+    @property
+    def work(self) -> Work:
+        cells = self.measurement.cells
+        once = self.model_seconds + self.fit_seconds(self.rows)
+        return publishing(cells) + Work((1 + repeats(cells, SIMULATED)) * once)
+
+    def fit_seconds(self, rows: int) -> float:
+        """Seconds that a fit of this number of records takes."""
+        return min(rows, LARGEST_FIT) * FITTED * math.sqrt(max(len(self.tables), 16))
+
+    @property
+    def model_seconds(self) -> float:
+        """Seconds of what comes before a fit of records."""
+        return 0.0
+
+    def publish(self, noisy: Noisy) -> Published:
+        agreed, total = self.consistent_margins(noisy), self.total(noisy)
+        sets = self.measurement.sets_of(noisy)
+        whole = _fitted(self, noisy.to_bytes(), total).margins(self.domain.shape, sets)
+        tables = [
+            self._table(*parts)
+            for parts in zip(
+                self.domains_of(noisy),
+                agreed,
+                whole,
+                *self._count_errors(noisy, agreed, whole),
+                strict=True,
+            )
+        ]
+        cells = sum(table.size for table in whole)
+        facts: dict[str, object] = {"tables": len(tables), "cells": cells}
+        return Published(tuple(tables), facts | self.weight_facts)
+
+    def _count_errors(
+        self, noisy: Noisy, agreed: list[Margin], whole: list[Integers]
+    ) -> Iterator[list[Floats]]:
+        """Root mean squared errors of ``count``, and both ends of 90% intervals around it.
+
+        Noise and fit are repeated on the fitted tables.
+        """
+        sizes = [table.size for table in whole]
+        stddevs = np.repeat([max(margin.variance, 0.0) ** 0.5 for margin in agreed], sizes)
+        counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
+        generator, sets = post_processing_generator(noisy), self.measurement.sets_of(noisy)
+
+        def again() -> Iterator[tuple[Integers, Floats]]:
+            for _ in range(repeats(self.measurement.cells, SIMULATED)):
+                drawn = self._drawn_again(noisy, whole, generator)
+                fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, sets)
+                estimated = [margin.table for margin in self.consistent_margins(drawn)]
+                yield _all_cells(fitted), _all_cells(estimated)
+
+        ends = self._interval(estimates, stddevs)
+        found = count_errors(counts, estimates, stddevs, ends, counts, sizes, again())
+        return (np.split(each, np.cumsum(sizes)[:-1]) for each in found)
+
+    def _interval(self, estimate: Floats, error: Floats | float) -> tuple[Floats, Floats]:
+        """Ends of 90% intervals for the exact numbers behind unbiased ones."""
+        return bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
+
+    def _drawn_again(
+        self, noisy: Noisy, whole: list[Integers], generator: np.random.Generator
+    ) -> Noisy:
+        """A noisy statistic like this one, had these tables been the exact ones: for simulation."""
+        sets = self.measurement.sets_of(noisy)
+
+        def table(attributes: Attributes) -> Integers:
+            place = next((i for i, attrs in enumerate(sets) if set(attributes) <= set(attrs)), None)
+            if place is None:  # it was not chosen
+                return np.zeros([self.domain.shape[a] for a in attributes], dtype=np.int64)
+            return summed_to(whole[place], sets[place], attributes)
+
+        return self.measurement.plus_noise(noisy, self.measurement.counted(table), generator)
+
+    def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
+        nothing = np.zeros(self.mechanism.size, dtype=np.int64)
+        return self.measurement.plus_noise(noisy, nothing, generator)
+
+    def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
+        """The noise in all that was measured, sent through the agreement of the tables."""
+        generator, sets = replicate_generator(noisy), self.measurement.sets_of(noisy)
+        total = 0.0 if self.adjacency.public_rows else None
+
+        def noise(several: int) -> list[Floats]:
+            again = [
+                self.measurement.measured(self.noise_alone(noisy, generator))
+                for _ in range(several)
+            ]
+            agreed = side_by_side([Agreement(self.domain.shape, each, total) for each in again])
+            return [self.unit.scaled(agreed.margin(attrs).table) for attrs in sets]
+
+        domains = self.domains_of(noisy)
+        tables = agreed_again(noise, [domain.size for domain in domains], number)
+        names = [self.table_name(domain) for domain in domains]
+        return dict(zip(names, tables, strict=True))
+
+    def _table(
+        self,
+        domain: Domain,
+        agreed: Margin,
+        whole: Integers,
+        errors: Floats,
+        lower: Floats,
+        upper: Floats,
+    ) -> Table:
+        unit, size = self.unit, domain.size
+        estimate, error = agreed.table.ravel(), agreed.variance**0.5
+        ends = self._interval(estimate, error)
+        total = f" and with the number of {unit.things}" if self.adjacency.public_rows else ""
+        columns = [
+            *describe_cells(domain),
+            *unit.estimate_columns(
+                estimate,
+                np.full(size, error),
+                ends,
+                " plus noise of mean zero, from all that was measured; all tables of the release agree"
+                f" with each other{total}; may be negative",
+            ),
+            *unit.count_columns(
+                whole.ravel().astype(np.int64),
+                errors,
+                (lower, upper),
+                self.most_rows,
+                f"A {unit.whole} that is not negative; all tables of the release agree",
+            ),
+        ]
+        includes = " The standard error includes the distance between count and estimate."
+        known = estimate_uncertainty(unit), count_uncertainty("estimate", unit, includes)
+        return Table("tables", self.table_name(domain), columns, known)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        errors = np.sqrt(self.cell_variances(self.tables)).tolist()
+        mean_absolute = sum(
+            error * domain.size * (2 / np.pi) ** 0.5
+            for error, domain in zip(errors, self.domains, strict=True)
+        )
+        unit, width = self.unit, TWO_SIDED * max(errors)
+        wished = self.aim in ("mean", "max") or isinstance(self.aim, tuple)
+        equal = "; no precisions serve optimise better than equal ones" * (
+            wished and self.measurement.allocation.equal
+        )
+        one = f"standard error of a {unit.number}"
+        return (
+            ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement" + equal),
+            ErrorStatement(
+                f"90% interval of a {unit.number}: plus or minus, at most", unit.scaled(width)
+            ),
+            ErrorStatement(
+                "expected L1 error per table",
+                unit.scaled(mean_absolute / len(self.tables)),
+                f"mean over tables, normal; {mean_absolute / len(self.tables) / self.rows:.1%} of all"
+                f" {unit.things}",
+            ),
+        )
+
+    def table_name(self, domain: Domain) -> str:
+        return dotted_name(self.name, domain)
+
+    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
+        """Of sums of ``estimate``, over one table or several: agreement makes cells covary."""
+        places = {
+            self.table_name(d): attrs for d, attrs in zip(self.domains, self.tables, strict=True)
+        }
+        variance = self.of_nothing.combination_variance(
+            {
+                places[name]: weight.reshape([self.domain.shape[a] for a in places[name]])
+                for name, weight in weights.items()
+            }
+        )
+        return variance * float(self.step) ** 2
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        return next(self.supported_margins(noisy, [names]))
+
+    def supported_margins(
+        self, noisy: Noisy, several: Sequence[tuple[str, ...]]
+    ) -> Iterator[tuple[Floats, float] | None]:
+        holding: dict[int, list[set[int]]] = {}
+        for table in self.followed(noisy):
+            for attribute in table:
+                holding.setdefault(attribute, []).append(set(table))
+        agreement, positions = _agreement(self, noisy.to_bytes()), self.domain.positions
+
+        def supported(names: tuple[str, ...]) -> tuple[Floats, float] | None:
+            attrs = tuple(sorted(positions[name] for name in names))
+            if not any(table.issuperset(attrs) for table in holding.get(attrs[0], ())):
+                return None
+            counts, variance = agreement.margin(attrs)[1:]
+            return self.scaled_margin(counts.ravel(), variance**0.5)
+
+        return map(supported, several)
+
+    def followed(self, noisy: Noisy) -> tuple[Attributes, ...]:
+        """The sets of columns whose tables the records follow."""
+        return self.measurement.sets_of(noisy)
+
+    def records(self, noisy: Noisy, rows: int, generator: np.random.Generator) -> Integers:
+        """Codes (rows, columns) of synthetic records, in any order.
+
+        As many rows as the survey are the records whose margins are published as ``count``.
+        """
+        return _fitted(self, noisy.to_bytes(), rows).records()
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        generator = post_processing_generator(noisy)
+        return self.domain, generator.permutation(self.records(noisy, rows, generator))
+
+
+@lru_cache(maxsize=2)
+def _fitted(release: FittedTables, data: bytes, rows: int) -> WeightedRecords:
+    """The result of ``fit``, computed once for the tables and the synthetic records."""
+    return release.fit(Noisy.from_bytes(data), rows)
+
+
+@lru_cache(maxsize=1)
+def _agreement(release: FittedTables, data: bytes) -> Agreement:
+    return release.agreement(Noisy.from_bytes(data))
+
+
+def _all_cells(tables: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([table.ravel() for table in tables])
+
+
+def dotted_name(release: str, domain: Domain) -> str:
+    """The name of a release's table over some columns, fit for a file."""
+    return ".".join([release, *map(file_word, domain.names)])
+
+
+def file_word(name: str) -> str:
+    """A column name as part of a file name: its letters with their marks, and digits."""
+    return "".join(c if c.isalnum() or c in "-_" or category(c)[0] == "M" else "-" for c in name)

@@ -1,0 +1,159 @@
+"""What is measured of count tables over several sets of columns, in one joint draw.
+
+An equal split measures each of the k tables whole.  Replacing a record changes each in at most two
+cells, by one, and two records that differ in every column do so in all tables at once: the joint L1
+sensitivity is exactly 2k and the joint L2 sensitivity sqrt(2k) (METHODS d).  One that is added or
+removed changes one cell of each: k and sqrt(k).  (A table whose columns all have one category cannot
+change; it only makes the bound safe.)
+
+Most workloads are better served by measuring the residuals of all tables once each, at precisions that
+an ``aim`` decides (``allocation``; their joint sensitivity is ``sensitivity``'s).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from dpcore.accounting.budget import Budget
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.adjacency import Adjacency
+from dpcore.line.statistic import Noisy
+from dpcore.mechanisms import BlockGaussian, BlockLaplace, DiscreteGaussian, DiscreteLaplace
+from dpcore.mechanisms.block_gaussian import block_variance, coordinates, seen_badly
+from dpcore.mechanisms.blocks import Block, centred, differences
+from dpcore.post.tables.margins import Attributes, Margin, Residual
+from dpcore.releases.tables.allocation import Aim, Allocation, allocate, equal_split, measured
+
+TableNoise = Literal["discrete-laplace", "discrete-gaussian"]
+
+
+@dataclass(frozen=True)
+class MeasuredTables:
+    """Count tables over ``sets`` of positions in a domain of this shape, each ascending.
+
+    ``aim``: what the precisions are chosen for; None: all tables get the same.
+    ``bought``: the noise, where the share also pays for another draw.
+    """
+
+    shape: tuple[int, ...]
+    share: Budget
+    adjacency: Adjacency
+    sets: tuple[Attributes, ...]
+    noise: TableNoise
+    aim: Aim | None = None
+    bought: DiscreteLaplace | DiscreteGaussian | None = None
+
+    @property
+    def possible(self) -> tuple[Attributes, ...]:
+        """The tables that a draw may measure."""
+        return self.sets
+
+    def sets_of(self, noisy: Noisy) -> tuple[Attributes, ...]:
+        """The tables that one draw measured."""
+        return self.sets
+
+    @cached_property
+    def cells(self) -> int:
+        """The cells of all tables together."""
+        return sum(math.prod(self.shape[a] for a in attrs) for attrs in self.sets)
+
+    @cached_property
+    def allocation(self) -> Allocation:
+        """What is measured: all tables equally, or what serves the aim better."""
+        shape, norm = self.shape, self._norm
+        if self.aim is None:
+            return equal_split(shape, self.sets)
+        whole: frozenset[Attributes] = frozenset()
+        while True:
+            found = allocate(shape, self.sets, self.aim, self.adjacency, norm, whole)
+            blocks = self._blocks(found)
+            if not any(block.axes for block in blocks):
+                return found
+            variance = block_variance(self.share, blocks, self._sensitivity(found))
+            among = coordinates(blocks)
+            badly = {
+                part.attributes
+                for part, block in zip(found.parts, blocks, strict=True)
+                if seen_badly(block, variance, among)
+            }
+            if not badly:
+                return found
+            whole |= badly
+
+    @property
+    def _norm(self) -> Literal["l1", "l2"]:
+        return "l2" if self.noise == "discrete-gaussian" else "l1"
+
+    def _sensitivity(self, allocation: Allocation) -> Fraction:
+        """In L1, or the square in L2."""
+        norm = self.adjacency.squared if self._norm == "l2" else self.adjacency.sensitivity
+        return norm(moved=allocation.moved, present=allocation.present)
+
+    def _blocks(self, allocation: Allocation) -> tuple[Block, ...]:
+        """How noise falls on each part of the statistic."""
+        blocks = []
+        for part in allocation.parts:
+            sizes = [self.shape[a] for a in part.attributes]
+            axes = tuple(n for n in sizes if n > 2) if part.centred else ()
+            size = math.prod(n - 1 if part.centred else n for n in sizes)
+            blocks.append(Block(size, part.weight, axes))
+        return tuple(blocks)
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
+        if self.bought is not None:
+            return self.bought
+        sensitivity = self._sensitivity(self.allocation)
+        if self.allocation.equal:
+            kind = DiscreteGaussian if self._norm == "l2" else DiscreteLaplace
+            return kind.within(self.share, self.cells, sensitivity)
+        blocks = self._blocks(self.allocation)
+        kinds = BlockGaussian if self._norm == "l2" else BlockLaplace
+        return kinds.within(self.share, blocks, sensitivity)
+
+    def counted(self, table: Callable[[Attributes], Integers]) -> Integers:
+        """What is counted of all parts, by the tables over their attributes."""
+        found = []
+        for part in self.allocation.parts:
+            counts = table(part.attributes)
+            found.append((differences(counts) if part.centred else counts).ravel())
+        return np.concatenate(found)
+
+    def measured(self, noisy: Noisy) -> list[Margin | Residual]:
+        """What was measured, each with the variance of its noise."""
+        found, start = [], 0
+        for part, variance in zip(self.allocation.parts, self.variances.tolist(), strict=True):
+            shape = [self.shape[a] - part.centred for a in part.attributes]
+            values = noisy.values[start : start + math.prod(shape)].astype(np.float64)
+            table = values.reshape(shape)
+            if part.centred:
+                table = centred(table)
+            found.append(measured(part, table, self.shape, variance))
+            start += values.size
+        return found
+
+    @cached_property
+    def variances(self) -> Floats:
+        """(parts,) of the noise on what is counted."""
+        mechanism, parts = self.mechanism, self.allocation.parts
+        if not isinstance(mechanism, BlockGaussian | BlockLaplace):
+            return np.full(len(parts), mechanism.stddev**2)
+        weights = {part.weight for part in parts}
+        of_weight = {weight: mechanism.stddev(weight) ** 2 for weight in weights}
+        return np.array([of_weight[part.weight] for part in parts])
+
+    @property
+    def nothing(self) -> Noisy:
+        """A draw of nothing: variances do not depend on the draw."""
+        return Noisy(np.zeros(self.mechanism.size, dtype=np.int64))
+
+    def plus_noise(self, noisy: Noisy, counted: Integers, generator: np.random.Generator) -> Noisy:
+        """A noisy statistic like this one, had this been counted."""
+        return Noisy(counted + self.mechanism.simulate(counted.size, generator))
