@@ -17,7 +17,7 @@ from tasks.audit.rehearsal import rehearse_shortly
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
-from tests.schemas.plan.test_series import refusal
+from tests.schemas.refusals import refused
 from tests.tasks.survey.test_ingest import contents, csv, faults, write
 
 PARTS = {
@@ -173,12 +173,12 @@ def test_the_bounds_are_those_of_the_part(plan_document):
     assert "from" not in plan.public()["columns"]["age"]
     assert published_plan(plan.public()).digest == plan.digest
     rehearse_shortly(plan)
-    assert "a month lies between 1 and 12" in refusal(months(bounds=[0, 12]))
-    assert "'year', 'month', 'weekday' or 'hour'" in refusal(
+    assert "a month lies between 1 and 12" in refused(months(bounds=[0, 12]))
+    assert "'year', 'month', 'weekday' or 'hour'" in refused(
         months(**{"from": {"column": "on", "part": "day"}})
     )
     unit = {"column": "on", "max_rows": 2}
-    assert "privacy_unit.column: 'on' is already used" in refusal(
+    assert "privacy_unit.column: 'on' is already used" in refused(
         months() | {"privacy_unit": unit, "neighbours": "add-remove"}
     )
 
