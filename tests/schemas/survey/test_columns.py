@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dpcore.domain.axes import Bins, Categories, Grid
 from schemas.releases.classifier import Label
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 
 def test_levels_are_cells_in_order_and_bound_the_column():

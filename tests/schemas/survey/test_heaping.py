@@ -19,7 +19,8 @@ from tasks.bundle.records import synthetic_records
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.validate import validate
-from tests.tasks.survey.test_ingest import contents, write
+from tests.tasks.survey.tables import write
+from tests.tasks.survey.test_ingest import contents
 
 ROWS = 4000
 PLAN = f"""

@@ -33,7 +33,7 @@ from tasks.survey.ingest import ingest
 from tasks.survey.memory import MemoryTable
 from tasks.survey.reading import Survey
 from tasks.survey.tally import tallies
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 RULES = ("clamp", "own-cell", "drop")
 ADDED = Adjacency("add-remove")

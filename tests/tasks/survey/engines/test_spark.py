@@ -28,7 +28,7 @@ from tests.tasks.survey.engines.agreement import (
     settled,
     settled_here,
 )
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 pytestmark = pytest.mark.slow
 
