@@ -42,7 +42,7 @@ SIZE, NUMBER, PLACE = "size", "number", "place"
 MOST_MEMBERS, MOST_BINS = 50, 32
 
 JOINT = 3
-"""All pairs of the first so many members are measured, of later ones those next to each other."""
+"""All pairs of this many first members are measured, of later ones those next to each other."""
 
 
 class Linked(Section):
@@ -71,7 +71,7 @@ class Linked(Section):
             raise ValueError("linked: needs a privacy_unit with a column, whose records are linked")
         if not 2 <= unit.max_rows <= MOST_MEMBERS:
             raise ValueError(
-                f"privacy_unit.max_rows: with linked, from 2 to {MOST_MEMBERS}: each member has columns"
+                f"privacy_unit.max_rows: with linked, must be from 2 to {MOST_MEMBERS}"
             )
         if invalid == "clamp":
             raise ValueError(
@@ -93,7 +93,9 @@ class Linked(Section):
         made |= {name.lower() for of in self.places(columns, unit).values() for name in of}
         taken = next((name for name in columns if name.lower() in made), None)
         if taken:
-            raise ValueError(f"columns: with linked, {taken!r} is a column that is made; rename it")
+            raise ValueError(
+                f"columns: linked makes a column {taken!r} of its own; rename the survey's"
+            )
 
     def places(self, columns: Mapping[str, Column], unit: UnitColumn) -> dict[str, list[str]]:
         """The wide columns of each column that describes members, in their order."""
@@ -135,10 +137,12 @@ class Linked(Section):
         """
         places = self.places(columns, unit)
         if section.compress:
-            raise ValueError("compress: not with linked, whose rules keep all categories apart")
+            raise ValueError(
+                "compress: cannot be combined with linked, whose rules need every category"
+            )
         listed = [name for name in section.columns if name in places]
         if not listed:
-            raise ValueError("columns: name one at least that describes members")
+            raise ValueError("columns: name at least one that describes members")
         shared = [name for name in section.columns if name not in places and name != SIZE]
         names = [*shared, SIZE, *(places[n][i] for i in range(unit.max_rows) for n in listed)]
         bins: dict[str, Any] = {}

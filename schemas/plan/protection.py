@@ -173,14 +173,14 @@ class Protection:
         if self.unit:
             said = [
                 f"The privacy unit is one {self.one}. A person in several of them is protected less.",
-                f"Of a {self.one} with more than {self.unit.max_rows} records, only"
+                f"If a {self.one} has more than {self.unit.max_rows} records, only"
                 f" {self.unit.max_rows}{self.within} are used, so counts that include large ones are too"
                 " small. Error statements do not include this bias.",
             ]
             if self.periods is not None:
                 said.append(
-                    f"Records of a {self.one} in later periods than those are left out, so counts of"
-                    " later periods are too small by all of them."
+                    f"Records of a {self.one} in later periods are left out, so counts of later periods"
+                    " are too small."
                 )
         if self.adjacency.public_rows:
             known = "The number of records is public, as are"

@@ -106,23 +106,22 @@ def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
 def support(source: Source, tree: object) -> str:
     """Which relations a release supports, and which are assumptions."""
     release = source.release
-    beyond = "is an assumption of the fit and not a finding."
+    beyond = "is an assumption of the fit, not a finding."
     if tree is not None:
         return (
-            "The records follow a tree of private pair tables, in which each column depends on one"
-            f" other. Whatever else relates two columns {beyond}"
+            "The records follow a tree of noisy tables of pairs, in which each column depends on one"
+            f" other. Any other relation between columns {beyond}"
         )
     domains = release.domains_of(source.noisy)
     if len(domains) > 1:
         widest = max(len(domain.axes) for domain in domains)
         return (
-            f"The records are fitted to {len(domains)} private tables of at most {widest}"
-            " columns. Whatever these tables do not show, such as relations among more columns at"
-            f" once, {beyond}"
+            f"The records are fitted to {len(domains)} noisy tables of at most {widest} columns."
+            f" A relation that none of them shows, such as one among more columns, {beyond}"
         )
     return (
         f"The records follow the release {source.record.name}: relations among its columns are as"
-        " well supported as its numbers."
+        " accurate as its numbers."
     )
 
 

@@ -81,7 +81,7 @@ def test_a_part_can_be_asked_of_a_basic_grant_too(document):
         ("concentrated", {"alpha": "2", "beta": "2e-6"}, "requested is more than granted"),
         ("concentrated", {"alpha": "1", "rho": "0.01"}, "state one of alpha, rho and part"),
         ("concentrated", {}, "state one of alpha, rho and part"),
-        ("concentrated", {"part": "1/2", "beta": "1e-9"}, "part: is of beta and gamma too"),
+        ("concentrated", {"part": "1/2", "beta": "1e-9"}, "part: applies to beta and gamma too"),
         ("concentrated", {"part": "3/2"}, "part must be positive and at most 1"),
         ("concentrated", {"part": "0"}, "part must be positive"),
         ("concentrated", {"rho": "0", "beta": "1e-9"}, "rho must be positive"),

@@ -119,7 +119,7 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
     ("changes", "told"),
     [
         ({"privacy_unit": "row"}, "linked: needs a privacy_unit with a column"),
-        ({"privacy_unit": UNIT | {"max_rows": 1}}, "privacy_unit.max_rows: with linked, from 2"),
+        ({"privacy_unit": UNIT | {"max_rows": 1}}, "privacy_unit.max_rows: with linked, must be from 2"),
         ({"linked": {"order": ["height"]}}, "linked.order: the plan declares no column 'height'"),
         ({"linked": {"order": ["-age", "age"]}}, "linked.order: a column is named twice"),
         ({"linked": {"order": ["age"], "shared": ["home"]}}, "linked.shared: the plan declares no"),
@@ -138,10 +138,10 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
         ),
         (
             {"synthesis": [{"name": "a", "from": "homes", "rows": 9, "derived": {"x": "age + 1"}}]},
-            "synthesis[0].derived: not of linked records",
+            "synthesis[0].derived: not available for linked records",
         ),
-        ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name one at least"),
-        ({"releases": [HOMES | {"compress": {"keep": 2}}]}, "compress: not with linked"),
+        ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name at least one"),
+        ({"releases": [HOMES | {"compress": {"keep": 2}}]}, "compress: cannot be combined with linked"),
         (
             {"releases": [{"name": "homes", "kind": "histogram", "columns": ["size", "sex.1"]}]},
             "synthesis[0].from: linked tables are drawn from microdata-margins",
@@ -179,13 +179,13 @@ def test_groups_of_codes_do_not_go_with_wide_records(document):
     document["columns"]["area"] = area
     groups = {"north": "up", "south": "down", "east": "down", "west": "down"}
     document["columns"]["region"]["refines"] = {"area": groups}
-    assert "columns.region.refines: not with linked" in refused(document)
+    assert "columns.region.refines: not available with linked" in refused(document)
 
 
 @pytest.mark.parametrize("name", ["size", "Number", "place", "sex.2"])
 def test_columns_that_are_made_must_not_be_in_the_plan(document, name):
     document["columns"][name] = {"type": "categorical", "categories": ["a"]}
-    assert f"with linked, {name!r} is a column that is made" in refused(document)
+    assert f"linked makes a column {name!r} of its own" in refused(document)
 
 
 def test_weights_of_wide_records_are_refused(document):

@@ -155,7 +155,7 @@ def test_plans_without_a_series_have_the_digest_that_they_had(document):
         ({"period": "size"}, "'size' must be categorical or integer, and without nulls"),
         ({"periods": 5}, "'month' has 4 values, and there must be one for each of 5 periods"),
         ({"periods": 3}, "'month' has 4 values, and there must be one for each of 3 periods"),
-        ({"period": "schedule"}, "in_periods: nothing enforces it across tables"),
+        ({"period": "schedule"}, "in_periods: cannot be enforced across tables"),
         (
             {"period": "schedule", "in_periods": "all"},
             "measures: a table of one period cannot be weighted",

@@ -119,7 +119,7 @@ def test_a_page_without_script_that_may_load_nothing(bundle):
 
 def test_it_says_what_is_promised_in_words_and_in_symbols(bundle):
     words = words_of(bundle)
-    assert "they are right 98.3% of the time at most" in words  # e^4 / (1 + e^4), rounded up
+    assert "they are right at most 98.3% of the time" in words  # e^4 / (1 + e^4), rounded up
     assert read_manifest(bundle).guarantee.statement in words
     assert "for all D, D′ that fit the plan and sets S of results" in words
     for symbol in ("alpha", "beta", "gamma", "epsilon", "delta", "replace-one"):
@@ -395,7 +395,7 @@ def test_a_density_marks_point_masses(plan_document, plan_path, tmp_path):
     (chart,) = [svg for svg in page.all("svg") if svg.children[0].words == "Density of income"]
     stems = [n.attributes["x1"] for n in chart.all("line") if n.attributes["class"] == "stem"]
     assert len(set(stems)) == 2
-    assert "a value of many records, counted apart" in chart.words
+    assert "a value that many records have, counted separately" in chart.words
     (table,) = [t for t in page.all("table") if "that the curve leaves out" in t.words]
     assert [row.children[0].words for row in table.all("tr")] == ["income", "0", "9,000"]
 
@@ -634,7 +634,7 @@ def test_records_that_miss_a_table_are_counted():
     words = how_supported(supported, ["a", "b", "c", "d"], {})
     assert "Of 6 pairs of columns 1 is accurate and 5 are not measured." in words
     assert "Of 4 sets of three columns 1 is accurate and 3 are not measured." in words
-    assert "1 of 3 tables are missed by the records (a): they lie" in words
+    assert "The records miss 1 of 3 tables (a): they lie" in words
     assert "the farthest lies 0.010 away" in words
     assert "sets of three" not in how_supported(supported, ["a", "b"], {})
     table = support_table(supported, "x.parquet")

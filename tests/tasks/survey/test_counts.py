@@ -206,7 +206,7 @@ def test_the_rehearsal_passes_and_finds_a_tally_that_forgets_counts(neighbours, 
         ({"privacy_unit": {"column": "home", "max_rows": 2}}, "remove privacy_unit"),
         (
             {"weights": {"column": "w", "largest": "4", "step": "1", "total": 800}},
-            "counts: a row that stands for several records says neither",
+            "counts: a row of several records has no unit and no weight",
         ),
     ],
 )
