@@ -17,7 +17,7 @@ from dpcore.errors import DataError
 from schemas.survey.checks import RULES, survey_schema
 from schemas.survey.columns import IdentifierColumn, ReadColumn
 from schemas.survey.unit import COUNT, WEIGHT
-from tasks.survey.ingest import call_guarded
+from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, open_survey
 
 REMEDIES = {

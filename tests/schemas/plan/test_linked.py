@@ -119,7 +119,10 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
     ("changes", "told"),
     [
         ({"privacy_unit": "row"}, "linked: needs a privacy_unit with a column"),
-        ({"privacy_unit": UNIT | {"max_rows": 1}}, "privacy_unit.max_rows: with linked, must be from 2"),
+        (
+            {"privacy_unit": UNIT | {"max_rows": 1}},
+            "privacy_unit.max_rows: with linked, must be from 2",
+        ),
         ({"linked": {"order": ["height"]}}, "linked.order: the plan declares no column 'height'"),
         ({"linked": {"order": ["-age", "age"]}}, "linked.order: a column is named twice"),
         ({"linked": {"order": ["age"], "shared": ["home"]}}, "linked.shared: the plan declares no"),
@@ -141,7 +144,10 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             "synthesis[0].derived: not available for linked records",
         ),
         ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name at least one"),
-        ({"releases": [HOMES | {"compress": {"keep": 2}}]}, "compress: cannot be combined with linked"),
+        (
+            {"releases": [HOMES | {"compress": {"keep": 2}}]},
+            "compress: cannot be combined with linked",
+        ),
         (
             {"releases": [{"name": "homes", "kind": "histogram", "columns": ["size", "sex.1"]}]},
             "synthesis[0].from: linked tables are drawn from microdata-margins",

@@ -15,7 +15,8 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import DataError, InputError
 from schemas.survey.columns import Column
 from schemas.survey.source import TableSource
-from tasks.survey.ingest import connect, ingest
+from tasks.survey.ingest import ingest
+from tasks.survey.private_file import connect
 from tests.conftest import DATA
 from tests.tasks.survey.tables import assert_tells_nothing, column, csv, write
 
@@ -101,7 +102,7 @@ def test_a_source_that_cannot_be_found_is_named(source, says, tmp_path, monkeypa
 
 
 def test_the_demo_survey_says_how_to_install_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.survey.ingest.find_spec", lambda name: None)
+    monkeypatch.setattr("tasks.survey.sources.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r'pip install "dprelease\[demo\]"'):
         ingest("package://statsmodels/datasets/fair/fair.csv", {"x": TEXT}, 1, tmp_path)
 

@@ -12,7 +12,8 @@ from dpcore.errors import DataError, InputError
 from schemas.survey.checks import survey_schema
 from schemas.survey.columns import Column, IdentifierColumn
 from schemas.survey.unit import COUNT, WEIGHT
-from tasks.survey.ingest import connect, ingest
+from tasks.survey.ingest import ingest
+from tasks.survey.private_file import connect
 from tasks.survey.validate import IDENTIFIERS, INVALID, REMEDIES, WEIGHTS, validate
 from tests.conftest import DATA
 from tests.tasks.survey.tables import AWKWARD, assert_tells_nothing, column, write
