@@ -1,7 +1,7 @@
 """``datapackage.json``: the bundle as a Frictionless Data Package (datapackage.org).
 
 Every Parquet file is a resource with a full table schema: types, descriptions, categories and their
-labels, bounds.  What the standard has no word for stands under names of our own: ``unit``,
+labels, bounds.  What the standard has no word for has names of our own: ``unit``,
 ``survey_column`` and ``uncertainty``.  Digests and sizes are in the manifest: the standard has words
 for them, but its own library counts no bytes of a Parquet file and calls it broken.
 """

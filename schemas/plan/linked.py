@@ -128,12 +128,13 @@ class Linked(Section):
     ) -> MicrodataSection:
         """A section of synthetic records in terms of wide columns.
 
-        A member's column stands for all places, also in bins and rules.  If the section does not say
-        otherwise, these pairs are measured: two columns of one member; one column of two members, both
-        among the first three or next to each other; and ``size`` with what is shared and with the first
-        member.  A table weighs as the square of its cells, as its squared distance from the truth grows
-        by noise; four times as much if it is of two members; a quarter if it is of ``size``, which
-        pairs of members hold as well; and half as much for each member after the third.
+        A member's column means that column of every member, also in bins and rules. If the
+        section does not say otherwise, these pairs are measured: two columns of one member; one
+        column of two members, both among the first three or next to each other; and ``size`` with
+        what is shared and with the first member. A table weighs as the square of its cells, as
+        its squared distance from the truth grows by noise; four times as much if it is of two
+        members; a quarter if it is of ``size``, which pairs of members hold as well; and half as
+        much for each member after the third.
         """
         places = self.places(columns, unit)
         if section.compress:
@@ -225,7 +226,7 @@ def _edges(
 def _pairs(
     shared: list[str], places: Mapping[str, list[str]], most: int
 ) -> Iterator[tuple[tuple[str, str], Fraction]]:
-    """Pairs of wide columns, and how much each weighs beside its cells."""
+    """Pairs of wide columns, and the factor by which the weight of each differs from its cells squared."""
     yield from (((name, SIZE), Fraction(1, 4)) for name in shared)
     yield from (((SIZE, names[0]), Fraction(1, 4)) for names in places.values())
     for i in range(most):

@@ -219,7 +219,9 @@ class Series(Section):
             raise ValueError("kind: a series is of counts: histogram, or margins")
         if isinstance(tables, Margins):  # the runs' noises add up cell by cell
             if tables.aim not in ("balanced", None):
-                raise ValueError("optimise: a series measures all tables alike; remove it")
+                raise ValueError(
+                    "optimise: a series measures all tables with the same noise; remove it"
+                )
             tables = replace(tables, aim=None)
         if self.column in tables.domain.names:
             raise ValueError(f"columns: {self.column!r} is the period of the series; remove it")

@@ -111,7 +111,7 @@ def _two_numbers(value: Any) -> Any:
 
 
 def _nullable_if_missing(given: Any) -> Any:
-    """Codes of no answer make a column nullable, which need not be stated beside them."""
+    """Codes of no answer make a column nullable, which need not be stated."""
     if not isinstance(given, dict) or not given.get("missing"):
         return given
     if given.get("nullable") is False:
@@ -213,7 +213,7 @@ class _NumberColumn(Section):
     @model_validator(mode="before")
     @classmethod
     def _bounds_of_levels(cls, given: Any) -> Any:
-        """Levels bound a column: its bounds need not be stated beside them."""
+        """Levels bound a column: its bounds need not be stated."""
         given = _with_levels(given)
         levels = given.get("levels") if isinstance(given, dict) else None
         if not isinstance(levels, list | tuple) or not levels or "bounds" in given:
@@ -271,8 +271,8 @@ LEVELS = (
     " own, any other is not valid, and `bounds` need not be stated."
 )
 POINTS = (
-    "Values that many records have, such as 0 and a top code: each has a cell of its own beside the"
-    " bins, and a density leaves its records out."
+    "Values that many records have, such as 0 and a top code: each has a cell of its own in addition to"
+    " the bins, and a density leaves its records out."
 )
 
 

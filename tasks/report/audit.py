@@ -44,7 +44,7 @@ OTHERS = {
 def draw_audit(
     audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]], protection: Protection
 ) -> Drawn:
-    """What is claimed beside what attacks showed, and the loss by output, from the manifest."""
+    """The loss that is claimed and the loss that attacks showed, and the loss by output."""
     curve = list(zip(*(audit["curve"][name] for name in ("score", "loss")), strict=True))
     known = [(x, y) for x, y in curve if x is not None and y is not None]
     figures = [_shown(audit)]
@@ -55,7 +55,7 @@ def draw_audit(
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
-    """What an attack showed, beside what is claimed."""
+    """What an attack showed, and what is claimed."""
     claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
     shown = "could not show any privacy loss"
     if bound > 0:
@@ -68,7 +68,7 @@ def in_one_sentence(audit: Mapping[str, Any]) -> str:
 
 
 def _surveys(pair: str, protection: Protection) -> str:
-    """The made-up surveys of an audit, whose name tells in which columns they differ."""
+    """The made-up surveys of an audit, from their name: it states in which columns they differ."""
     moved, _, others = pair.partition("; others ")
     columns = moved.partition(" end to end")[0]
     where, elsewhere = "every column", ""

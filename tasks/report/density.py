@@ -1,4 +1,4 @@
-"""Densities on the page: a line in its band, or a map beside the map of its standard error."""
+"""Densities on the page: a line in its band, or a map and the map of its standard error."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

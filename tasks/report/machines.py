@@ -32,12 +32,12 @@ MOST_TICKS = 12
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Predictions along a feature, and its values in words; ``apart``: categories without an order."""
+    """Predictions along a feature, and its values in words; ``unordered``: of categories."""
 
     name: str
     values: Sequence[str]
     curve: Curve
-    apart: bool = False
+    unordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ def _not_drawn(features: int) -> list[str]:
 
 def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Along:
     """``ends``: middle, lower and upper end at each of the axis's codes."""
-    apart = isinstance(axis, Categories) and not ordered(axis)
-    if isinstance(axis, Categories) and apart:
+    unordered = isinstance(axis, Categories) and not ordered(axis)
+    if isinstance(axis, Categories) and unordered:
         categories, column = (*axis.categories, "null"), columns[axis.name]
         names = [category_text(categories[code], column) for code in codes.tolist()]
         x = np.arange(len(codes), dtype=np.float64) + 0.5
@@ -207,7 +207,7 @@ def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Alon
         order = np.argsort(x)
         x, ends = x[order], tuple(end[order] for end in ends)
         names = [plain(float(f"{v:.6g}")) for v in x]
-    return Along(axis.name, names, Curve(x, *ends), apart)
+    return Along(axis.name, names, Curve(x, *ends), unordered)
 
 
 def _figures(
@@ -220,7 +220,7 @@ def _figures(
 
 def _panel(along: Along, columns: Columns, output: str, lines: Mapping[float, str]) -> Panel:
     curve, y = along.curve, Side(output)
-    if not along.apart:
+    if not along.unordered:
         few = len(along.values) <= MOST_TICKS
         ticks = dict(zip(curve.x.tolist(), along.values, strict=True)) if few else None
         return band(curve, Side(measured(along.name, columns), ticks=ticks), y, lines)

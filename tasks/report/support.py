@@ -30,8 +30,10 @@ def how_supported(
     ``follows``: as of ``Release``; of what follows from each other no set is counted.
     """
     ways = supported["ways"]
-    told = zip(supported["columns"].tolist(), supported.get("derived_from", ()), strict=False)
-    derived = {name for name, source in told if source}
+    listed_sources = zip(
+        supported["columns"].tolist(), supported.get("derived_from", ()), strict=False
+    )
+    derived = {name for name, source in listed_sources if source}
     roots = [follows.get(name, name) for name in columns if name not in derived]
     pairs, triples = untied(roots, 2), untied(roots, 3)
     text = "The one column is supported by the release."

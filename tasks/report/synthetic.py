@@ -1,4 +1,4 @@
-"""Synthetic tables on the page: their columns beside the noisy counts they are drawn from."""
+"""Synthetic tables on the page: their columns, compared with the noisy counts they are drawn from."""
 
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ OPEN_FIGURES, MOST_FIGURES = 6, 60
 
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
-    """Synthetic counts of each column beside the noisy ones of the release they are drawn from."""
+    """Synthetic counts of each column, compared with those of the release they are drawn from."""
     records = _records(record, source)
     public, drawn = source.release.adjacency.public_rows, max(record.file.rows, 1)
     compared = []
@@ -158,8 +158,8 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
     name = noisy.titles[0]
     title = f"Synthetic records by {noisy.quoted[0]}"
     says = (
-        f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} {noisy.plus_minus}"
-        " (90%)"
+        f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} with 90% intervals,"
+        f" {noisy.plus_minus}"
     )
     key = [("other", "synthetic records"), ("whisker", f"noisy {noisy.unit.numbers}, 90% interval")]
     table = DataTable(

@@ -48,9 +48,9 @@ def ingest(
     """Copy the plan's columns of the survey table into the workspace; returns the file.
 
     The source and the file are private; all other arguments are public.  ``counts``: the column that
-    says how many records each row stands for, if one does.  An earlier file is replaced once the new one
-    is complete.  Raises ``InputError`` if the source cannot be found or read, ``DataError`` if it lacks
-    a column, if a count is not valid, or if ``rows`` is public and it has another number of records.
+    holds the number of records of each row, if there is one.  An earlier file is replaced once the new
+    one is complete.  Raises ``InputError`` if the source cannot be found or read, ``DataError`` if it
+    lacks a column, if a count is not valid, or if ``rows`` is public and wrong.
     """
     refuse_lookalikes(columns)
     call_guarded(
@@ -176,7 +176,7 @@ def _copy(
         f"CREATE OR REPLACE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
         f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
     )
-    if counts:  # a row of count 0 stands for no record, so its values need not be valid
+    if counts:  # a row of count 0 is no record, so its values need not be valid
         connection.execute(f"DELETE FROM {TABLE} WHERE {quote(counts)} = 0")
     counted = ", ".join(f"count(*) FILTER ({quote(f'?{i}')})" for i in range(len(columns)))
     numbers = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()

@@ -41,7 +41,7 @@ def call_guarded(action: Callable[[], T], error: type[DPReleaseError], message: 
 def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a private DuckDB file, closed at the end; raises ``InputError``.
 
-    DuckDB may not fetch extensions from the network, writes temporary files beside the file only, and
+    DuckDB may not fetch extensions from the network, writes temporary files into its folder only, and
     shows no progress bar.
     """
     config: dict[str, str | bool | int | float | list[str]] = {

@@ -123,7 +123,7 @@ def _typed(
     if not counts:
         return typed, int(answers["rows"]), unread
     found = total_of_counts(typed, counts)
-    return typed.filter(typed[counts] > 0), found, unread  # 0 stands for no record
+    return typed.filter(typed[counts] > 0), found, unread  # 0 is no record
 
 
 def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any:

@@ -229,7 +229,7 @@ def test_a_bundle_from_a_table_says_so_and_its_plan_can_be_read_again(tmp_path, 
 
     plan = published_plan(read_manifest(bundle).plan)
     assert plan.counts == "n"
-    assert "a row of the survey table stands for several" in plan.protection.who
+    assert "a row of the survey table holds several" in plan.protection.who
     table = pd.read_parquet(bundle / "tables" / "people.parquet")
     assert table["count"].sum() == 40
     assert "n" not in {name for path in bundle.glob("**/*.parquet") for name in columns_of(path)}
