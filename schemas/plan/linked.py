@@ -226,7 +226,7 @@ def _edges(
 def _pairs(
     shared: list[str], places: Mapping[str, list[str]], most: int
 ) -> Iterator[tuple[tuple[str, str], Fraction]]:
-    """Pairs of wide columns, and the factor by which the weight of each differs from its cells squared."""
+    """Pairs of wide columns, and the factor of each weight; the rest of it is its cells squared."""
     yield from (((name, SIZE), Fraction(1, 4)) for name in shared)
     yield from (((SIZE, names[0]), Fraction(1, 4)) for names in places.values())
     for i in range(most):
