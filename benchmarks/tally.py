@@ -44,7 +44,8 @@ from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SystemSource
 from schemas.survey.columns import CategoricalColumn, Column
 from tasks.survey.cells import count_cells
-from tasks.survey.ingest import TABLE, connect, ingest
+from tasks.survey.ingest import ingest
+from tasks.survey.private_file import TABLE, connect
 from tasks.survey.tally import tallies
 
 SHAPES = {192: (2, 2, 2, 2, 3, 4), 100_000: (10, 10, 10, 10, 5, 2)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.mutations.fault import Fault
 
-FORMS = ("tests/tasks/survey/test_forms.py", "tests/tasks/survey/test_values.py")
+FORMS = ("tests/tasks/survey/test_forms.py",)
 IN_MEMORY = "no audit hands over a table in memory"
 
 
@@ -22,7 +22,7 @@ READING: tuple[Fault, ...] = (
     ),
     _of_reading(
         "text of a database is compared by its collation",
-        "ingest",
+        "sources",
         'f"decode(encode({value}))" if kind == "VARCHAR" else value',
         "value",
         audit="plan of persons",

@@ -41,7 +41,8 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.sampling.source import SystemSource
 from schemas.survey.columns import ContinuousColumn
-from tasks.survey.ingest import connect, ingest
+from tasks.survey.ingest import ingest
+from tasks.survey.private_file import connect
 from tasks.survey.tally import tallies
 
 SHARE = Budget(Fraction(1), Fraction(1, 10**6))

@@ -4,12 +4,11 @@ Every Parquet file is a file object with its digest, and a record set with a fie
 the replicates.
 """
 
-import json
 from typing import Any
 
 from schemas.bundle.manifest import Manifest, TableFile
 from schemas.documents.datapackage import resource_name
-from schemas.documents.terms import cited, identifier, keywords, licence_address
+from schemas.documents.terms import as_json, cited, description, identifier, keywords, licence
 from schemas.plan import Plan
 
 SCHEMA_ORG, CROISSANT = "https://schema.org/", "http://mlcommons.org/croissant/"
@@ -46,40 +45,31 @@ TYPES = {
 
 def croissant(manifest: Manifest, plan: Plan) -> str:
     """The dataset as JSON-LD."""
-    publication = plan.publication
-    dataset: dict[str, Any] = {
+    publication, tables = plan.publication, {table.path: table for table in manifest.tables}
+    creator = {"@type": "sc:Organization", "name": publication.publisher}
+    dataset = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": manifest.title,
-        "description": "\n\n".join(
-            filter(None, (publication.description, manifest.guarantee.statement))
-        ),
+        "description": description(manifest, publication),
         "conformsTo": f"{CROISSANT}1.0",
         "datePublished": manifest.drawn_at[:10],
         "identifier": f"{manifest.dataset}/{manifest.release_id}",
         "version": "1.0.0",  # a bundle never changes
         "citeAs": cited(manifest, publication),
         "keywords": keywords(manifest, plan),
-        "distribution": [_file(path, table) for path, table in _files(manifest).items()],
-        "recordSet": [_records(table) for table in _files(manifest).values()],
+        "distribution": [_file(table) for table in tables.values()],
+        "recordSet": [_records(table) for table in tables.values()],
+        "creator": creator if publication.publisher else None,
+        "license": licence(publication),
     }
-    if publication.publisher:
-        dataset["creator"] = {"@type": "sc:Organization", "name": publication.publisher}
-    if publication.licence:
-        dataset["license"] = licence_address(publication.licence) or publication.licence
-    return json.dumps(dataset, indent=2, ensure_ascii=False) + "\n"
+    return as_json(dataset)
 
 
-def _files(manifest: Manifest) -> dict[str, TableFile]:
-    return {table.path: table for table in manifest.tables}
-
-
-def _file(path: str, table: TableFile) -> dict[str, Any]:
+def _file(table: TableFile) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
-        "@id": path,
-        "name": path,
-        "contentUrl": path,
+        **dict.fromkeys(("@id", "name", "contentUrl"), table.path),
         "contentSize": f"{table.bytes} B",
         "encodingFormat": "application/x-parquet",
         "sha256": table.sha256,

@@ -1,17 +1,16 @@
 """``datapackage.json``: the bundle as a Frictionless Data Package (datapackage.org).
 
 Every Parquet file is a resource with a full table schema: types, descriptions, categories and their
-labels, bounds.  What the standard has no word for stands under names of our own: ``unit``,
+labels, bounds.  What the standard has no word for has names of our own: ``unit``,
 ``survey_column`` and ``uncertainty``.  Digests and sizes are in the manifest: the standard has words
 for them, but its own library counts no bytes of a Parquet file and calls it broken.
 """
 
-import json
 import re
 from typing import Any
 
 from schemas.bundle.manifest import Manifest, TableFile
-from schemas.documents.terms import identifier, licence_address
+from schemas.documents.terms import as_json, description, identifier, licence_address
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn, Column
 
@@ -31,26 +30,19 @@ MOST_LISTED = 10_000
 def datapackage(manifest: Manifest, plan: Plan) -> str:
     """The package descriptor as JSON."""
     publication = plan.publication
-    package: dict[str, Any] = {
+    contributor = {"title": publication.publisher, "role": "publisher"}
+    warnings = {path: words for each in manifest.synthesis for path, words in each.warnings.items()}
+    package = {
         "name": f"{manifest.dataset}-{manifest.release_id}",
         "title": manifest.title,
-        "description": "\n\n".join(
-            filter(None, (publication.description, manifest.guarantee.statement))
-        ),
+        "description": description(manifest, publication),
         "version": manifest.release_id,
         "created": manifest.drawn_at,
+        "contributors": [contributor] if publication.publisher else None,
+        "licenses": [_licence(publication.licence)] if publication.licence else None,
+        "resources": [_resource(t, plan, warnings.get(t.path, "")) for t in manifest.tables],
     }
-    if publication.publisher:
-        package["contributors"] = [{"title": publication.publisher, "role": "publisher"}]
-    if publication.licence:
-        package["licenses"] = [_licence(publication.licence)]
-    warnings: dict[str, str] = {}
-    for record in manifest.synthesis:
-        warnings |= record.warnings
-    package["resources"] = [
-        _resource(table, plan, warnings.get(table.path, "")) for table in manifest.tables
-    ]
-    return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
+    return as_json(package)
 
 
 def resource_name(path: str) -> str:

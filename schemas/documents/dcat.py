@@ -6,12 +6,11 @@ bundle as title, and no address.  The standard asks for a publisher and a contac
 address; they are the plan's, or missing.
 """
 
-import json
 import re
 from typing import Any
 
 from schemas.bundle.manifest import Manifest, TableFile
-from schemas.documents.terms import keywords, licence_address
+from schemas.documents.terms import as_json, keywords, licence
 from schemas.plan import Plan
 from schemas.plan.publication import Publication
 
@@ -19,9 +18,13 @@ from schemas.plan.publication import Publication
 def dcat(manifest: Manifest, plan: Plan) -> str:
     """The dataset as JSON."""
     publication = plan.publication
-    dataset: dict[str, Any] = {
+    publisher = {"@type": "Organization", "name": publication.publisher}
+    dataset = {
         "@type": "Dataset",
-        "identifier": {"@type": "Identifier", "notation": _identifier(manifest)},
+        "identifier": {
+            "@type": "Identifier",
+            "notation": f"{manifest.dataset}/{manifest.release_id}",
+        },
         "title": manifest.title,
         "description": publication.description or manifest.title,
         "issued": manifest.drawn_at[:10],
@@ -34,18 +37,11 @@ def dcat(manifest: Manifest, plan: Plan) -> str:
         "describedBy": _file("datapackage.json", "application/json"),
         "conformsTo": [{"@type": "Standard", "title": "DCAT-US 3.0"}],
         "distribution": [_distribution(table, publication) for table in manifest.tables],
+        "publisher": publisher if publication.publisher else None,
+        "contactPoint": _contact(publication),
+        "purpose": publication.intended_use or None,
     }
-    if publication.publisher:
-        dataset["publisher"] = {"@type": "Organization", "name": publication.publisher}
-    if contact := _contact(publication):
-        dataset["contactPoint"] = contact
-    if publication.intended_use:
-        dataset["purpose"] = publication.intended_use
-    return json.dumps(dataset, indent=2, ensure_ascii=False) + "\n"
-
-
-def _identifier(manifest: Manifest) -> str:
-    return f"{manifest.dataset}/{manifest.release_id}"
+    return as_json(dataset)
 
 
 def _contact(publication: Publication) -> dict[str, str] | None:
@@ -62,7 +58,8 @@ def _file(path: str, media_type: str) -> dict[str, Any]:
 
 
 def _distribution(table: TableFile, publication: Publication) -> dict[str, Any]:
-    distribution = _file(table.path, "application/vnd.apache.parquet") | {
+    terms = {"license": licence(publication)} if publication.licence else {}
+    return _file(table.path, "application/vnd.apache.parquet") | {
         "format": "Parquet",
         "byteSize": str(table.bytes),
         "checksum": {
@@ -70,7 +67,5 @@ def _distribution(table: TableFile, publication: Publication) -> dict[str, Any]:
             "algorithm": "SHA-256",
             "checksumValue": table.sha256,
         },
+        **terms,
     }
-    if publication.licence:
-        distribution["license"] = licence_address(publication.licence) or publication.licence
-    return distribution

@@ -3,8 +3,11 @@ is cited.
 """
 
 import hashlib
+import json
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
@@ -37,6 +40,22 @@ def licence_address(text: str) -> str | None:
         return f"https://spdx.org/licenses/{text}.html"
     found = re.search(r"https?://[^\s<>()]*[^\s<>().,;]", text)
     return found[0] if found else None
+
+
+def licence(publication: Publication) -> str | None:
+    """The licence's address where it has one, or its words; None if none is stated."""
+    return licence_address(publication.licence) or publication.licence or None
+
+
+def description(manifest: Manifest, publication: Publication) -> str:
+    """What the release is about, and what it promises."""
+    return "\n\n".join(filter(None, (publication.description, manifest.guarantee.statement)))
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """The document without keys that are None: what a plan does not state is left out."""
+    known = {key: value for key, value in document.items() if value is not None}
+    return json.dumps(known, indent=2, ensure_ascii=False) + "\n"
 
 
 def keywords(manifest: Manifest, plan: Plan) -> list[str]:

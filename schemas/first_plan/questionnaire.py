@@ -166,7 +166,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", next(iter(values))):
             raise InputError(
                 f"{place}, values: {next(iter(values))!r} is one value, as only ; separates them; if it"
-                " is meant as one, state another beside it, as a column of one value says nothing"
+                " is meant as one, state another one, as a column of one value says nothing"
             )
         keys["categories"] = _codes(list(values))
     else:
@@ -189,7 +189,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         )
         if beyond := [code for code in values if not _within(code, lower, upper)]:
             raise InputError(
-                f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it stands for no"
+                f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it means no"
                 " answer, put it under missing"
             )
         edges = round_edges(lower, upper, kind != "continuous")

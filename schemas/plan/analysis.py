@@ -2,7 +2,7 @@
 
     analyses: [{name: who-works, title: Who works, formula: "{hours > 0} ~ age + sex", family: binomial}]
 
-The library that reads formulas runs what stands in them as Python.  Those of a plan may hold columns,
+The library that reads formulas runs what they contain as Python.  Those of a plan may hold columns,
 numbers, operators, comparisons with a text and a few functions, but no program.
 """
 

@@ -37,7 +37,7 @@ class PlanShares(Protocol):
 
 
 class DensityChoice(NamedTuple):
-    """A section of a plan, and the release that it would be beside the plan's others."""
+    """A section of a plan, and the release that it would be in the plan."""
 
     section: ReleaseSection
     release: EstimatesDensity
@@ -65,8 +65,8 @@ def ways(plan: PlanShares, place: int) -> Iterator[DensityChoice]:
 
 
 def chosen(plan: PlanShares, place: int) -> ReleaseSection:
-    """The section that ``mechanism: best`` stands for: of one that cannot be, the simplest mechanism,
-    which says why not."""
+    """The section with the mechanism that ``best`` means; where none serves, the simplest one, whose
+    refusal says why."""
     section: ReleaseSection = plan.releases[place]
     found = [way for way in ways(plan, place) if way.section.kind == section.kind]
     if found:

@@ -72,7 +72,7 @@ class Request(Section):
             raise ValueError("state one of alpha, rho and part")
         if self.part is not None:
             if self.beta or self.gamma:
-                raise ValueError("part: is of beta and gamma too; leave those out")
+                raise ValueError("part: applies to beta and gamma too; leave them out")
             if not LEAST_AMOUNT <= self.part <= 1:
                 raise ValueError("part must be positive and at most 1")
         else:

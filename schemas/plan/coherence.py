@@ -64,9 +64,8 @@ def _unpublished(plan: PlanDocument) -> None:
         taken.add(name.lower())
     if plan.counts and (plan.unit or plan.weights):
         raise ValueError(
-            "counts: a row that stands for several records says neither which units they belong to"
-            " nor what each weighs; read the records themselves, or remove"
-            f" {'privacy_unit' if plan.unit else 'weights'}"
+            "counts: a row of several records has no unit and no weight for each of them; use a table of"
+            f" records, or remove {'privacy_unit' if plan.unit else 'weights'}"
         )
     if plan.weights and not any(section.counts_weights for section in plan.releases):
         raise ValueError("weights: no release is `weighted`; remove the weights")
@@ -90,10 +89,10 @@ def _linked(plan: PlanDocument) -> None:
         if table.households:
             raise ValueError(f"synthesis[{i}].households: linked records have members already")
         if table.implicates:
-            raise ValueError(f"synthesis[{i}].implicates: not of linked records")
+            raise ValueError(f"synthesis[{i}].implicates: not available for linked records")
         if table.derived:
             raise ValueError(
-                f"synthesis[{i}].derived: not of linked records; compute it from the two tables"
+                f"synthesis[{i}].derived: not available for linked records; use the two tables"
             )
         kinds = {section.name: section.kind for section in plan.releases}
         if kinds.get(table.from_, "microdata-margins") != "microdata-margins":
@@ -102,10 +101,12 @@ def _linked(plan: PlanDocument) -> None:
                 " obey rules"
             )
     for _, name in rounded(plan.columns):
-        raise ValueError(f"columns.{name}.from: no multiples with linked; leave the column out")
+        raise ValueError(f"columns.{name}.from: not available with linked; leave the column out")
     for name, column in plan.columns.items():
         if isinstance(column, CategoricalColumn) and column.refines:
-            raise ValueError(f"columns.{name}.refines: not with linked; leave the group out")
+            raise ValueError(
+                f"columns.{name}.refines: not available with linked; leave the group out"
+            )
     plan.linked.check(plan.columns, plan.unit, plan.invalid)
 
 
@@ -157,8 +158,8 @@ def _spending(plan: PlanDocument) -> None:
     requested, composition = plan.requested, plan.budget.composition
     if not plan.budget.caps.covers(requested):
         raise ValueError(
-            f"budget: requested is more than granted: it costs {requested}, and all that may be"
-            f" spent is {plan.budget.caps}"
+            f"budget: requested is more than granted: a release costs {requested}, and the grant allows"
+            f" {plan.budget.caps}"
         )
     beta = [section.spends_beta(composition) for section in plan.releases]
     gamma = [section.spends_gamma for section in plan.releases]

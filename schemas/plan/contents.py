@@ -54,7 +54,7 @@ class PlanDocument(Section):
     counts: StrictStr | None = Field(
         default=None,
         min_length=1,
-        description="Where each row of the source stands for several records: the column, not among "
+        description="If each row of the source is several records: the column, not among "
         "`columns`, with their number, a whole number from 0. Then `rows` is its sum, and `row` in "
         "`privacy_unit` one of those records. Without weights or units of several records.",
     )
@@ -169,7 +169,7 @@ class PlanDocument(Section):
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What the sampling errors of models and moments assume beside independent records."""
+        """What the sampling errors of models and moments assume in addition to independent records."""
         weights = self.weights.column if self.weights else None
         return tuple(assumptions(self.adjacency.most, weights))
 

@@ -42,7 +42,7 @@ SIZE, NUMBER, PLACE = "size", "number", "place"
 MOST_MEMBERS, MOST_BINS = 50, 32
 
 JOINT = 3
-"""All pairs of the first so many members are measured, of later ones those next to each other."""
+"""All pairs of this many first members are measured, of later ones those next to each other."""
 
 
 class Linked(Section):
@@ -71,7 +71,7 @@ class Linked(Section):
             raise ValueError("linked: needs a privacy_unit with a column, whose records are linked")
         if not 2 <= unit.max_rows <= MOST_MEMBERS:
             raise ValueError(
-                f"privacy_unit.max_rows: with linked, from 2 to {MOST_MEMBERS}: each member has columns"
+                f"privacy_unit.max_rows: with linked, must be from 2 to {MOST_MEMBERS}"
             )
         if invalid == "clamp":
             raise ValueError(
@@ -93,7 +93,9 @@ class Linked(Section):
         made |= {name.lower() for of in self.places(columns, unit).values() for name in of}
         taken = next((name for name in columns if name.lower() in made), None)
         if taken:
-            raise ValueError(f"columns: with linked, {taken!r} is a column that is made; rename it")
+            raise ValueError(
+                f"columns: linked makes a column {taken!r} of its own; rename the survey's"
+            )
 
     def places(self, columns: Mapping[str, Column], unit: UnitColumn) -> dict[str, list[str]]:
         """The wide columns of each column that describes members, in their order."""
@@ -126,19 +128,22 @@ class Linked(Section):
     ) -> MicrodataSection:
         """A section of synthetic records in terms of wide columns.
 
-        A member's column stands for all places, also in bins and rules.  If the section does not say
-        otherwise, these pairs are measured: two columns of one member; one column of two members, both
-        among the first three or next to each other; and ``size`` with what is shared and with the first
-        member.  A table weighs as the square of its cells, as its squared distance from the truth grows
-        by noise; four times as much if it is of two members; a quarter if it is of ``size``, which
-        pairs of members hold as well; and half as much for each member after the third.
+        A member's column means that column of every member, also in bins and rules. If the
+        section does not say otherwise, these pairs are measured: two columns of one member; one
+        column of two members, both among the first three or next to each other; and ``size`` with
+        what is shared and with the first member. A table weighs as the square of its cells, as
+        its squared distance from the truth grows by noise; four times as much if it is of two
+        members; a quarter if it is of ``size``, which pairs of members hold as well; and half as
+        much for each member after the third.
         """
         places = self.places(columns, unit)
         if section.compress:
-            raise ValueError("compress: not with linked, whose rules keep all categories apart")
+            raise ValueError(
+                "compress: cannot be combined with linked, whose rules need every category"
+            )
         listed = [name for name in section.columns if name in places]
         if not listed:
-            raise ValueError("columns: name one at least that describes members")
+            raise ValueError("columns: name at least one that describes members")
         shared = [name for name in section.columns if name not in places and name != SIZE]
         names = [*shared, SIZE, *(places[n][i] for i in range(unit.max_rows) for n in listed)]
         bins: dict[str, Any] = {}
@@ -221,7 +226,7 @@ def _edges(
 def _pairs(
     shared: list[str], places: Mapping[str, list[str]], most: int
 ) -> Iterator[tuple[tuple[str, str], Fraction]]:
-    """Pairs of wide columns, and how much each weighs beside its cells."""
+    """Pairs of wide columns, and the factor of each weight; the rest of it is its cells squared."""
     yield from (((name, SIZE), Fraction(1, 4)) for name in shared)
     yield from (((SIZE, names[0]), Fraction(1, 4)) for names in places.values())
     for i in range(most):

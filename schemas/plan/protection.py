@@ -29,7 +29,7 @@ class Protection:
     """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
     to values that are not valid, in a series in how many periods a unit counts, if that is bounded,
     whether its runs are priced together, which takes that its table only grows, whether a row of the
-    table stands for several records, the columns by which it states numbers of records, and those whose
+    table is several records, the columns by which it states numbers of records, and those whose
     numbers outside their bounds are moved to them.
     """
 
@@ -65,7 +65,7 @@ class Protection:
     def who(self) -> str:
         """A description of the unit."""
         if self.counted:
-            return "one record (a row of the survey table stands for several)"
+            return "one record (a row of the survey table holds several)"
         if self.unit is None:
             return "one record (a row of the survey table)"
         return (
@@ -173,14 +173,14 @@ class Protection:
         if self.unit:
             said = [
                 f"The privacy unit is one {self.one}. A person in several of them is protected less.",
-                f"Of a {self.one} with more than {self.unit.max_rows} records, only"
+                f"If a {self.one} has more than {self.unit.max_rows} records, only"
                 f" {self.unit.max_rows}{self.within} are used, so counts that include large ones are too"
                 " small. Error statements do not include this bias.",
             ]
             if self.periods is not None:
                 said.append(
-                    f"Records of a {self.one} in later periods than those are left out, so counts of"
-                    " later periods are too small by all of them."
+                    f"Records of a {self.one} in later periods are left out, so counts of later periods"
+                    " are too small."
                 )
         if self.adjacency.public_rows:
             known = "The number of records is public, as are"

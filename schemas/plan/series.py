@@ -63,8 +63,8 @@ class Series(Section):
         ge=1, le=MOST_PERIODS, description="How many periods the series may have."
     )
     in_periods: StrictInt | Literal["all"] = Field(
-        description="How many periods one privacy unit can be in. Of a unit that is in more, the first"
-        " ones are used, and `max_rows` records in each of them. Noise grows with it."
+        description="How many periods one privacy unit can be in. If it is in more, only the first ones"
+        " count, with at most `max_rows` records in each. Noise grows with it."
     )
     run: StrictInt = Field(
         default=1,
@@ -92,8 +92,8 @@ class Series(Section):
             )
         if self.period == SCHEDULE and self.in_periods != "all":
             raise ValueError(
-                "in_periods: nothing enforces it across tables of one period each; write all, or name"
-                " the column that holds the period"
+                "in_periods: cannot be enforced across tables of one period each; write all, or name the"
+                " column that holds the period"
             )
         if self.period == SCHEDULE and self.measures == "to-date":
             raise ValueError(
@@ -219,7 +219,9 @@ class Series(Section):
             raise ValueError("kind: a series is of counts: histogram, or margins")
         if isinstance(tables, Margins):  # the runs' noises add up cell by cell
             if tables.aim not in ("balanced", None):
-                raise ValueError("optimise: a series measures all tables alike; remove it")
+                raise ValueError(
+                    "optimise: a series measures all tables with the same noise; remove it"
+                )
             tables = replace(tables, aim=None)
         if self.column in tables.domain.names:
             raise ValueError(f"columns: {self.column!r} is the period of the series; remove it")

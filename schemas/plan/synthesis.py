@@ -106,8 +106,8 @@ class Synthesis(Section):
         default=None,
         ge=5,
         le=100,
-        description="Also publish so many files of records, each as large as the survey, that differ as"
-        " the noise may have been: from their spread, any program for multiple imputation computes"
+        description="Also publish this many files of records, each as large as the survey, which differ"
+        " as the noise might have: from their spread, any program for multiple imputation computes"
         " errors that include the noise. From margins or microdata-margins. Costs no budget.",
     )
 

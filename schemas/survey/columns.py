@@ -111,7 +111,7 @@ def _two_numbers(value: Any) -> Any:
 
 
 def _nullable_if_missing(given: Any) -> Any:
-    """Codes of no answer make a column nullable, which need not be stated beside them."""
+    """Codes of no answer make a column nullable, which need not be stated."""
     if not isinstance(given, dict) or not given.get("missing"):
         return given
     if given.get("nullable") is False:
@@ -213,7 +213,7 @@ class _NumberColumn(Section):
     @model_validator(mode="before")
     @classmethod
     def _bounds_of_levels(cls, given: Any) -> Any:
-        """Levels bound a column: its bounds need not be stated beside them."""
+        """Levels bound a column: its bounds need not be stated."""
         given = _with_levels(given)
         levels = given.get("levels") if isinstance(given, dict) else None
         if not isinstance(levels, list | tuple) or not levels or "bounds" in given:
@@ -228,7 +228,7 @@ class _NumberColumn(Section):
             raise ValueError("step: too small for these bounds")
         if self.levels is not None:
             if self.step is not None or self.point_masses:
-                raise ValueError("levels: have no step and no point_masses beside them")
+                raise ValueError("levels: cannot be combined with step or point_masses")
             if _descends(self.levels) or (self.levels[0], self.levels[-1]) != self.bounds:
                 raise ValueError("levels: must ascend from one bound to the other")
         if unknown := [text for text in self.labels if not self._may_be(text)]:
@@ -271,8 +271,8 @@ LEVELS = (
     " own, any other is not valid, and `bounds` need not be stated."
 )
 POINTS = (
-    "Values that many records have, such as 0 and a top code: each has a cell of its own beside the"
-    " bins, and a density leaves its records out."
+    "Values that many records have, such as 0 and a top code: each has a cell of its own in addition to"
+    " the bins, and a density leaves its records out."
 )
 
 
@@ -312,7 +312,7 @@ class IntegerColumn(_NumberColumn):
                 f"missing: state it for {self.from_.column}, of which these are multiples"
             )
         if isinstance(self.from_, Multiples) and self.levels != self.from_.levels:
-            raise ValueError(f"levels: are {self.from_.levels} by `from`; leave them out")
+            raise ValueError(f"levels: follow from `from`, {self.from_.levels}; leave them out")
         if max(abs(bound) for bound in self.bounds) > 2**53:
             raise ValueError("bounds: larger than 2**53")
         return self
@@ -462,10 +462,10 @@ def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str
 def _check_bounds(lower: float, upper: float, levels: bool) -> None:
     if lower == upper and not levels:
         raise ValueError(
-            f"bounds: only {lower:.15g} is left; state `levels: [{lower:.15g}]` for one value"
+            f"bounds: contain only {lower:.15g}; state `levels: [{lower:.15g}]` for one value"
         )
     if not -1e300 <= lower <= upper <= 1e300:
-        raise ValueError("bounds: must be finite (1e300 at most), the smaller first")
+        raise ValueError("bounds: must be finite (at most 1e300), the smaller first")
 
 
 def _descends(numbers: Sequence[float]) -> bool:
@@ -474,7 +474,7 @@ def _descends(numbers: Sequence[float]) -> bool:
 
 def _check_edges(edges: list[float], lower: float, upper: float) -> None:
     if len(edges) < 2 or any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
-        raise ValueError("edges must ascend, two of them at least")
+        raise ValueError("must be at least two ascending edges")
     if edges[0] != lower or edges[-1] != upper:
         raise ValueError(
             f"edges must begin at {lower!r} and end at {upper!r}, so that every value has a bin"

@@ -1,6 +1,6 @@
 """The privacy unit, survey weights and counts: columns that a plan reads but does not publish.
 
-counts: n                                                   each row stands for n records
+counts: n                                                   each row is n records
 privacy_unit: {column: household, max_rows: 6}              all records of a household together
 weights: {column: weight, largest: 1000, step: 1, total: 8500000}
 """
@@ -29,9 +29,9 @@ class UnitColumn(Section):
     """A privacy unit of several records: those with the same value in one column."""
 
     column: StrictStr = Field(
-        description="Text or numbers that identify units, compared sign by sign as text (12.0 is 12)."
-        " Null, empty text and floats from 2^53 on are not valid. It must not be among `columns`, and is"
-        " never published."
+        description="Text or numbers that identify units, compared as text, character by character (12.0"
+        " is 12). Null, empty text and floats from 2^53 on are not valid. It must not be among"
+        " `columns`, and is never published."
     )
     max_rows: StrictInt = Field(
         ge=1,

@@ -40,7 +40,8 @@ from schemas.plan.linked import SIZE
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.survey.source import TableSource
 from tasks.draw import tally_releases
-from tasks.survey.ingest import hide_bar, ingest
+from tasks.survey.ingest import ingest
+from tasks.survey.private_file import hide_bar
 from tasks.survey.sql import quote, real, text
 from tasks.survey.validate import validate
 from tasks.workplace.home import private_workspace

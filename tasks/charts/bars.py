@@ -13,7 +13,7 @@ from tasks.charts.marks import dots, down, spans
 
 @dataclass(frozen=True)
 class Bar:
-    """A number with its interval; ``other`` is drawn beside it for comparison."""
+    """A number with its interval; ``other`` is a second number to compare with it."""
 
     label: str
     value: float

@@ -22,7 +22,7 @@ from tasks.charts.svg import Scale, figure, label, tag, text_width
 
 WIDTH, HEIGHT = 380, 180
 LINE, LONGEST, WIDEST = 13, 150, 0.36
-"""Room for a line of text, for a label that is turned, and for labels beside, of the whole width."""
+"""Room for a line of text, for a turned label, and for labels at the side as a share of the width."""
 
 WIDER = {"axis": 12 / 11, "heading": 1.2}
 """How much wider than other labels some are written."""

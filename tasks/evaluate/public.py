@@ -20,7 +20,7 @@ from dpcore.errors import InputError
 from schemas.plan import Plan, load_plan
 from schemas.survey.source import Source, TableSource
 from tasks.ledger import Ledger
-from tasks.survey.ingest import PACKAGE, find_in_package
+from tasks.survey.sources import PACKAGE, find_in_package
 from tasks.workplace.plans import usual_plans
 
 NOT_FOR_RELEASE = "NOT FOR RELEASE: computed from the real records without noise"

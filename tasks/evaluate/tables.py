@@ -22,7 +22,7 @@ import pandas as pd
 from dpcore.arrays import Integers
 from dpcore.errors import InputError
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_fault, csv_headers
-from tasks.survey.ingest import call_guarded
+from tasks.survey.private_file import call_guarded
 
 LEAST_RECORDS = 20
 

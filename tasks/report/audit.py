@@ -16,23 +16,23 @@ from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Drawn, Figure
 
 TRIED = (
-    "The audit tried made-up neighbouring surveys, on which the program drew as it does for a release;"
-    " the width of the noise of each release against what is stated; and how much one unit changes each"
-    " exact statistic. None of it could have seen random numbers that another program knows, outputs"
-    " rarer than about one in the number of draws, surveys that were not tried, or what happens outside"
-    " the program. A loss shown that is far below the claim is normal.",
+    "The audit ran the program on made-up neighbouring surveys as it does for a release, compared the"
+    " width of each release's noise with what is stated, and measured how much one unit changes each"
+    " exact statistic. It cannot detect random numbers that another program knows, outputs rarer than"
+    " about one in the number of draws, effects on surveys that were not tried, or anything outside the"
+    " program. It is normal that the loss shown is far below the claim.",
 )
 """What the audit did, and what no audit of outputs can see."""
 
 WORDS = (
-    "Claimed is what the plan promises: the loss is not above it. Shown is what the attack proves:"
-    " the loss is not below it, but for the chance that the confidence leaves. In between, this audit"
-    " cannot tell; with more draws it would show more, up to the true loss.",
-    "The attacker sees everything that would be published, sums it up in one number, the score, by"
-    " which the two surveys are best distinguished, and looks where the scores of one survey are more"
-    " frequent than those of the other. A score that is called a log-ratio says how many times likelier"
-    " the published numbers are on one survey than on the other, as a logarithm. If the noise is what"
-    " the program says, no score distinguishes the surveys better.",
+    "The claim is what the plan promises: the loss is at most this. What the attack shows is a lower"
+    " bound of the loss, at the stated confidence. The true loss lies between the two; with more draws"
+    " the attack would come closer to it.",
+    "The attacker sees everything that would be published and reduces it to one number, the score, that"
+    " distinguishes the two surveys best. Then it looks for scores that are more frequent on one survey"
+    " than on the other. A log-ratio is the logarithm of how many times likelier the published numbers"
+    " are on one survey than on the other: if the noise is what the program says, no score distinguishes"
+    " the surveys better.",
 )
 OTHERS = {
     "like the first": ", all with the first value in every column",
@@ -44,7 +44,7 @@ OTHERS = {
 def draw_audit(
     audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]], protection: Protection
 ) -> Drawn:
-    """What is claimed beside what attacks showed, and the loss by output, from the manifest."""
+    """The loss that is claimed and the loss that attacks showed, and the loss by output."""
     curve = list(zip(*(audit["curve"][name] for name in ("score", "loss")), strict=True))
     known = [(x, y) for x, y in curve if x is not None and y is not None]
     figures = [_shown(audit)]
@@ -55,20 +55,20 @@ def draw_audit(
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
-    """What an attack showed, beside what is claimed."""
+    """What an attack showed, and what is claimed."""
     claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
     shown = "could not show any privacy loss"
     if bound > 0:
-        shown = f"showed a privacy loss of {figure(bound)} at least"
+        shown = f"showed a privacy loss of at least {figure(bound)}"
     return (
         f"Before anything was drawn from the survey, an attack on {audit['draws']:,} draws from made-up"
-        f" surveys {shown} ({100 * audit['level']:.4g}% confidence); the claim is that it is"
-        f" {decimal_text(claim)} at most. An attack that finds less proves nothing."
+        f" surveys {shown} ({100 * audit['level']:.4g}% confidence); the claim is at most"
+        f" {decimal_text(claim)}. An attack that finds less is no proof."
     )
 
 
 def _surveys(pair: str, protection: Protection) -> str:
-    """The made-up surveys of an audit, whose name tells in which columns they differ."""
+    """The made-up surveys of an audit, from their name: it states in which columns they differ."""
     moved, _, others = pair.partition("; others ")
     columns = moved.partition(" end to end")[0]
     where, elsewhere = "every column", ""
@@ -125,7 +125,7 @@ def _shown(audit: Mapping[str, Any]) -> Figure:
         further = f" (the orange line goes on to the best guess, {figure(estimate)})"
     title = "Privacy loss: claimed, and shown by an attack"
     says = (
-        f"On made-up surveys the attack showed a loss of {figure(bound)} at least, with {confidence}"
+        f"On made-up surveys the attack showed a loss of at least {figure(bound)}, with {confidence}"
         f" confidence{further}; {decimal_text(claim)} is claimed"
     )
     rows = [
@@ -160,8 +160,8 @@ def _losses(
     title = "Estimated loss by what the attacker sees"
     says = (
         "For each score, how much likelier it is on one of the two surveys than on the other, as a"
-        f" logarithm: {figure(largest)} at most; the broken line is the claim of {figure(claim)}."
-        " An estimate that may be off by a third, left out where hardly any draw fell"
+        f" logarithm: at most {figure(largest)}; the broken line is the claim of {figure(claim)}."
+        " The estimate may be off by a third, and is left out where hardly any draw fell"
     )
     x, y = (np.array(values, dtype=float) for values in zip(*curve, strict=True))
     y[np.isnan(x)] = np.nan

@@ -100,7 +100,7 @@ class Counts:
         """Half of the interval; the longest where they differ, as near zero."""
         halves = (self.upper - self.lower) / 2
         low, high = (figure(float(f"{end:.3g}")) for end in (halves.min(), halves.max()))
-        return f"±{high}" if low == high else f"±{high} at most"
+        return f"±{high}" if low == high else f"at most ±{high}"
 
     def grid(self, values: NDArray[Any]) -> NDArray[Any]:
         """(k,) values of a dense table in its shape."""

@@ -27,7 +27,7 @@ LARGEST_OF_THREE, MULTIPLE = 12, 250
 """Values of a column in small multiples, and how wide each of these is."""
 
 LARGEST_CELLS = 15
-BELOW = "; an interval is of exact numbers, which are not negative even where the noisy one is"
+BELOW = "; intervals are for the exact numbers, which are never negative"
 WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
 """Facts of a release without which its numbers would be misread."""
 
@@ -61,7 +61,7 @@ def chosen_by_draw(triples: list[list[str]]) -> str:
     named = listed([" × ".join(names) for names in triples], " and ")
     return (
         f"The draw itself chose which tables of three columns to measure, within the budget: {named}."
-        " Pairs of columns imply their counts least, as far as noise lets it be seen; another draw may"
+        " As far as the noise shows, pairs of columns predict their counts worst; another draw may"
         " choose others."
     )
 
@@ -122,9 +122,9 @@ def _whole(source: Source) -> float | None:
 def one_way(counts: Counts, path: str) -> Figure:
     """One column: a bar and an interval for each cell."""
     title = counts.title
-    says = f"Each bar is one {counts.number}; its line is the 90% interval, {counts.plus_minus}"
+    says = f"Each bar is one {counts.number}, each line its 90% interval, {counts.plus_minus}"
     if np.any(counts.value < counts.lower):
-        says += f", for the exact {counts.unit.number}, which is not negative even where the bar is"
+        says += f"; the interval is for the exact {counts.unit.number}, which is never negative"
     numbers = count_table(counts, path)
     return Figure(title, says, bars(_bars(counts), title, says, counts.unit.things), numbers)
 
@@ -134,8 +134,8 @@ def two_way(counts: Counts, path: str) -> Figure:
     title = f"{counts.unit.things.capitalize()} by {' and '.join(counts.quoted)}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
-        f"Shades as below the map. Each {counts.number} has a 90% interval of {counts.plus_minus};"
-        f" {doubtful.sum():,} of {doubtful.size:,} cells are hatched: zero lies inside their interval"
+        f"Shades as below the map. Each {counts.number} has a 90% interval of {counts.plus_minus}."
+        f" Hatched cells may be empty ({doubtful.sum():,} of {doubtful.size:,})"
     )
     rows, columns = (Axis(n, labels) for n, labels in zip(counts.titles, counts.sides, strict=True))
     shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
@@ -160,8 +160,8 @@ def multiples(counts: Counts, path: str) -> list[Figure]:
     most, name = float(values.max()), counts.titles[apart]
     says = (
         f"One map for each value of “{name}”, all in the same shades. Each {counts.number} has a 90%"
-        f" interval of {counts.plus_minus}; {doubtful.sum():,} of {doubtful.size:,} cells are hatched:"
-        " zero lies inside their interval"
+        f" interval of {counts.plus_minus}. Hatched cells may be empty ({doubtful.sum():,} of"
+        f" {doubtful.size:,})"
     )
     maps = []
     for side, these, hatched in zip(counts.sides[apart], values, doubtful, strict=True):

@@ -1,4 +1,4 @@
-"""Densities on the page: a line in its band, or a map beside the map of its standard error."""
+"""Densities on the page: a line in its band, or a map and the map of its standard error."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -94,8 +94,8 @@ def draw_curves(source: Source) -> Drawn:
     if len(known) < len(of_each):
         more += f". {len(of_each) - len(known)} groups have no value: {UNKNOWN}"
     says = (
-        "The lines are the noisy estimates; the shaded bands hold the exact kernel estimates with 90%"
-        f" probability at each point; all are on one scale{_notes(release.each)}{more}"
+        "Lines: noisy estimates, all on one scale. Shaded bands: 90% intervals for the exact kernel"
+        f" estimates at each point{_notes(release.each)}{more}"
     )
     panels = []
     for label in shown:
@@ -139,10 +139,10 @@ def _one_column(
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {quoted(name, columns)}"
     bands = [band for band in BANDS if band in table]
-    at_once = "; the paler band holds all of it at once with that probability"
+    at_once = "; the paler band contains all of it at once with the same probability"
     says = (
-        "The line is the noisy estimate; the shaded band holds the exact kernel estimate with 90%"
-        f" probability at each point, ±{half} on average{at_once}"
+        "Line: noisy estimate. Shaded band: 90% interval for the exact kernel estimate at each point,"
+        f" ±{half} on average{at_once}"
         f"{notes}"
     )
     curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
@@ -160,7 +160,7 @@ def _one_column(
     if column.point_masses:
         stems = [down(float(point), "stem") for point in column.point_masses]
         panels = [replace(panel, marks=[*stems, *panel.marks]) for panel in panels]
-        shared = ("stem", "a value of many records, counted apart")
+        shared = ("stem", "a value that many records have, counted separately")
         panels[0] = replace(panels[0], key=[*panels[0].key, shared])
     picture = chart(title, says, [[panel] for panel in panels])
     return [Figure(title, says, picture, numbers)]

@@ -1,6 +1,6 @@
 """The budget of a dataset over its life, up to one release.
 
-Later grants and charges are left out, so that a release that is published again tells the same.
+Later grants and charges are left out, so that a report that is made again is the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ def history_until(records: Iterable[HistoryRecord], drawn_at: str) -> History:
 
 
 def _spendings(charges: dict[tuple[str, str], HistoryRecord]) -> list[Spending]:
-    """Charges by release; those of one release that ended differently stay apart."""
+    """Charges by release, and by how they ended where those of one release ended differently."""
     together: dict[tuple[str, Action], list[HistoryRecord]] = {}
     for (release_id, _), record in charges.items():
         together.setdefault((release_id, record.action), []).append(record)

@@ -32,12 +32,12 @@ MOST_TICKS = 12
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Predictions along a feature, and its values in words; ``apart``: categories without an order."""
+    """Predictions along a feature, and its values in words; ``unordered``: of categories."""
 
     name: str
     values: Sequence[str]
     curve: Curve
-    apart: bool = False
+    unordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ class Machine:
             found.append(_along(axis, codes, self.columns, f, f - self.half, f + self.half))
         boundary = self.release.boundary
         lines = {} if boundary is None else {boundary: _above(boundary, self.source)}
-        says = f"90% interval ±{self.half:.3g}; the other features in the middle of their values"
+        says = (
+            f"90% interval ±{self.half:.3g}; other features are held in the middle of their values"
+        )
         return _figures(found, self.columns, _capital(self.release.output), lines, says)
 
     def at(self, points: Floats) -> Floats:
@@ -91,7 +93,7 @@ class Machine:
         return (
             f"Above {boundary:g} the prediction is {positive_text(self.source)}. {same} At"
             f" {float(np.mean(near)):.0%} of {POINTS:,} points spread over all that the plan allows,"
-            f" {boundary:g} lies inside the 90% interval: there the noise may have turned the decision."
+            f" {boundary:g} lies inside the 90% interval: there the noise may have changed the decision."
         )
 
 
@@ -113,8 +115,8 @@ def _accuracy(source: Source) -> Iterator[str]:
         right, most = float(np.mean(decided == true)), max(np.mean(true), 1 - np.mean(true))
         yield (
             f"Of the {len(true):,} synthetic records of {record.name} it decides {right:.0%}"
-            f" correctly; one answer for all of them is right for {most:.0%}. Synthetic records"
-            " show only what the releases behind them measured."
+            f" correctly; always giving the more frequent answer is right for {most:.0%}. Synthetic"
+            " records show only what the releases behind them measured."
         )
 
 
@@ -151,13 +153,13 @@ def draw_predictions(source: Source) -> Drawn:
         ends = (f - TWO_SIDED * error, f + TWO_SIDED * error)
         found.append(_along(axis, codes, columns, f, *ends))
     held = _held(release, middles, columns)
-    says = f"90% intervals, at least; features that are not on the axis are held: {held}"
+    says = f"Intervals of at least 90%; other features are held at their middle: {held}"
     figures = _figures(found, columns, "Decision value", {0.0: _above(0.0, source)}, says)
     _, stated = release.expected_error()
     notes = [
-        f"Above 0 the prediction is {positive_text(source)}. Noise adds a standard error of"
-        f" {figure(stated.value)} at"
-        " most, to first order; it does not say how well the classifier without noise predicts a record."
+        f"Above 0 the prediction is {positive_text(source)}. Noise adds a standard error of at most"
+        f" {figure(stated.value)}, to first order; this does not include how well the classifier without"
+        " noise predicts a record."
     ]
     more = _not_drawn(len(release.feature_axes))
     return Drawn(figures, [*notes, *_accuracy(source), *more])
@@ -195,8 +197,8 @@ def _not_drawn(features: int) -> list[str]:
 
 def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Along:
     """``ends``: middle, lower and upper end at each of the axis's codes."""
-    apart = isinstance(axis, Categories) and not ordered(axis)
-    if isinstance(axis, Categories) and apart:
+    unordered = isinstance(axis, Categories) and not ordered(axis)
+    if isinstance(axis, Categories) and unordered:
         categories, column = (*axis.categories, "null"), columns[axis.name]
         names = [category_text(categories[code], column) for code in codes.tolist()]
         x = np.arange(len(codes), dtype=np.float64) + 0.5
@@ -205,7 +207,7 @@ def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Alon
         order = np.argsort(x)
         x, ends = x[order], tuple(end[order] for end in ends)
         names = [plain(float(f"{v:.6g}")) for v in x]
-    return Along(axis.name, names, Curve(x, *ends), apart)
+    return Along(axis.name, names, Curve(x, *ends), unordered)
 
 
 def _figures(
@@ -218,7 +220,7 @@ def _figures(
 
 def _panel(along: Along, columns: Columns, output: str, lines: Mapping[float, str]) -> Panel:
     curve, y = along.curve, Side(output)
-    if not along.apart:
+    if not along.unordered:
         few = len(along.values) <= MOST_TICKS
         ticks = dict(zip(curve.x.tolist(), along.values, strict=True)) if few else None
         return band(curve, Side(measured(along.name, columns), ticks=ticks), y, lines)

@@ -26,7 +26,7 @@ def draw_number(source: Source) -> Drawn:
     if by:
         labels = _labels(source, table, by)
         groups = " and ".join(quoted(name, described) for name in by)
-        says = f"Each bar is a group of {groups}, with its own 90% interval"
+        says = f"Each bar is a group of {groups}, each line its 90% interval"
         notes = [
             f"{name.replace('_', ' ').capitalize()}: {file.descriptions[name]}." for name in stated
         ]
@@ -93,8 +93,8 @@ def draw_levels(source: Source) -> Drawn:
     ]
     title = f"Quantiles of {_by(name, names[:-1], source.plan.described_columns)}"
     says = (
-        "Each bar is the level that the plan asks for, a share of the records; with 90% probability"
-        f" every value of {name} is a quantile of a level on its orange line, within {shown}"
+        "Bars: the levels that the plan asks for, as shares of the records. With 90% probability every"
+        f" value of {name} is the quantile of a level on its orange line, within {shown}"
     )
     header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
     numbers = _numbers(title, header, rows, source.record.tables[0].place)
@@ -114,9 +114,7 @@ def draw_cumulative(source: Source) -> Drawn:
     ]
     title = f"Records up to each value of {name}"
     says = "Each bar is the share of the drawn records up to the end of a cell" + (
-        f"; with 90% probability the error of all of them is {figure(error)} at most"
-        if error
-        else ""
+        f"; with 90% probability no bar is off by more than {figure(error)}" if error else ""
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "share of the records"))])
 

@@ -63,7 +63,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is shown of one release or synthetic table, beside what all have in common.
+    """What is shown of one release or synthetic table, in addition to what all have in common.
 
     ``more``: charts that are folded.
     """
@@ -78,7 +78,7 @@ class Drawn:
 class Source:
     """One release of a bundle, as its charts need it: everything here is public.
 
-    ``synthesis``: the synthetic tables beside it.
+    ``synthesis``: the synthetic tables of the bundle.
     """
 
     plan: Plan

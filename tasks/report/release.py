@@ -87,7 +87,7 @@ def headed(section: ReleaseSection | Synthesis) -> str:
 
 def error_table(record: ReleaseRecord) -> DataTable:
     """What was known of the errors before the draw."""
-    added = "; L1: absolute errors of all cells, added up"
+    added = "; L1: sum of the absolute errors of all cells"
     notes = record.error_notes
     return DataTable(
         f"Expected error of {record.name} by itself, from privacy alone"
@@ -109,8 +109,8 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Report
             f"synthetic-{record.name}",
             headed(sections[record.name]),
             f"{record.name}: {record.file.rows:,} synthetic records of"
-            f" {len(record.file.columns)} columns"
-            f"{_and_members(record)}, drawn from the release {record.source}. They cost nothing more.",
+            f" {len(record.file.columns)} columns{_and_members(record)}, drawn from the release"
+            f" {record.source}. They cost no further budget.",
             draw_synthetic(record, Source(plan, releases[record.source], bundle)),
             None,
             record.listed,
@@ -133,7 +133,7 @@ def analysis_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[ReportP
                 if record.source in moments
                 else f"tables of {record.source} and of all releases that count the same"
             )
-            + ". It costs nothing more.",
+            + ". It costs no further budget.",
             draw_analysis(record, bundle, plan.described_columns),
             None,
             [record.file],

@@ -40,7 +40,7 @@ def _figures(source: Source, file: TableFile) -> Iterator[Figure]:
         words = QUANTITIES[quantity]
         title = f"{words.capitalize()}, by {', '.join(counts.titles)}"
         left = f"; the {len(rows)} largest of {len(here):,} are shown" * (len(rows) < len(here))
-        says = f"Each bar is one {words}; its line is the 90% interval, {counts.plus_minus}{left}"
+        says = f"Each bar is one {words}, each line its 90% interval, {counts.plus_minus}{left}"
         ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
         drawn = [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]
         yield Figure(

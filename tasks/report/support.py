@@ -30,22 +30,24 @@ def how_supported(
     ``follows``: as of ``Release``; of what follows from each other no set is counted.
     """
     ways = supported["ways"]
-    told = zip(supported["columns"].tolist(), supported.get("derived_from", ()), strict=False)
-    derived = {name for name, source in told if source}
+    listed_sources = zip(
+        supported["columns"].tolist(), supported.get("derived_from", ()), strict=False
+    )
+    derived = {name for name, source in listed_sources if source}
     roots = [follows.get(name, name) for name in columns if name not in derived]
     pairs, triples = untied(roots, 2), untied(roots, 3)
     text = "The one column is supported by the release."
     if np.any(ways == 2):
         text = (
             f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}."
-            " An accurate table of the records has about a tenth of them at most in a wrong cell, by"
-            " noise and by the fit; of a weak one more may be."
+            " In an accurate table, noise and fit put at most about a tenth of the records into a wrong"
+            " cell; in a weak one it may be more."
         )
         if triples:
             text += (
                 f" Of {_counted(supported, ways == 3, triples, 'sets of three columns')}."
-                " What was not measured is what the model assumes, as are relations of more columns that"
-                " no released table shows."
+                " What was not measured is assumed by the model, and so are relations among more columns"
+                " that no released table shows."
             )
     distance, expected = supported["distance"], supported["expected_distance"]
     measured = np.isfinite(distance + expected)
@@ -56,13 +58,13 @@ def how_supported(
     named = listed([str(supported["columns"][i]) for i in farthest], " and ")
     which = f" ({'the farthest: ' * (len(missed) > NAMED)}{named})" if farthest else ""
     text += (
-        f" {len(missed)} of {int(measured.sum())} tables are missed by the records{which}: they"
-        f" lie more than {MISSED} times as far from the noisy table as noise alone would make."
+        f" The records miss {len(missed)} of {int(measured.sum())} tables{which}: they lie more than"
+        f" {MISSED} times as far from the noisy table as noise alone explains."
     )
     accurate = distance[supported["grade"] == ACCURATE]
     if len(accurate):
         text += (
-            f" Of accurate tables the farthest lies {accurate.max():.3f} away (total variation: the"
+            f" Among accurate tables the farthest lies {accurate.max():.3f} away (total variation: the"
             " share of records that would have to be changed)."
         )
     return text

@@ -1,4 +1,4 @@
-"""Synthetic tables on the page: their columns beside the noisy counts they are drawn from."""
+"""Synthetic tables on the page: their columns, compared with the noisy counts they are drawn from."""
 
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ OPEN_FIGURES, MOST_FIGURES = 6, 60
 
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
-    """Synthetic counts of each column beside the noisy ones of the release they are drawn from."""
+    """Synthetic counts of each column, compared with those of the release they are drawn from."""
     records = _records(record, source)
     public, drawn = source.release.adjacency.public_rows, max(record.file.rows, 1)
     compared = []
@@ -109,23 +109,22 @@ def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
 def support(source: Source, tree: object) -> str:
     """Which relations a release supports, and which are assumptions."""
     release = source.release
-    beyond = "is an assumption of the fit and not a finding."
+    beyond = "is an assumption of the fit, not a finding."
     if tree is not None:
         return (
-            "The records follow a tree of private pair tables, in which each column depends on one"
-            f" other. Whatever else relates two columns {beyond}"
+            "The records follow a tree of noisy tables of pairs, in which each column depends on one"
+            f" other. Any other relation between columns {beyond}"
         )
     domains = release.domains_of(source.noisy)
     if len(domains) > 1:
         widest = max(len(domain.axes) for domain in domains)
         return (
-            f"The records are fitted to {len(domains)} private tables of at most {widest}"
-            " columns. Whatever these tables do not show, such as relations among more columns at"
-            f" once, {beyond}"
+            f"The records are fitted to {len(domains)} noisy tables of at most {widest} columns."
+            f" A relation that none of them shows, such as one among more columns, {beyond}"
         )
     return (
         f"The records follow the release {source.record.name}: relations among its columns are as"
-        " well supported as its numbers."
+        " accurate as its numbers."
     )
 
 
@@ -162,8 +161,8 @@ def _comparison(noisy: Counts, counted: Floats) -> Figure:
     name = noisy.titles[0]
     title = f"Synthetic records by {noisy.quoted[0]}"
     says = (
-        f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} {noisy.plus_minus}"
-        " (90%)"
+        f"Bars: synthetic records; dots and lines: noisy {noisy.unit.numbers} with 90% intervals,"
+        f" {noisy.plus_minus}"
     )
     key = [("other", "synthetic records"), ("whisker", f"noisy {noisy.unit.numbers}, 90% interval")]
     table = DataTable(

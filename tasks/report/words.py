@@ -41,11 +41,11 @@ def how_often(guarantee: Guarantee) -> str:
 def in_short(plan: Plan, guarantee: Guarantee) -> str:
     """The promise in a sentence or two."""
     return (
-        f"Noise protects {plan.protection.who}: somebody who knows everything else, and guesses between"
-        f" two possibilities for one {plan.protection.one}, is right"
-        f" {_percent(best_guess(guarantee))} of the time at most (50% is blind guessing)."
+        f"Noise protects {plan.protection.who}. Somebody who knows everything else and guesses between"
+        f" two possibilities for one {plan.protection.one} is right at most"
+        f" {_percent(best_guess(guarantee))} of the time (50% is blind guessing)."
         + (
-            f" A part gamma = {decimal_text(guarantee.gamma)} of the people is not protected so."
+            f" This fails for a share gamma = {decimal_text(guarantee.gamma)} of the people."
             if guarantee.gamma
             else ""
         )
@@ -62,39 +62,37 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
         else f"all other {one}s, and that one more {one} took part or did not"
     )
     words = [
-        "Everything that was computed from the survey was changed by chance, in a known way, before"
-        f" it left the agency. This noise hides what any one {one} contributed: had a {one} been"
+        "Everything computed from the survey was changed at random, in a known way, before it left the"
+        f" agency. This noise hides what any one {one} contributed: had one {one} been"
         f" {plan.protection.fate}, the same numbers could have come out, {how_often(guarantee)}.",
-        f"How much is hidden: suppose somebody knows {doubt}, each as likely as the other."
-        " Guessing blindly they are right 50% of the"
-        f" time. With everything published here, however they use it, they are right"
-        f" {_percent(guess)} of the time at most."
-        + (" This is a bound on the worst case, and no small one." if alpha > 3 else ""),
-        "The promise holds whatever else is or becomes known, and whatever is computed from the"
-        " published files. It is about what taking part adds: facts that hold of people in general"
-        " may be learnt, also about those who did not answer.",
+        f"Suppose somebody knows {doubt}, both equally likely. Guessing blindly they are right 50% of"
+        " the time. With everything published here, however they use it, they are right at most"
+        f" {_percent(guess)} of the time."
+        + (" This bounds the worst case, and it is not small." if alpha > 3 else ""),
+        "The promise holds whatever else is known, now or later, and whatever is computed from the"
+        " published files. It covers only what taking part adds: facts about people in general can be"
+        " learnt, also about people who did not answer.",
     ]
     if plan.protection.total:
         words.append(
-            "The promise holds whatever the survey's records hold. One rule, fixed beforehand, makes"
-            f" them fit: {RULES[plan.invalid]}."
+            "The promise holds for any records that the survey may contain. A rule that was fixed"
+            f" beforehand makes them valid: {RULES[plan.invalid]}."
         )
     else:
         words.append(
             f"The promise is for {plan.protection.domain}. Other tables are refused, and nothing is"
-            " published of them. So the fact that this release appeared shows that every record of the"
-            " survey fits. No noise hides that: one record that did not would have stopped the release."
+            " published about them. So the release itself shows that every record of the survey fits."
+            " No noise hides that: one record that did not would have stopped the release."
         )
     if guarantee.gamma:
         exposed = math.ceil(guarantee.gamma * plan.rows)
         words.append(
-            "Not everybody is protected so. Part of this release keeps a weaker promise, random"
-            " differential privacy: it is about people who are drawn from a population at random,"
-            f" and leaves out a part gamma = {decimal_text(guarantee.gamma)} of them. Up to about"
-            f" {exposed:,} of the {plan.rows:,} people, those whose answers are rare, may have no"
-            " protection at all. gamma can be stated because this plan was fixed before the first"
-            " release of the dataset: of a plan chosen in view of results nobody could say how many"
-            " people it leaves out."
+            "Not everybody is protected in this way. Part of this release keeps a weaker promise,"
+            " random differential privacy. It is about people drawn from a population at random, and"
+            f" fails for a share gamma = {decimal_text(guarantee.gamma)} of them. Up to about"
+            f" {exposed:,} of the {plan.rows:,} people, those with rare answers, may have no protection"
+            " at all. gamma is known because this plan was fixed before the first release of the"
+            " dataset; for a plan chosen in view of results it would be unknown."
         )
     return words
 
@@ -107,7 +105,7 @@ def _percent(share: float) -> str:
 def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
     """The promise as the field writes it."""
     gamma = (
-        "0: the promise holds for every table that it is for, not only for likely ones"
+        "0: the promise holds for all these tables, not only for likely ones"
         if not guarantee.gamma
         else f"{decimal_text(guarantee.gamma)}: probability, over the draw of people from the"
         " population, that the promise does not hold for them (random differential privacy)"
@@ -118,7 +116,7 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
         [
             ("privacy unit", plan.protection.who),
             ("neighbouring tables D, D′", f"{guarantee.neighbours}: {plan.protection.neighbours}"),
-            ("tables that it is for", plan.protection.domain),
+            ("tables covered", plan.protection.domain),
             (
                 "n",
                 f"{plan.protection.records} records,"
@@ -140,9 +138,9 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
 def _together(plan: Plan) -> str:
     """How their prices add up, and what they promise together if the grant never grows."""
     if plan.budget.composition == "basic":
-        return "their α, β and γ add up, to what was granted at most"
+        return "their α, β and γ add up to at most what was granted"
     return (
-        f"their ρ add up, to {decimal_text(plan.budget.caps.rho)} at most (zero-concentrated"
+        f"their ρ add up to at most {decimal_text(plan.budget.caps.rho)} (zero-concentrated"
         f" differential privacy); together they keep {plan.budget.granted.budget}"
     )
 
@@ -155,10 +153,10 @@ def limits(plan: Plan) -> tuple[str, ...]:
     )
     if plan.weights:
         counted = (
-            f"Sums of weights are of {plan.weights.column}, rounded to multiples of"
-            f" {decimal_text(plan.weights.step)} and cut at {decimal_text(plan.weights.largest)}: no"
-            " error statement knows what was cut. All other counts are of records in the survey, not"
-            " estimates for a population."
+            f"Weights ({plan.weights.column}) are rounded to multiples of"
+            f" {decimal_text(plan.weights.step)} and cut at {decimal_text(plan.weights.largest)}; error"
+            " statements do not include what was cut. All other counts are of records in the survey,"
+            " not estimates for a population."
         )
     made_up = (SYNTHETIC,) if plan.synthesis else ()
     fitted = (FITTED, *plan.assumed) if plan.includes_sampling else ()
@@ -166,13 +164,13 @@ def limits(plan: Plan) -> tuple[str, ...]:
 
 
 LIMITS = (
-    "Error bars, bands and intervals are about privacy noise. They say nothing of sampling,"
-    " non-response, wrong answers or, for densities, smoothing.",
+    "Error bars, bands and intervals cover privacy noise only: not sampling, non-response, wrong"
+    " answers or, for densities, smoothing.",
     "A 90% interval misses the number without noise one time in ten. Among many intervals some do.",
 )
 FITTED = (
-    "Intervals of models and moments are the exception: they include sampling too, for units that"
-    " are independent draws from a population. They say nothing of non-response, wrong answers or a"
+    "Intervals of models and moments are the exception: they also include sampling error, for units"
+    " drawn independently from a population. They do not include non-response, wrong answers or a"
     " wrong model."
 )
 SYNTHETIC = (

@@ -1,7 +1,7 @@
-"""The number of records of a table in which each row stands for several.
+"""The number of records of a table in which each row is several records.
 
     sex  age   n
-    F    0-17  212      a row of n = 212 stands for 212 records with these values
+    F    0-17  212      a row of n = 212 is 212 records with these values
     F    18-   530
 
 The engine adds up the counts and makes no records of them.  A count that is missing, negative or not

@@ -1,7 +1,7 @@
 """CSV files as text: their columns, and what is wrong at which line of one that cannot be read.
 
-DuckDB reads them strictly, so that a field too many is a fault and not dropped.  Where lines end in
-several ways, it reads a copy in which all end alike.  An empty field is null.
+DuckDB reads them strictly, so that a field too many is a fault and not dropped.  If lines end in
+several ways, it reads a copy in which all end with a line feed.  An empty field is null.
 """
 
 import csv

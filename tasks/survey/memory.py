@@ -97,10 +97,10 @@ def _each(values: Iterable[Any], write: Write) -> pa.Array:
 
 
 def written(value: Any, wrong: str | None = None) -> str | None:
-    """A Python object as text, the same for the same value; null for what stands for none.
+    """A Python object as text, the same for the same value; null for a missing value.
 
-    ``wrong``: stands for what is not exactly text, such as a float from 2^53 on, which may stand for
-    several whole numbers; without it numbers are wanted, and such a float is one.
+    ``wrong``: the text of an object that is not exactly text, such as a float from 2^53 on, which may
+    be one of several whole numbers; without ``wrong`` numbers are wanted, and such a float is one.
 
     >>> [written(value) for value in ("01", 1, 1.0, Decimal("1.50"), True, float("nan"), 2e60)]
     ['01', '1', '1', '1.5', 'true', None, '2e+60']

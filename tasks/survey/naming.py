@@ -21,8 +21,8 @@ from urllib.parse import unquote, urlsplit
 
 from schemas.survey.source import PostgreSQLSource, SparkSource, TableSource
 from tasks.survey.engines.postgresql import identity
-from tasks.survey.ingest import PACKAGE, find_in_package
 from tasks.survey.memory import MemoryTable
+from tasks.survey.sources import PACKAGE, find_in_package
 
 Source = str | TableSource | PostgreSQLSource | SparkSource | MemoryTable
 

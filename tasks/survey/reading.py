@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import DataError
-from tasks.survey.ingest import FAULTS, TABLE, call_guarded, connect
+from tasks.survey.private_file import FAULTS, TABLE, call_guarded, connect
 
 
 class Session:

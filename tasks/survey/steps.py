@@ -7,9 +7,10 @@ from schemas.survey.source import PostgreSQLSource, SparkSource, TableSource
 from tasks.ledger import Ledger
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark
-from tasks.survey.ingest import find_file, ingest
+from tasks.survey.ingest import ingest
 from tasks.survey.naming import names_of
 from tasks.survey.reading import Survey
+from tasks.survey.sources import find_file
 from tasks.survey.validate import validate
 from tasks.workplace.home import home, ledger_url
 from tasks.workplace.room import require_room

@@ -15,7 +15,8 @@ from dpcore.errors import InputError
 from schemas.first_plan.planner import ColumnType
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
-from tasks.survey.ingest import PACKAGE, call_guarded, connect, find_in_package
+from tasks.survey.private_file import call_guarded, connect
+from tasks.survey.sources import PACKAGE, find_in_package
 
 
 def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:

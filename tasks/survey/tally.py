@@ -40,8 +40,8 @@ from tasks.survey.bounding import (
     keep_records,
 )
 from tasks.survey.cells import count_cells, keep_valid
-from tasks.survey.ingest import call_guarded
 from tasks.survey.linked import wide_records
+from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, open_survey
 
 LARGEST_PACK = 2**20

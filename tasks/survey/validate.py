@@ -17,30 +17,28 @@ from dpcore.errors import DataError
 from schemas.survey.checks import RULES, survey_schema
 from schemas.survey.columns import IdentifierColumn, ReadColumn
 from schemas.survey.unit import COUNT, WEIGHT
-from tasks.survey.ingest import call_guarded
+from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, open_survey
 
 REMEDIES = {
-    "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30; codes that stand for"
-    " no answer belong under the column's `missing`.",
+    "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30; list codes for no"
+    " answer under the column's `missing`.",
     "null": "A column with `nullable: true` may lack values.",
     "bounds": "`outside: clamp` of a column moves its values to the nearest bound.",
-    "category": "Categories are compared sign by sign: 01 is not 1, and a blank at an end, or an accent"
-    " that is a sign of its own, makes another value; `invalid` of the plan says what becomes of it.",
+    "category": "Categories are compared character by character: 01 is not 1, and a blank at an end, or"
+    " an accent that is a character of its own, makes another value.",
 }
 """By rule, what a plan may say of a column that is published."""
 
 IDENTIFIERS = (
-    "The column of the privacy unit has text or a whole number in every record: write it so at the"
+    "The privacy unit's column must hold text or a whole number in every record: correct it at the"
     " source."
 )
 WEIGHTS = (
-    "Weights are numbers from 0, and counts whole ones: correct them at the source; of weights,"
-    " `invalid` of the plan may also say what becomes of others."
+    "Weights must be numbers from 0, and counts whole numbers: correct them at the source. For weights,"
+    " `invalid` in the plan can also state what happens to other values."
 )
-INVALID = (
-    "`invalid` of the plan says what becomes of values that are not valid, other than a refusal."
-)
+INVALID = "`invalid` in the plan can state what happens to such values, instead of a refusal."
 
 Faults = dict[tuple[str, str], int]
 """Number of records that break a rule, by column and rule."""

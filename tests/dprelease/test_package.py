@@ -19,8 +19,8 @@ import dprelease
 from dprelease.frames import FRAMES, frame_of_columns
 from flows.operation import progress
 from schemas.plan import load_plan
-from tasks.survey.ingest import FILE, TABLE, connect
 from tasks.survey.memory import MemoryTable
+from tasks.survey.private_file import FILE, TABLE, connect
 from tasks.survey.steps import ingest_survey
 from tests.bare import PLAN, audit_once, small_plan
 from tests.conftest import ROOT

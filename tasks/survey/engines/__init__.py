@@ -25,8 +25,10 @@ from schemas.survey.columns import (
 from schemas.survey.engine import exactly, finite
 from tasks.survey.counts import total_of_counts
 from tasks.survey.dates import part_of
-from tasks.survey.ingest import call_guarded, refuse_lookalikes, require_columns, require_rows
+from tasks.survey.ingest import refuse_lookalikes, require_rows
+from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
+from tasks.survey.sources import require_columns
 
 FITS = {
     "string": ("string",),
@@ -121,7 +123,7 @@ def _typed(
     if not counts:
         return typed, int(answers["rows"]), unread
     found = total_of_counts(typed, counts)
-    return typed.filter(typed[counts] > 0), found, unread  # 0 stands for no record
+    return typed.filter(typed[counts] > 0), found, unread  # 0 is no record
 
 
 def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any:

@@ -15,7 +15,7 @@ from dpcore.errors import InputError
 from schemas.survey.columns import ReadColumn, sources
 from schemas.survey.source import PostgreSQLSource
 from tasks.survey.engines import open_session
-from tasks.survey.ingest import call_guarded
+from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
 from tasks.survey.sql import quote
 

@@ -19,7 +19,7 @@ from dpcore.errors import DataError, InputError
 from schemas.survey.columns import ReadColumn
 from schemas.survey.source import SparkSource
 from tasks.survey.engines import open_session
-from tasks.survey.ingest import call_guarded
+from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
 
 if TYPE_CHECKING:

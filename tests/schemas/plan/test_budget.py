@@ -10,8 +10,7 @@ from schemas.plan import Plan, load_plan
 from schemas.plan.selection import select
 from tasks.explain.explain import error_rows, under_the_other_rule
 from tasks.explain.target import find_target, target_text
-from tests.conftest import write_plan
-from tests.schemas.test_plan import refused
+from tests.schemas.refusals import refused
 
 GRANT = {"alpha": "2", "beta": "1e-6"}
 CAPS = caps("concentrated", Budget.of("2", "1e-6"))
@@ -27,13 +26,13 @@ def document(plan_document: dict) -> dict:
     return plan_document
 
 
-def requesting(tmp_path, document: dict, **request: str) -> Plan:
+def requesting(document: dict, **request: str) -> Plan:
     document["budget"]["requested"] = request
-    return load_plan(write_plan(tmp_path, document))
+    return load_plan(document)
 
 
-def test_a_part_of_the_grant_is_split_by_weight_and_nothing_is_lost(tmp_path, document):
-    plan = load_plan(write_plan(tmp_path, document))
+def test_a_part_of_the_grant_is_split_by_weight_and_nothing_is_lost(document):
+    plan = load_plan(document)
     assert plan.requested == CAPS * Fraction(1, 12)
     assert total(release.share for release in plan.built.values()) == plan.requested
     heavier, lighter = plan.built["pairs"].share, plan.built["people"].share
@@ -44,32 +43,32 @@ def test_a_part_of_the_grant_is_split_by_weight_and_nothing_is_lost(tmp_path, do
     assert plan.promise.beta == Fraction("1e-6")
 
 
-def test_amounts_are_a_promise_that_fits_the_same_grant(tmp_path, document):
-    plan = requesting(tmp_path, document, **GRANT)
+def test_amounts_are_a_promise_that_fits_the_same_grant(document):
+    plan = requesting(document, **GRANT)
     assert plan.requested == CAPS
     assert plan.promise == Budget.of("2", "1e-6")
 
 
-def test_rho_is_spent_as_it_is_written(tmp_path, document):
-    plan = requesting(tmp_path, document, rho="0.01", beta="1e-9")
+def test_rho_is_spent_as_it_is_written(document):
+    plan = requesting(document, rho="0.01", beta="1e-9")
     assert plan.requested == Budget(beta=Fraction("1e-9"), rho=Fraction("0.01"))
 
 
-def test_a_plan_of_pure_mechanisms_stays_pure(tmp_path, document):
+def test_a_plan_of_pure_mechanisms_stays_pure(document):
     document["releases"] = [document["releases"][0]]
     document["synthesis"] = []
-    plan = load_plan(write_plan(tmp_path, document))
+    plan = load_plan(document)
     assert plan.promise.beta == 0
     assert plan.promise.alpha**2 == pytest.approx(2 * plan.requested.rho, rel=1e-6)
 
 
-def test_a_part_can_be_asked_of_a_basic_grant_too(tmp_path, document):
+def test_a_part_can_be_asked_of_a_basic_grant_too(document):
     document["budget"]["composition"] = "basic"
-    plan = load_plan(write_plan(tmp_path, document))
+    plan = load_plan(document)
     assert plan.requested == Budget.of("2", "1e-6") * Fraction(1, 12)
     document["releases"] = [document["releases"][0]]
     document["synthesis"] = []
-    assert load_plan(write_plan(tmp_path, document)).requested == Budget.of("1/6")
+    assert load_plan(document).requested == Budget.of("1/6")
 
 
 @pytest.mark.parametrize(
@@ -82,25 +81,25 @@ def test_a_part_can_be_asked_of_a_basic_grant_too(tmp_path, document):
         ("concentrated", {"alpha": "2", "beta": "2e-6"}, "requested is more than granted"),
         ("concentrated", {"alpha": "1", "rho": "0.01"}, "state one of alpha, rho and part"),
         ("concentrated", {}, "state one of alpha, rho and part"),
-        ("concentrated", {"part": "1/2", "beta": "1e-9"}, "part: is of beta and gamma too"),
+        ("concentrated", {"part": "1/2", "beta": "1e-9"}, "part: applies to beta and gamma too"),
         ("concentrated", {"part": "3/2"}, "part must be positive and at most 1"),
         ("concentrated", {"part": "0"}, "part must be positive"),
         ("concentrated", {"rho": "0", "beta": "1e-9"}, "rho must be positive"),
         ("concentrated", {"rho": "1e-49", "beta": "1e-99"}, "exponent"),
     ],
 )
-def test_what_cannot_be_requested_is_refused(tmp_path, document, composition, request_, says):
+def test_what_cannot_be_requested_is_refused(document, composition, request_, says):
     document["budget"] |= {"composition": composition, "requested": request_}
-    assert says in refused(tmp_path, document)
+    assert says in refused(document)
 
 
-def test_a_concentrated_grant_needs_a_beta(tmp_path, document):
+def test_a_concentrated_grant_needs_a_beta(document):
     document["budget"]["granted"] = {"alpha": "2"}
-    assert "granted.beta: concentrated composition needs one" in refused(tmp_path, document)
+    assert "granted.beta: concentrated composition needs one" in refused(document)
 
 
-def test_a_selection_spends_its_percentage_of_rho(tmp_path, document):
-    plan = load_plan(write_plan(tmp_path, document))
+def test_a_selection_spends_its_percentage_of_rho(document):
+    plan = load_plan(document)
     half = select(plan, [], 50)
     assert half.requested == plan.requested * Fraction(1, 2)
     pure = select(plan, ["people"], 50)
@@ -108,8 +107,8 @@ def test_a_selection_spends_its_percentage_of_rho(tmp_path, document):
     assert pure.budget.composition == "concentrated"
 
 
-def test_both_rules_are_compared_at_the_same_promise(tmp_path, document):
-    plan = load_plan(write_plan(tmp_path, document))
+def test_both_rules_are_compared_at_the_same_promise(document):
+    plan = load_plan(document)
     basic = under_the_other_rule(plan)
     assert total(release.share for release in basic.values()) == Budget.of("2", "1e-6") * Fraction(
         1, 12
@@ -119,20 +118,17 @@ def test_both_rules_are_compared_at_the_same_promise(tmp_path, document):
             assert float(row["value"]) < float(row["if basic"])
     there = {row["quantity"]: row["if basic"] for row in error_rows(plan)}
     document["budget"]["composition"] = "basic"
-    back = {
-        row["quantity"]: row["value"]
-        for row in error_rows(load_plan(write_plan(tmp_path, document)))
-    }
+    back = {row["quantity"]: row["value"] for row in error_rows(load_plan(document))}
     assert there == back
 
 
-def test_rho_for_a_wanted_error_is_found_and_the_others_keep_theirs(tmp_path, document):
-    plan = load_plan(write_plan(tmp_path, document))
+def test_rho_for_a_wanted_error_is_found_and_the_others_keep_theirs(document):
+    plan = load_plan(document)
     error = plan.built["pairs"].expected_error()[0].value
     target = find_target(plan, "pairs", error / 2)
     assert target.loss == pytest.approx(4 * plan.built["pairs"].share.rho, rel=0.02)
     assert "rho of the release" in target_text(plan, target)
     document["releases"][2]["weight"] = str(target.weight)
-    changed = requesting(tmp_path, document, rho=str(target.total.rho), beta=str(target.total.beta))
+    changed = requesting(document, rho=str(target.total.rho), beta=str(target.total.beta))
     assert changed.built["pairs"].share.rho == target.loss
     assert changed.built["people"].share.rho == plan.built["people"].share.rho

@@ -13,7 +13,6 @@ from dpcore.releases.densities.waves import Waves
 from schemas.plan import load_plan, published_plan
 from schemas.plan.best import COMPARED
 from schemas.releases.density import MECHANISMS
-from tests.conftest import write_plan
 
 DENSITY = {
     "kind": "density",
@@ -24,49 +23,49 @@ DENSITY = {
 FUNCTION = {"kind": "function", "columns": ["age", "income"], "bandwidth": 0.1}
 
 
-def built(folder, document: dict, **section: object):
+def built(document: dict, **section: object):
     document["releases"].append({"name": "extra", **section})
-    return load_plan(write_plan(folder, document)).built["extra"]
+    return load_plan(document).built["extra"]
 
 
-def test_a_density_may_be_periodic_and_truncated(tmp_path, plan_document):
-    release = built(tmp_path, plan_document, **DENSITY, boundary="periodic", terms=5)
+def test_a_density_may_be_periodic_and_truncated(plan_document):
+    release = built(plan_document, **DENSITY, boundary="periodic", terms=5)
     assert isinstance(release, SpectralDensity)
     assert release.periodic
     assert release.mechanism.size == 10
 
 
-def test_a_density_is_reflected_and_whole_unless_the_plan_says_otherwise(tmp_path, plan_document):
-    release = built(tmp_path, plan_document, **DENSITY)
+def test_a_density_is_reflected_and_whole_unless_the_plan_says_otherwise(plan_document):
+    release = built(plan_document, **DENSITY)
     assert isinstance(release, SpectralDensity)
     assert not release.periodic
     assert release.mechanism.size > 10
 
 
-def test_a_perturbed_series_has_as_many_terms_as_the_plan_says(tmp_path, plan_document):
+def test_a_perturbed_series_has_as_many_terms_as_the_plan_says(plan_document):
     series = DENSITY | {"mechanism": "coefficient-laplace", "bandwidth": 0.002}
-    assert built(tmp_path, plan_document, **series, terms=9).mechanism.size == 9
+    assert built(plan_document, **series, terms=9).mechanism.size == 9
     plan_document["releases"].pop()
-    assert built(tmp_path, plan_document, **series).mechanism.size > 9
+    assert built(plan_document, **series).mechanism.size > 9
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_every_mechanism_may_be_periodic(tmp_path, plan_document, mechanism):
+def test_every_mechanism_may_be_periodic(plan_document, mechanism):
     keys = DENSITY | {"mechanism": mechanism, "boundary": "periodic", "bandwidth": 0.15}
-    assert built(tmp_path, plan_document, **keys).functions is Waves
+    assert built(plan_document, **keys).functions is Waves
 
 
-def test_the_binned_mechanism_has_no_terms(tmp_path, plan_document):
+def test_the_binned_mechanism_has_no_terms(plan_document):
     with pytest.raises(PlanError, match="terms: only with spectral-gaussian"):
-        built(tmp_path, plan_document, **(DENSITY | {"mechanism": "binned-laplace", "terms": 3}))
+        built(plan_document, **(DENSITY | {"mechanism": "binned-laplace", "terms": 3}))
 
 
 @pytest.mark.parametrize(
     ("points", "grid"), [(None, (40, 40)), (30, (30, 30)), ([20, 10], (20, 10))]
 )
-def test_a_function_has_a_public_grid(tmp_path, plan_document, points, grid):
+def test_a_function_has_a_public_grid(plan_document, points, grid):
     chosen = {} if points is None else {"points": points}
-    release = built(tmp_path, plan_document, **FUNCTION, **chosen, kernel="exponential")
+    release = built(plan_document, **FUNCTION, **chosen, kernel="exponential")
     assert isinstance(release, SmoothFunction)
     assert release.points == grid
     assert release.kernel == "exponential"
@@ -83,32 +82,30 @@ def test_a_function_has_a_public_grid(tmp_path, plan_document, points, grid):
         ({"kernel": "box"}, "kernel"),
     ],
 )
-def test_a_function_that_cannot_be_is_refused_at_its_place(tmp_path, plan_document, change, says):
+def test_a_function_that_cannot_be_is_refused_at_its_place(plan_document, change, says):
     with pytest.raises(PlanError, match=says):
-        built(tmp_path, plan_document, **(FUNCTION | change))
+        built(plan_document, **(FUNCTION | change))
 
 
 PRIVATE = {"private": "quantiles", "share": "0.25", "smallest": 0.02}
 
 
-def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(tmp_path, plan_document):
-    release = built(tmp_path, plan_document, **(DENSITY | {"bandwidth": PRIVATE}))
+def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(plan_document):
+    release = built(plan_document, **(DENSITY | {"bandwidth": PRIVATE}))
     assert isinstance(release, TunedDensity)
     assert release.choice.share == Budget(release.share.alpha / 4)
     assert release.rest == Budget(release.share.alpha * 3 / 4, release.share.beta)
     assert release.smooth.bandwidths == (0.02,)
 
 
-def test_the_tested_range_takes_its_part_of_beta_or_all_that_there_is(tmp_path, plan_document):
+def test_the_tested_range_takes_its_part_of_beta_or_all_that_there_is(plan_document):
     tested = PRIVATE | {"private": "interquartile-range"}
-    release = built(
-        tmp_path, plan_document, **(FUNCTION | {"columns": ["age"], "bandwidth": tested})
-    )
+    release = built(plan_document, **(FUNCTION | {"columns": ["age"], "bandwidth": tested}))
     assert isinstance(release, TunedFunction)
     assert release.choice.share.beta == release.share.beta / 4
     pure = DENSITY | {"mechanism": "binned-laplace", "bandwidth": tested}
     plan_document["releases"].pop()
-    release = built(tmp_path, plan_document, **pure)
+    release = built(plan_document, **pure)
     assert release.choice.share.beta == release.share.beta > 0
     assert release.rest.beta == 0
 
@@ -122,20 +119,20 @@ def test_the_tested_range_takes_its_part_of_beta_or_all_that_there_is(tmp_path, 
         (PRIVATE | {"private": "guess"}, "bandwidth.private"),
     ],
 )
-def test_a_private_bandwidth_that_cannot_be_is_refused(tmp_path, plan_document, bandwidth, says):
+def test_a_private_bandwidth_that_cannot_be_is_refused(plan_document, bandwidth, says):
     with pytest.raises(PlanError, match=says):
-        built(tmp_path, plan_document, **(DENSITY | {"bandwidth": bandwidth}))
+        built(plan_document, **(DENSITY | {"bandwidth": bandwidth}))
 
 
-def test_a_private_bandwidth_is_for_two_columns_at_most(tmp_path, plan_document):
+def test_a_private_bandwidth_is_for_two_columns_at_most(plan_document):
     two = {"bandwidth": PRIVATE, "columns": ["age", "income"]}
-    release = built(tmp_path, plan_document, **(FUNCTION | two))
+    release = built(plan_document, **(FUNCTION | two))
     assert isinstance(release, TunedFunction)
     assert release.smooth.bandwidths == (0.02, 0.02)
     plan_document["releases"].pop()
     tested = two | {"bandwidth": PRIVATE | {"private": "interquartile-range"}}
     with pytest.raises(PlanError, match="bandwidth: interquartile-range is for a single column"):
-        built(tmp_path, plan_document, **(FUNCTION | tested))
+        built(plan_document, **(FUNCTION | tested))
 
 
 BEST = DENSITY | {"mechanism": "best"}
@@ -146,78 +143,72 @@ def whole(release) -> float:
 
 
 @pytest.mark.parametrize("bandwidth", [0.02, 0.3])
-def test_best_is_the_mechanism_of_least_whole_error(tmp_path, plan_document, bandwidth):
+def test_best_is_the_mechanism_of_least_whole_error(plan_document, bandwidth):
     section = BEST | {"bandwidth": bandwidth}
-    best = built(tmp_path, plan_document, **section)
+    best = built(plan_document, **section)
     for mechanism in COMPARED:
         plan_document["releases"][-1]["mechanism"] = mechanism
-        other = load_plan(write_plan(tmp_path, plan_document)).built["extra"]
+        other = load_plan(plan_document).built["extra"]
         assert whole(best) <= whole(other)
 
 
-def test_the_mechanism_takes_the_place_of_the_word_in_all_that_is_published(
-    tmp_path, plan_document
-):
+def test_the_mechanism_takes_the_place_of_the_word_in_all_that_is_published(plan_document):
     plan_document["releases"].append({"name": "extra", **BEST})
-    plan = load_plan(write_plan(tmp_path, plan_document))
+    plan = load_plan(plan_document)
     mechanism = plan.section("extra").mechanism
     assert mechanism in COMPARED
     assert plan.public()["releases"][-1]["mechanism"] == mechanism
     assert published_plan(plan.public()).digest == plan.digest
     plan_document["releases"][-1]["mechanism"] = mechanism
-    assert load_plan(write_plan(tmp_path, plan_document)).digest == plan.digest
+    assert load_plan(plan_document).digest == plan.digest
 
 
-def test_beta_that_the_best_mechanism_spares_is_not_requested(tmp_path, plan_document):
+def test_beta_that_the_best_mechanism_spares_is_not_requested(plan_document):
     plan_document["releases"] = [{"name": "extra", **BEST}]
     for section in ("synthesis", "weights", "analyses"):
         plan_document.pop(section, None)
     plan_document["budget"]["requested"] |= {"beta": "1e-6", "gamma": "0"}
-    plan = load_plan(write_plan(tmp_path, plan_document))
+    plan = load_plan(plan_document)
     assert plan.budget.requested.beta == 0 == plan.built["extra"].share.beta
     assert plan.requested == plan.prices["extra"]
 
 
-def test_a_periodic_density_too_has_a_best_mechanism(tmp_path, plan_document):
-    release = built(tmp_path, plan_document, **BEST, boundary="periodic")
+def test_a_periodic_density_too_has_a_best_mechanism(plan_document):
+    release = built(plan_document, **BEST, boundary="periodic")
     assert release.functions is Waves
     for mechanism in ("binned-laplace", "spectral-gaussian"):
         plan_document["releases"].pop()
         keys = BEST | {"boundary": "periodic", "mechanism": mechanism}
-        other = built(tmp_path, plan_document, **keys)
+        other = built(plan_document, **keys)
         assert sum(release.error_parts.values()) <= sum(other.error_parts.values())
 
 
-def test_what_no_mechanism_can_do_is_refused_at_its_place(tmp_path, plan_document):
+def test_what_no_mechanism_can_do_is_refused_at_its_place(plan_document):
     with pytest.raises(PlanError, match=r"columns: the plan declares no column 'shoe'"):
-        built(tmp_path, plan_document, **(BEST | {"columns": ["shoe"]}))
+        built(plan_document, **(BEST | {"columns": ["shoe"]}))
 
 
 def test_densities_of_columns_with_nulls_have_a_best_mechanism_among_those_that_take_them(
-    tmp_path, plan_document
+    plan_document,
 ):
     plan_document["columns"]["age"]["nullable"] = True
     plan_document |= {"synthesis": []}
     plan_document["releases"] = [s for s in plan_document["releases"] if s["name"] == "people"]
-    best = built(tmp_path, plan_document, **BEST | {"bandwidth": 0.25})
+    best = built(plan_document, **BEST | {"bandwidth": 0.25})
     assert best.nullable
     assert best.counts_mass
     assert "if these are all" in best.expected_error()[-1].note
     plan_document["releases"].pop()
     plan_document["budget"]["requested"]["beta"] = "0"
     with pytest.raises(PlanError, match="difference-body is for columns without nulls"):
-        built(
-            tmp_path, plan_document, **DENSITY | {"mechanism": "difference-body", "bandwidth": 0.25}
-        )
+        built(plan_document, **DENSITY | {"mechanism": "difference-body", "bandwidth": 0.25})
 
 
 @pytest.mark.parametrize("mechanism", ["binned-laplace", "spectral-gaussian", "best"])
-def test_point_masses_of_a_column_are_counted_beside_its_density(
-    tmp_path, plan_document, mechanism
-):
+def test_point_masses_of_a_column_are_counted_beside_its_density(plan_document, mechanism):
     plan_document["columns"]["income"]["point_masses"] = [0, 9000]
     section = DENSITY | {"columns": ["income"], "mechanism": mechanism}
-    release = built(tmp_path, plan_document, **section)
+    release = built(plan_document, **section)
     assert isinstance(release, DensityBesidePoints)
     assert release.points.tolist() == [0, 9000]
     assert release.each.of_rows == "records apart from point masses"
@@ -226,35 +217,33 @@ def test_point_masses_of_a_column_are_counted_beside_its_density(
 @pytest.mark.parametrize(
     "more", [{"mechanism": "coefficient-laplace"}, {"columns": ["age", "income"]}]
 )
-def test_a_density_that_cannot_count_point_masses_leaves_them_out(tmp_path, plan_document, more):
+def test_a_density_that_cannot_count_point_masses_leaves_them_out(plan_document, more):
     plan_document["columns"]["income"]["point_masses"] = [0]
-    release = built(tmp_path, plan_document, **DENSITY | {"columns": ["income"]} | more)
+    release = built(plan_document, **DENSITY | {"columns": ["income"]} | more)
     assert isinstance(release, Density)
     assert release.counts_mass
     assert release.of_rows == "records apart from point masses"
 
 
-def test_a_mechanism_that_cannot_leave_out_records_refuses_point_masses(tmp_path, plan_document):
+def test_a_mechanism_that_cannot_leave_out_records_refuses_point_masses(plan_document):
     plan_document["columns"]["income"]["point_masses"] = [0]
     section = DENSITY | {"columns": ["income"], "mechanism": "difference-body", "bandwidth": 0.25}
     with pytest.raises(PlanError, match="without nulls and point masses"):
-        built(tmp_path, plan_document, **section)
+        built(plan_document, **section)
 
 
 @pytest.mark.parametrize("section", [DENSITY, FUNCTION])
 @pytest.mark.parametrize("transform", ["log1p", ["log1p"]])
-def test_a_density_may_be_estimated_on_another_scale(tmp_path, plan_document, section, transform):
-    release = built(
-        tmp_path, plan_document, **section | {"columns": ["income"]}, transform=transform
-    )
+def test_a_density_may_be_estimated_on_another_scale(plan_document, section, transform):
+    release = built(plan_document, **section | {"columns": ["income"]}, transform=transform)
     assert release.transforms == {"income": "log1p"}
     assert release.domain.axes[0].bounds == (0.0, 9000.0)
     assert any("on the scale of log1p(income)" in e.note for e in release.expected_error())
 
 
-def test_one_of_two_columns_may_be_transformed(tmp_path, plan_document):
+def test_one_of_two_columns_may_be_transformed(plan_document):
     two = {"columns": ["age", "income"], "transform": ["none", "sqrt"]}
-    assert built(tmp_path, plan_document, **(FUNCTION | two)).transforms == {"income": "sqrt"}
+    assert built(plan_document, **(FUNCTION | two)).transforms == {"income": "sqrt"}
 
 
 @pytest.mark.parametrize(
@@ -267,17 +256,17 @@ def test_one_of_two_columns_may_be_transformed(tmp_path, plan_document):
         ({"columns": ["region"], "transform": "sqrt"}, "region must be a continuous column"),
     ],
 )
-def test_a_transform_that_cannot_be_is_refused(tmp_path, plan_document, change, says):
+def test_a_transform_that_cannot_be_is_refused(plan_document, change, says):
     with pytest.raises(PlanError, match=says):
-        built(tmp_path, plan_document, **(DENSITY | {"columns": ["income"]} | change))
+        built(plan_document, **(DENSITY | {"columns": ["income"]} | change))
 
 
-def test_a_transform_needs_a_grid_whose_edges_an_engine_can_compare(tmp_path, plan_document):
+def test_a_transform_needs_a_grid_whose_edges_an_engine_can_compare(plan_document):
     plan_document["columns"]["income"]["grid"] = 65536
     with pytest.raises(PlanError, match=r"state columns\.income\.grid: 4096 or less"):
-        built(tmp_path, plan_document, **(DENSITY | {"columns": ["income"], "transform": "sqrt"}))
+        built(plan_document, **(DENSITY | {"columns": ["income"], "transform": "sqrt"}))
 
 
-def test_best_keeps_the_transform(tmp_path, plan_document):
+def test_best_keeps_the_transform(plan_document):
     best = {"columns": ["income"], "transform": "sqrt", "mechanism": "best"}
-    assert built(tmp_path, plan_document, **(DENSITY | best)).transforms == {"income": "sqrt"}
+    assert built(plan_document, **(DENSITY | best)).transforms == {"income": "sqrt"}

@@ -10,7 +10,6 @@ from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
 from schemas.plan import load_plan
-from tests.conftest import write_plan
 
 REGRESSION = {
     "kind": "regression",
@@ -21,29 +20,29 @@ REGRESSION = {
 }
 
 
-def built(folder, document: dict, **section: object):
+def built(document: dict, **section: object):
     document["releases"].append({"name": "extra", **section})
-    return load_plan(write_plan(folder, document)).built["extra"]
+    return load_plan(document).built["extra"]
 
 
-def test_a_regression_predicts_a_number_from_columns_with_nulls(tmp_path, plan_document):
-    release = built(tmp_path, plan_document, **REGRESSION)
+def test_a_regression_predicts_a_number_from_columns_with_nulls(plan_document):
+    release = built(plan_document, **REGRESSION)
     assert isinstance(release, Regression)
     assert release.loss == Huber(0.1)
     assert release.features.dimensions == 1 + 2 + 5
     assert release.share.beta > 0
 
 
-def test_a_regression_may_have_a_tube(tmp_path, plan_document):
+def test_a_regression_may_have_a_tube(plan_document):
     extra = {"loss": "epsilon-insensitive", "threshold": 0.02, "frequencies": 16}
-    release = built(tmp_path, plan_document, **REGRESSION, **extra)
+    release = built(plan_document, **REGRESSION, **extra)
     assert release.loss == EpsilonInsensitive(0.02)
     assert release.mechanism.size == 32
 
 
-def test_a_classifier_may_be_logistic(tmp_path, plan_document):
+def test_a_classifier_may_be_logistic(plan_document):
     section = plan_document["releases"][5] | {"loss": "logistic"}
-    release = built(tmp_path, plan_document, **(section | {"name": "extra"}))
+    release = built(plan_document, **(section | {"name": "extra"}))
     assert isinstance(release, Classifier)
     assert release.loss == Logistic()
 
@@ -61,16 +60,16 @@ def test_a_classifier_may_be_logistic(tmp_path, plan_document):
         ({"regularisation": 0}, "regularisation"),
     ],
 )
-def test_a_regression_that_cannot_be_is_refused_at_its_place(tmp_path, plan_document, change, says):
+def test_a_regression_that_cannot_be_is_refused_at_its_place(plan_document, change, says):
     with pytest.raises(PlanError, match=says):
-        built(tmp_path, plan_document, **(REGRESSION | change))
+        built(plan_document, **(REGRESSION | change))
 
 
-def test_a_label_with_nulls_is_refused(tmp_path, plan_document):
+def test_a_label_with_nulls_is_refused(plan_document):
     label = {"column": "region", "positive": ["north"]}
     section = plan_document["releases"][5] | {"name": "extra", "label": label}
     with pytest.raises(PlanError, match=r"label\.column: region has nulls"):
-        built(tmp_path, plan_document, **section)
+        built(plan_document, **section)
 
 
 ADDITIVE = {
@@ -81,10 +80,10 @@ ADDITIVE = {
 }
 
 
-def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(tmp_path, plan_document):
+def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(plan_document):
     plan_document["columns"]["code"] = {"type": "integer", "bounds": [0, 999]}
     section = ADDITIVE | {"features": ["code", "income", "region"]}
-    release = built(tmp_path, plan_document, **section)
+    release = built(plan_document, **section)
     assert isinstance(release, AdditiveClassifier)
     code, income, _ = release.feature_axes
     assert isinstance(code, Bins)
@@ -102,24 +101,22 @@ def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(tmp_path
     ("stated", "weight"), [({}, 1.0), ({"weights": 4}, 4.0), ({"weights": "balanced"}, None)]
 )
 def test_weights_of_the_positive_side_are_a_number_or_balanced(
-    tmp_path, plan_document, stated, weight, mechanism, kind
+    plan_document, stated, weight, mechanism, kind
 ):
-    release = built(tmp_path, plan_document, **(ADDITIVE | stated | {"mechanism": mechanism}))
+    release = built(plan_document, **(ADDITIVE | stated | {"mechanism": mechanism}))
     assert isinstance(release, kind)
     assert release.weight == weight
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_an_additive_classifier_serves_units_of_several_records(
-    tmp_path, plan_document, neighbours
-):
+def test_an_additive_classifier_serves_units_of_several_records(plan_document, neighbours):
     plan_document |= {
         "neighbours": neighbours,
         "privacy_unit": {"column": "person", "max_rows": 3},
         "releases": [],
         "synthesis": [],
     }
-    release = built(tmp_path, plan_document, **ADDITIVE)
+    release = built(plan_document, **ADDITIVE)
     assert (release.adjacency.relation, release.adjacency.most) == (neighbours, 3)
     assert release.event.adjacency == release.adjacency
 
@@ -139,9 +136,9 @@ def test_an_additive_classifier_serves_units_of_several_records(
         ({"features": ["age", "region", "age"]}, "features: a column is listed twice"),
     ],
 )
-def test_what_belongs_to_the_other_mechanism_is_refused(tmp_path, plan_document, change, says):
+def test_what_belongs_to_the_other_mechanism_is_refused(plan_document, change, says):
     with pytest.raises(PlanError, match=says):
-        built(tmp_path, plan_document, **(ADDITIVE | change))
+        built(plan_document, **(ADDITIVE | change))
 
 
 @pytest.mark.parametrize(
@@ -155,14 +152,14 @@ def test_what_belongs_to_the_other_mechanism_is_refused(tmp_path, plan_document,
         (["F", "M"], "must be some of the categories, but not all"),
     ],
 )
-def test_what_is_positive_is_some_of_the_categories(tmp_path, plan_document, positive, says):
+def test_what_is_positive_is_some_of_the_categories(plan_document, positive, says):
     section = ADDITIVE | {"label": {"column": "sex", "positive": positive}}
     with pytest.raises(PlanError, match=says):
-        built(tmp_path, plan_document, **section)
+        built(plan_document, **section)
 
 
 @pytest.mark.parametrize("mechanism", ["noisy-products", "noisy-gradients", "gaussian-process"])
-def test_coordinates_of_one_name_are_refused(tmp_path, plan_document, mechanism):
+def test_coordinates_of_one_name_are_refused(plan_document, mechanism):
     plan_document["columns"] |= {
         "x": {"type": "integer", "bounds": [0, 9], "nullable": True},
         "x is null": {"type": "integer", "bounds": [0, 9]},
@@ -170,11 +167,11 @@ def test_coordinates_of_one_name_are_refused(tmp_path, plan_document, mechanism)
     kernel = {"bandwidth": 0.5, "regularisation": 0.1} if mechanism == "gaussian-process" else {}
     section = ADDITIVE | {"features": ["x", "x is null"], "mechanism": mechanism} | kernel
     with pytest.raises(PlanError, match="two of them have a coordinate 'x is null'"):
-        built(tmp_path, plan_document, **section)
+        built(plan_document, **section)
 
 
-def test_how_many_values_a_feature_may_have_is_said(tmp_path, plan_document):
+def test_how_many_values_a_feature_may_have_is_said(plan_document):
     kinds = {"type": "categorical", "categories": [f"c{i}" for i in range(65)]}
     plan_document["columns"]["code"] = kinds
     with pytest.raises(PlanError, match="code has 65 values, and may have 64 at most"):
-        built(tmp_path, plan_document, **(ADDITIVE | {"features": ["code"]}))
+        built(plan_document, **(ADDITIVE | {"features": ["code"]}))

@@ -9,7 +9,6 @@ from dpcore.errors import PlanError
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import load_plan
-from tests.conftest import write_plan
 
 
 @pytest.fixture
@@ -28,14 +27,14 @@ def document(plan_document) -> dict:
     return plan_document
 
 
-def built(folder, document) -> Microdata:
-    release = load_plan(write_plan(folder, document)).built["everyone"]
+def built(document) -> Microdata:
+    release = load_plan(document).built["everyone"]
     assert isinstance(release, Microdata)
     return release
 
 
-def test_by_default_all_pairs_with_gaussian_noise_within_the_share(tmp_path, document):
-    release = built(tmp_path, document)
+def test_by_default_all_pairs_with_gaussian_noise_within_the_share(document):
+    release = built(document)
     assert len(release.sets) == 6
     assert release.share.alpha == 1
     assert release.share.beta == Fraction("1e-6")
@@ -43,25 +42,25 @@ def test_by_default_all_pairs_with_gaussian_noise_within_the_share(tmp_path, doc
     assert isinstance(release.domain.axes[2], Bins)
 
 
-def test_laplace_noise_spends_no_beta(tmp_path, document):
+def test_laplace_noise_spends_no_beta(document):
     document["releases"][0]["mechanism"] = "discrete-laplace"
     document["budget"]["requested"]["beta"] = "0"
-    release = built(tmp_path, document)
+    release = built(document)
     assert release.share.beta == 0
     assert release.mechanism.event.l1_sensitivity == 12
 
 
-def test_pairs_may_be_named_in_any_order(tmp_path, document):
+def test_pairs_may_be_named_in_any_order(document):
     document["releases"][0]["pairs"] = [["income", "age"], ["sex", "age"], ["age", "region"]]
-    assert built(tmp_path, document).sets == ((2, 3), (0, 2), (1, 2))
+    assert built(document).sets == ((2, 3), (0, 2), (1, 2))
 
 
-def test_more_sets_of_columns_are_measured_beside_the_pairs(tmp_path, document):
+def test_more_sets_of_columns_are_measured_beside_the_pairs(document):
     document["releases"][0]["also"] = [["income", "sex", "age"], ["income", "age", "sex", "region"]]
-    release = built(tmp_path, document)
+    release = built(document)
     assert release.sets[6:] == ((0, 2, 3), (0, 1, 2, 3))
     document["releases"][0]["pairs"] = [["income", "region"]]
-    assert built(tmp_path, document).sets == ((1, 3), (0, 2, 3), (0, 1, 2, 3))
+    assert built(document).sets == ((1, 3), (0, 2, 3), (0, 1, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -81,16 +80,16 @@ def test_more_sets_of_columns_are_measured_beside_the_pairs(tmp_path, document):
         ([["sex", "age"]], "measured together already; leave the set out"),
     ],
 )
-def test_bad_sets_are_refused_at_their_place(tmp_path, document, also, says):
+def test_bad_sets_are_refused_at_their_place(document, also, says):
     document["releases"][0]["also"] = also
     with pytest.raises(PlanError) as caught:
-        load_plan(write_plan(tmp_path, document))
+        load_plan(document)
     assert says in str(caught.value)
 
 
-def test_all_triples_where_the_plan_says_so(tmp_path, document):
+def test_all_triples_where_the_plan_says_so(document):
     document["releases"][0]["ways"] = 3
-    assert built(tmp_path, document).sets == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
+    assert built(document).sets == ((0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -102,11 +101,9 @@ def test_all_triples_where_the_plan_says_so(tmp_path, document):
         ({"triples": 3}, 6, 3),
     ],
 )
-def test_pairs_that_the_noisy_tables_choose_are_measured_again(
-    tmp_path, document, given, chosen, triples
-):
+def test_pairs_that_the_noisy_tables_choose_are_measured_again(document, given, chosen, triples):
     document["releases"][0] |= {"choose": "adaptive", **given}
-    release = built(tmp_path, document)
+    release = built(document)
     assert isinstance(release, Microdata)
     assert (release.chosen, release.triples) == (chosen, triples)
 
@@ -115,52 +112,52 @@ def test_pairs_that_the_noisy_tables_choose_are_measured_again(
     ("given", "keep", "part"),
     [({"keep": 4}, 4, "1/10"), ({"keep": 3, "share": "1/5"}, 3, "1/5")],
 )
-def test_wide_columns_are_compressed_where_the_plan_says_so(tmp_path, document, given, keep, part):
+def test_wide_columns_are_compressed_where_the_plan_says_so(document, given, keep, part):
     document["releases"][0]["compress"] = given
-    release = load_plan(write_plan(tmp_path, document)).built["everyone"]
+    release = load_plan(document).built["everyone"]
     assert isinstance(release, CompressedMicrodata)
     assert (release.keep, release.part) == (keep, Fraction(part))
     assert [release.domain.names[m.position] for m in release.merged] == ["region", "age", "income"]
 
 
-def test_records_of_compressed_columns_need_memory_too(tmp_path, document):
+def test_records_of_compressed_columns_need_memory_too(document):
     document["releases"][0] |= {"compress": {"keep": 4}, "memory": "100 MiB"}
     document["synthesis"][0]["rows"] = 2 * 10**6
     with pytest.raises(PlanError, match=r"synthesis\[0\].memory: .* and 2000000 records, need"):
-        load_plan(write_plan(tmp_path, document))
+        load_plan(document)
 
 
-def test_columns_that_would_be_published_under_the_name_of_a_group_are_refused(tmp_path, document):
+def test_columns_that_would_be_published_under_the_name_of_a_group_are_refused(document):
     document["columns"]["region_group"] = document["columns"]["sex"]
     document["releases"][0] |= {"compress": {"keep": 2}}
     document["releases"][0]["columns"] = ["sex", "region", "region_group"]
     document["releases"][0]["bins"] = {}
     with pytest.raises(PlanError, match="would both be published as 'region_group'"):
-        load_plan(write_plan(tmp_path, document))
+        load_plan(document)
 
 
 @pytest.mark.parametrize(
     ("stated", "bytes_"), [("2 GiB", 2**31), ("1.5 GiB", 3 * 2**29), ("500 MiB", 500 * 2**20)]
 )
-def test_memory_is_stated_in_binary_units(tmp_path, document, stated, bytes_):
+def test_memory_is_stated_in_binary_units(document, stated, bytes_):
     document["releases"][0]["memory"] = stated
-    assert built(tmp_path, document).memory == bytes_
+    assert built(document).memory == bytes_
 
 
-def test_more_records_than_memory_holds_are_refused_before_anything_is_drawn(tmp_path, document):
+def test_more_records_than_memory_holds_are_refused_before_anything_is_drawn(document):
     document["releases"][0]["memory"] = "100 MiB"
     document["synthesis"][0]["rows"] = 2 * 10**6
     with pytest.raises(
         PlanError, match=r"synthesis\[0\].memory: the tables .*, and 2000000 records, need"
     ):
-        built(tmp_path, document)
+        built(document)
 
 
 @pytest.mark.parametrize("memory", ["2 GB", "0 GiB", "2", "1e3 GiB", 2])
-def test_memory_in_other_words_is_refused(tmp_path, document, memory):
+def test_memory_in_other_words_is_refused(document, memory):
     document["releases"][0]["memory"] = memory
     with pytest.raises(PlanError, match="memory"):
-        built(tmp_path, document)
+        built(document)
 
 
 @pytest.mark.parametrize(
@@ -181,10 +178,10 @@ def test_memory_in_other_words_is_refused(tmp_path, document, memory):
         ({"compress": {"keep": 4, "share": "1"}}, "compress: share must lie between 1/1000"),
     ],
 )
-def test_choices_that_contradict_each_other_are_refused(tmp_path, document, given, says):
+def test_choices_that_contradict_each_other_are_refused(document, given, says):
     document["releases"][0] |= given
     with pytest.raises(PlanError, match=says):
-        built(tmp_path, document)
+        built(document)
 
 
 @pytest.mark.parametrize(
@@ -197,20 +194,20 @@ def test_choices_that_contradict_each_other_are_refused(tmp_path, document, give
         ([["sex", "age"]], "pairs: none holds ['region', 'income']; add one"),
     ],
 )
-def test_bad_pairs_are_refused_at_their_place(tmp_path, document, pairs, says):
+def test_bad_pairs_are_refused_at_their_place(document, pairs, says):
     document["releases"][0]["pairs"] = pairs
     with pytest.raises(PlanError) as caught:
-        load_plan(write_plan(tmp_path, document))
+        load_plan(document)
     assert says in str(caught.value)
 
 
-def test_a_continuous_column_needs_bins(tmp_path, document):
+def test_a_continuous_column_needs_bins(document):
     del document["releases"][0]["bins"]["income"]
     with pytest.raises(PlanError, match=r"bins\.income: missing"):
-        load_plan(write_plan(tmp_path, document))
+        load_plan(document)
 
 
-def test_its_records_follow_no_tree(tmp_path, document):
+def test_its_records_follow_no_tree(document):
     document["synthesis"][0]["tree"] = "auto"
     with pytest.raises(PlanError, match="records from microdata-margins follow all pairs at once"):
-        load_plan(write_plan(tmp_path, document))
+        load_plan(document)

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dpcore.domain.axes import Bins, Categories, Grid
 from schemas.releases.classifier import Label
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 
 def test_levels_are_cells_in_order_and_bound_the_column():
@@ -41,14 +41,14 @@ def test_a_step_is_exactly_the_number_that_is_written():
 @pytest.mark.parametrize(
     ("kind", "rest", "said"),
     [
-        ("integer", {"levels": [0, 5], "step": 5}, "levels: have no step"),
-        ("integer", {"levels": [0, 5], "point_masses": [0]}, "levels: have no step"),
+        ("integer", {"levels": [0, 5], "step": 5}, "levels: cannot be combined"),
+        ("integer", {"levels": [0, 5], "point_masses": [0]}, "levels: cannot be combined"),
         ("integer", {"levels": [5, 0]}, "the smaller first"),
         ("integer", {"levels": [0, 3, 2, 5]}, "levels: must ascend"),
         ("integer", {"levels": [0, 5], "bounds": [0, 9]}, "levels: must ascend from one bound"),
         ("integer", {"levels": [0.5, 5]}, "valid integer"),
         ("integer", {"levels": []}, "at least 1 item"),
-        ("integer", {"bounds": [3, 3]}, r"bounds: only 3 is left; state `levels: \[3\]`"),
+        ("integer", {"bounds": [3, 3]}, r"bounds: contain only 3; state `levels: \[3\]`"),
         ("continuous", {"bounds": [0.5, 0.5]}, r"state `levels: \[0.5\]`"),
         ("integer", {}, "Field required"),
         ("integer", {"bounds": [0, 9], "step": 0.5}, "valid integer"),

@@ -19,7 +19,8 @@ from tasks.bundle.records import synthetic_records
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.validate import validate
-from tests.tasks.survey.test_ingest import contents, write
+from tests.tasks.survey.tables import write
+from tests.tasks.survey.test_ingest import contents
 
 ROWS = 4000
 PLAN = f"""
@@ -169,7 +170,7 @@ def test_synthetic_numbers_are_rounded_as_those_of_the_survey(tmp_path):
         ("hours_round", {"from": {"column": "hours", "multiples_of": [10, 4]}}, "must descend"),
         ("hours_round", {"from": {"column": "hours", "multiples_of": [5, 1]}}, "from 2 to"),
         ("hours_round", {"nullable": False}, "hours may be null, so hours_round must be nullable"),
-        ("hours_round", {"levels": [0, 5]}, "levels: are \\[0, 5, 10\\]"),
+        ("hours_round", {"levels": [0, 5]}, "levels: follow from `from`, \\[0, 5, 10\\]"),
         ("hours", {"step": 5}, "5 is not a larger multiple of hours's step 5"),
         ("hours", {"step": 2}, "5 is not a larger multiple of hours's step 2"),
         (

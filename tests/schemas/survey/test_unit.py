@@ -4,17 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from dpcore.domain.adjacency import Adjacency
 from dpcore.line.statistic import Noisy
 from schemas.bundle.manifest import privacy_statement
-from schemas.document import explain_errors
 from schemas.plan import Plan, load_plan
 from schemas.survey.columns import IdentifierColumn
 from schemas.survey.unit import WEIGHT
 from tasks.bundle.records import synthetic_records
-from tests.conftest import write_plan
+from tests.schemas.refusals import refused
 
 UNIT = {"column": "home", "max_rows": 4, "name": "household"}
 WEIGHTS = {"column": "factor", "largest": "50", "step": "1/2", "total": 9000}
@@ -27,12 +25,6 @@ def document(plan_document: dict) -> dict:
     plan_document["releases"] = [r for r in plan_document["releases"] if r["name"] in kept]
     plan_document["synthesis"] = []
     return plan_document
-
-
-def refusal(document: dict) -> str:
-    with pytest.raises(ValidationError) as caught:
-        Plan.model_validate(document)
-    return explain_errors(caught.value, document)
 
 
 def with_unit(document: dict, **changes: object) -> dict:
@@ -95,7 +87,7 @@ def test_what_is_read_is_more_than_what_is_published(document):
     ],
 )
 def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
-    assert told in refusal(with_unit(document, **changes))
+    assert told in refused(with_unit(document, **changes))
 
 
 @pytest.mark.parametrize(
@@ -111,13 +103,13 @@ def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
     ],
 )
 def test_weights_that_make_no_sense_are_refused(changes, told, document):
-    assert told in refusal(with_unit(with_weights(document, **changes)))
+    assert told in refused(with_unit(with_weights(document, **changes)))
 
 
 def test_weights_and_what_they_are_for_belong_together(document):
-    assert "weights: no release is `weighted`" in refusal(document | {"weights": WEIGHTS})
+    assert "weights: no release is `weighted`" in refused(document | {"weights": WEIGHTS})
     document["releases"][1]["weighted"] = True
-    assert "releases[1].weighted: the plan states no `weights`" in refusal(document)
+    assert "releases[1].weighted: the plan states no `weights`" in refused(document)
 
 
 def test_what_has_no_weighted_form_says_so(document):
@@ -129,10 +121,10 @@ def test_what_has_no_weighted_form_says_so(document):
         "mechanism": "random-low-counts",
     }
     document["releases"].append(random)
-    assert "releases[3]" in (told := refusal(with_weights(document)))
+    assert "releases[3]" in (told := refused(with_weights(document)))
     assert "records only" in told or "public" in told
     document["releases"][3] = {"name": "m", "kind": "mean", "column": "age", "weighted": True}
-    assert "releases[3].weighted: unknown key" in refusal(document)
+    assert "releases[3].weighted: unknown key" in refused(document)
 
 
 STATED = "for tables that differ in one record; the number of records, 400, is public."
@@ -210,20 +202,20 @@ def test_records_without_a_household_size_are_in_no_household(document):
     ],
 )
 def test_households_of_no_size_are_refused(households, told, document):
-    assert f"synthesis[0].{told}" in refusal(with_households(document, **households))
+    assert f"synthesis[0].{told}" in refused(with_households(document, **households))
 
 
 def test_what_households_share_is_categorical_and_their_name_is_new(document):
     document["columns"]["children"]["bounds"] = [1, 6]
-    told = refusal(with_households(document, size="children", same=["income"]))
+    told = refused(with_households(document, size="children", same=["income"]))
     assert "households.same: 'income' is not a categorical column" in told
-    told = refusal(with_households(document, size="children", name="Age"))
+    told = refused(with_households(document, size="children", name="Age"))
     assert "households.name: 'Age' is a column of the survey" in told
 
 
-def test_the_guarantee_says_which_numbers_are_moved(tmp_path, plan_document):
-    plain = load_plan(write_plan(tmp_path, plan_document)).protection.domain
+def test_the_guarantee_says_which_numbers_are_moved(plan_document):
+    plain = load_plan(plan_document).protection.domain
     assert "outside theirs" not in plain
     plan_document["columns"]["income"]["outside"] = "clamp"
-    moved = load_plan(write_plan(tmp_path, plan_document)).protection.domain
+    moved = load_plan(plan_document).protection.domain
     assert "(numbers of income outside theirs count as the nearest bound)" in moved

@@ -42,7 +42,7 @@ def test_a_bundle_of_moments_alone_answers_linear_models(plan_document, tmp_path
     (part,) = (
         n for n in page.all("section") if n.attributes.get("aria-labelledby") == "release-sums"
     )
-    assert "from the noisy moments of sums. It costs nothing more." in page.words
+    assert "from the noisy moments of sums. It costs no further budget." in page.words
     for words in ("mean of income where sex is F", "variance of age", "share of sex = M"):
         assert words in part.words
 

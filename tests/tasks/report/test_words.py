@@ -47,7 +47,7 @@ def test_the_words_are_about_the_unit_and_relation_of_the_plan(unit, relation, p
     words = " ".join(in_plain_words(plan, promise))
     assert f"what any one {one} contributed" in words
     assert ("replaced by an entirely different one" in words) == (relation == "replace-one")
-    assert (f"had a {one} been left out" in words) == (relation == "add-remove")
+    assert (f"had one {one} been left out" in words) == (relation == "add-remove")
     symbols = dict(in_symbols(plan, promise).rows)
     assert (symbols["n"] == "400 records, public") == plan.adjacency.public_rows
     assert relation in symbols["neighbouring tables D, D′"]
@@ -99,6 +99,6 @@ def test_it_says_which_tables_the_promise_is_for(plan_document):
     assert "that fit the plan" in dict(in_symbols(refusing, promise).rows)["promise"]
     total = counting_plan(plan_document, invalid="own-cell")
     said = " ".join(in_plain_words(total, promise))
-    assert "holds whatever the survey's records hold" in said
+    assert "holds for any records that the survey may contain" in said
     assert "stopped" not in said
     assert "fit" not in dict(in_symbols(total, promise).rows)["promise"]

@@ -29,7 +29,7 @@ from tasks.survey.reading import closing_survey, open_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.tasks.ledger.test_postgresql import fresh_url
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 COLUMNS = {
     "sex": column("categorical", categories=["F", "M"]),
@@ -128,31 +128,24 @@ def test_a_float_that_may_stand_for_several_whole_numbers_names_no_unit(tmp_path
         validate(survey(tmp_path, [(2.0**53, *PEOPLE[0]), (float("inf"), *PEOPLE[1])]), READ)
 
 
-@pytest.mark.parametrize(
-    ("record", "told"),
-    [
-        ((None, *PEOPLE[0]), "'home', null: 1 row "),
-        (("", *PEOPLE[0]), "'home', empty: 1 row "),
-        (("  ", *PEOPLE[0]), "'home', empty: 1 row "),
-        (("a", "F", 1, 0.5, None), "'weight', null: 1 row "),
-        (("a", "F", 1, 0.5, -0.1), "'weight', bounds: 1 row "),
-        (("a", "F", 1, 0.5, float("inf")), "'weight', finite: 1 row "),
-    ],
-)
-def test_a_record_without_unit_or_weight_stops_the_release(record, told, tmp_path):
-    with pytest.raises(DataError, match=told):
-        validate(survey(tmp_path, [("b", *PEOPLE[0]), record]), READ)
+def test_records_without_unit_or_weight_stop_the_release(tmp_path):
+    unnamed = [(home, *PEOPLE[0]) for home in (None, "", "  ")]
+    unweighed = [("a", "F", 1, 0.5, weight) for weight in (None, -0.1, float("inf"))]
+    with pytest.raises(DataError) as caught:
+        validate(survey(tmp_path, [("b", *PEOPLE[0]), *unnamed, *unweighed]), READ)
+    for told in ("'home', null: 1 row ", "'home', empty: 2 rows", "'weight', null: 1 row "):
+        assert told in str(caught.value)
+    for told in ("'weight', bounds: 1 row ", "'weight', finite: 1 row "):
+        assert told in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("weight", "steps"),
-    [(0.0, 0), (0.2499, 0), (0.25, 1), (0.5, 1), (0.7499, 1), (0.75, 2), (1.5, 3), (1e300, 3)],
-)
-def test_a_weight_is_rounded_to_steps_and_larger_ones_count_as_the_largest(weight, steps, tmp_path):
-    database = survey(tmp_path, [("a", "F", 1, 0.5, weight)])
-    (found,) = tallies(database, [BY_SEX], weights=HALVES)
-    assert found.dense().tolist() == [steps, 0]
-    assert found.cells.tolist() == [0] * (steps > 0)
+def test_a_weight_is_rounded_to_steps_and_larger_ones_count_as_the_largest(tmp_path):
+    steps = {0.0: 0, 0.2499: 0, 0.25: 1, 0.5: 1, 0.7499: 1, 0.75: 2, 1.5: 3, 1e300: 3}
+    records = [("a", "F", age, 0.5, weight) for age, weight in enumerate(steps)]
+    by_age = Domain((COLUMNS["age"].axis("age"),))
+    (found,) = tallies(survey(tmp_path, records), [by_age], weights=HALVES)
+    assert found.dense().tolist() == [*steps.values(), 0, 0, 0]
+    assert found.cells.tolist() == [age for age, n in enumerate(steps.values()) if n]
 
 
 def test_steps_add_up_over_the_kept_records_of_every_cell(tmp_path):

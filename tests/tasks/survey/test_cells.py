@@ -18,7 +18,7 @@ from schemas.plan.series import Periods
 from schemas.survey.unit import UnitColumn
 from tasks.survey.bounding import keep_periods, keep_records
 from tasks.survey.cells import count_cells
-from tasks.survey.ingest import connect
+from tasks.survey.private_file import connect
 from tests.tasks.ledger.test_postgresql import fresh_url
 from tests.tasks.survey.test_tally import AXES, COLUMNS, records, survey
 

@@ -11,14 +11,15 @@ from dpcore.domain.domain import Domain
 from dpcore.errors import DataError, InputError
 from schemas.plan import Plan, published_plan
 from schemas.survey.columns import Column
-from schemas.survey.dates import RANGES
+from schemas.survey.dates import RANGES, PartOfDate
 from schemas.survey.source import TableSource
 from tasks.audit.rehearsal import rehearse_shortly
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
-from tests.schemas.plan.test_series import refusal
-from tests.tasks.survey.test_ingest import contents, csv, faults, write
+from tests.schemas.refusals import refused
+from tests.tasks.survey.tables import csv, write
+from tests.tasks.survey.test_ingest import contents, faults
 
 PARTS = {
     part: TypeAdapter(Column).validate_python(
@@ -58,54 +59,51 @@ def test_parts_are_those_of_python_s_calendar(kind, tmp_path):
     assert not any(failed.values())
 
 
-@pytest.mark.parametrize(
-    ("written", "of"),
-    [
-        ("2026-11-22", (2026, 11, 7)),
-        (" 2026-11-22 ", (2026, 11, 7)),
-        ("2026-11-22 17:30", (2026, 11, 7)),
-        ("2026-11-22T17:30:00.5Z", (2026, 11, 7)),
-        ("22.11.2026", None),
-        ("2026-11", None),
-        ("2026-02-29", None),
-        ("2026-11-22 24:00", None),
-        ("2026-11-22T17:30:00+02:00", None),
-        ("0000-01-01", None),
-        ("infinity", None),
-        ("20261122", None),
-        ("SECRET_7391", None),
-    ],
-)
-def test_text_is_a_date_in_one_form_alone(written, of, tmp_path):
-    source = csv(tmp_path / "t.csv", f"admitted,other\n{written},1\n")
-    found, failed = parts(source, tmp_path, DAYS)
-    assert found == [of or (None, None, None)]
-    assert failed == dict.fromkeys(DAYS, int(of is None))
+DATES = {
+    "2026-11-22": (2026, 11, 7),
+    " 2026-11-22 ": (2026, 11, 7),
+    "2026-11-22 17:30": (2026, 11, 7),
+    "2026-11-22T17:30:00.5Z": (2026, 11, 7),
+}
+NO_DATES = ["22.11.2026", "2026-11", "2026-02-29", "2026-11-22 24:00", "2026-11-22T17:30:00+02:00"]
+NO_DATES += ["0000-01-01", "infinity", "20261122", "SECRET_7391"]
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "DATE 'infinity'",
-        "TIMESTAMP '-infinity'",
-        "TIMESTAMPTZ 'infinity'",
-        "'infinity'::TIMESTAMP::TIMESTAMP_S",
-        "DATE '0044-03-15 (BC)'",
-        "DATE '10000-01-01'",
-        "DATE '5881580-07-01'",
-        "20200101",
-        "TIME '10:00:00'",
-        "INTERVAL 3 DAYS",
-        "['2020-01-01']",
-    ],
-)
-def test_what_has_no_parts_is_counted_and_raises_nothing(written, tmp_path):
-    path = tmp_path / "t.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(f"CREATE TABLE t AS SELECT {written} AS admitted UNION ALL SELECT NULL")
-    found, failed = parts(TableSource(database=str(path), table="t"), tmp_path, rows=2)
-    assert found == 2 * [(None,) * 4]
-    assert failed == dict.fromkeys(PARTS, 1)
+def test_text_is_a_date_in_one_form_alone(tmp_path):
+    source = csv(tmp_path / "t.csv", "\n".join(["admitted", *DATES, *NO_DATES]) + "\n")
+    found, failed = parts(source, tmp_path, DAYS, len(DATES) + len(NO_DATES))
+    assert found == [*DATES.values(), *[(None, None, None)] * len(NO_DATES)]
+    assert failed == dict.fromkeys(DAYS, len(NO_DATES))
+
+
+WITHOUT_PARTS = [
+    "DATE 'infinity'",
+    "TIMESTAMP '-infinity'",
+    "TIMESTAMPTZ 'infinity'",
+    "'infinity'::TIMESTAMP::TIMESTAMP_S",
+    "DATE '0044-03-15 (BC)'",
+    "DATE '10000-01-01'",
+    "DATE '5881580-07-01'",
+    "20200101",
+    "TIME '10:00:00'",
+    "INTERVAL 3 DAYS",
+    "['2020-01-01']",
+]
+
+
+def test_what_has_no_parts_is_counted_and_raises_nothing(tmp_path):
+    columns = {
+        f"{part}{i}": of.model_copy(update={"from_": PartOfDate(column=f"x{i}", part=part)})
+        for i in range(len(WITHOUT_PARTS))
+        for part, of in PARTS.items()
+    }
+    select = ", ".join(f"unnest([{x}, NULL]) AS x{i}" for i, x in enumerate(WITHOUT_PARTS))
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT {select}")
+    source = TableSource(database=str(tmp_path / "t.duckdb"), table="t")
+    found, failed = parts(source, tmp_path, columns, 2)
+    assert found == 2 * [(None,) * len(columns)]
+    assert failed == dict.fromkeys(columns, 1)
 
 
 def test_a_date_has_no_hour_and_a_table_without_it_is_refused(tmp_path):
@@ -173,12 +171,12 @@ def test_the_bounds_are_those_of_the_part(plan_document):
     assert "from" not in plan.public()["columns"]["age"]
     assert published_plan(plan.public()).digest == plan.digest
     rehearse_shortly(plan)
-    assert "a month lies between 1 and 12" in refusal(months(bounds=[0, 12]))
-    assert "'year', 'month', 'weekday' or 'hour'" in refusal(
+    assert "a month lies between 1 and 12" in refused(months(bounds=[0, 12]))
+    assert "'year', 'month', 'weekday' or 'hour'" in refused(
         months(**{"from": {"column": "on", "part": "day"}})
     )
     unit = {"column": "on", "max_rows": 2}
-    assert "privacy_unit.column: 'on' is already used" in refusal(
+    assert "privacy_unit.column: 'on' is already used" in refused(
         months() | {"privacy_unit": unit, "neighbours": "add-remove"}
     )
 

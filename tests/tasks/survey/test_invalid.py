@@ -16,7 +16,7 @@ from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.survey.tally import tallies
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 COLUMNS = {
     "sex": column("categorical", categories=["F", "M"]),

@@ -24,7 +24,7 @@ from tasks.survey.linked import wide_records
 from tasks.survey.reading import closing_survey, open_survey
 from tasks.survey.tally import tallies
 from tests.tasks.ledger.test_postgresql import fresh_url
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 COLUMNS = {
     "region": column("categorical", categories=["N", "S"]),

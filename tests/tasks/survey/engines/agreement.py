@@ -21,12 +21,12 @@ from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, closing_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
-from tests.tasks.survey.test_tally import AWKWARD, AXES, COLUMNS, SHARING, column, records
+from tests.tasks.survey.tables import AWKWARD, SECRETS, column
+from tests.tasks.survey.test_tally import AXES, COLUMNS, SHARING, records
 
 REAL = pa.float64()
 INTEGER = pa.int32()
 ADDED = Adjacency("add-remove")
-SECRETS = ("SECRET_7391", "987654321")
 
 
 def faulty_table() -> pa.Table:

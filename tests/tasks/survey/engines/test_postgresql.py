@@ -25,7 +25,7 @@ from tests.tasks.survey.engines.agreement import (
     settled,
     settled_here,
 )
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 pytestmark = pytest.mark.slow
 
@@ -147,16 +147,16 @@ def test_a_table_gives_the_tally_of_its_other_forms_whatever_its_collation(datab
     )
     text = 'text COLLATE "loose"'
     database.execute(
-        f"CREATE TABLE survey (person {text}, digit {text}, name {text}, age int, pay float8,"
-        " works bool, day date)"
+        f"CREATE TABLE survey (person {text}, digit {text}, name {text}, age int, amount float8,"
+        " pay float8, works bool, day date)"
     )
     rows = [(str(p), d and str(d), *r) for p, d, *r in zip(*forms.TABLE.values(), strict=True)]
     with database.cursor() as cursor:
-        cursor.executemany("INSERT INTO survey VALUES (%s, %s, %s, %s, %s, %s, %s)", rows)
+        cursor.executemany("INSERT INTO survey VALUES (%s, %s, %s, %s, %s, %s, %s, %s)", rows)
     for number, (rule, unit, _) in enumerate(forms.SOME):
         (folder := tmp_path / str(number)).mkdir()
-        plan = forms.plan_of(folder, rule, unit)
-        source = forms.FORMS["Parquet, whole numbers"](forms.TABLE, folder)
+        plan = forms.plan_of(rule, unit)
+        source = forms.parquet(forms.arrow(forms.TABLE), folder)
         session = open_postgresql(SOURCE, plan.read_columns, plan.rows, plan.adjacency)
         with closing_survey(session):
             assert forms.tallied(plan, session) == forms.counted(plan, source, folder / "w")

@@ -28,7 +28,7 @@ from tests.tasks.survey.engines.agreement import (
     settled,
     settled_here,
 )
-from tests.tasks.survey.test_tally import column
+from tests.tasks.survey.tables import column
 
 pytestmark = pytest.mark.slow
 
@@ -65,16 +65,16 @@ def test_values_that_are_not_valid_count_as_in_duckdb(invalid, spark, tmp_path):
 
 
 def test_a_table_gives_the_tally_of_its_other_forms(spark, tmp_path):
-    (rule, unit, _), text = forms.SOME[1], pa.string()
-    table = forms.arrow(forms.TABLE, person=text, digit=text)
+    text = pa.string()
+    table = forms.arrow(forms.TABLE, person=text, digit=text, amount=pa.float64())
     days = forms.on_days(forms.TABLE, pa.date32())["day"]
     table = table.set_column(table.column_names.index("day"), "day", days)
-    plan = forms.plan_of(tmp_path, rule, unit)
+    plan = forms.plan_of("own-cell", True)
     source = at(spark, written(tmp_path / "parts", table[:4], table[4:]))
     session = open_spark(source, plan.read_columns, plan.rows, plan.adjacency)
     with closing_survey(session):
         found = forms.tallied(plan, session)
-    first = forms.FORMS["Parquet, whole numbers"](forms.TABLE, tmp_path)
+    first = forms.parquet(forms.arrow(forms.TABLE), tmp_path)
     assert found == forms.counted(plan, first, tmp_path / "w")
 
 

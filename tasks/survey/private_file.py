@@ -1,0 +1,71 @@
+"""The private DuckDB file of a survey: how it is opened, and how errors about it say no value.
+
+Everything in its folder is private: only its owner can read it, and DuckDB's temporary files are in it
+too.  DuckDB's own messages quote the data, so ``call_guarded`` drops them.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from dpcore.errors import DPReleaseError, InputError
+
+FILE = "survey.duckdb"
+TABLE = "survey"
+FAULTS = "conversion"
+MEMORY_LIMIT = "2GiB"
+"""The memory that DuckDB may use; beyond it, it writes temporary files into the workspace."""
+
+T = TypeVar("T")
+
+
+def call_guarded(action: Callable[[], T], error: type[DPReleaseError], message: str) -> T:
+    """Call ``action``; if it fails, raise ``error`` with the message instead of its exception.
+
+    Libraries that read data quote it in their exceptions.  The new error is raised outside the
+    ``except`` block, so that neither its cause nor its context holds a value.
+    """
+    try:
+        return action()
+    except DPReleaseError:
+        raise
+    except Exception as failure:
+        kind = type(failure).__name__
+    raise error(f"{message} ({kind})")
+
+
+@contextmanager
+def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a private DuckDB file, closed at the end; raises ``InputError``.
+
+    DuckDB may not fetch extensions from the network, writes temporary files into its folder only, and
+    shows no progress bar.
+    """
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": str(path.parent / "spill"),
+        "memory_limit": MEMORY_LIMIT,
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    connection = call_guarded(
+        lambda: duckdb.connect(str(path), read_only=read_only, config=config),
+        InputError,
+        f"{path}: cannot be opened as a DuckDB file",
+    )
+    try:
+        hide_bar(connection)
+        # A cast between times with and without a zone is by the session's; none here depends on it.
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+    finally:
+        connection.close()
+
+
+def hide_bar(connection: duckdb.DuckDBPyConnection) -> None:
+    """Show no progress bar; in a notebook without widgets there is none, and this cannot be set."""
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")

@@ -1,0 +1,202 @@
+"""Where a survey table is, and its columns as SQL: a file, a table of a DuckDB file, or in memory.
+
+    Parquet, CSV, CSV.gz    found by its path, or inside an installed package; not opened as a pattern
+    DuckDB table or view    attached read-only; its text is compared byte by byte, without a collation
+    table in memory         its columns as Arrow
+
+Columns are taken by position where DuckDB would rename those that are equal but for capitals.
+"""
+
+import glob
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from pyarrow import parquet
+
+from dpcore.errors import DataError, InputError
+from dpcore.suggestion import suggestion
+from schemas.survey.columns import IdentifierColumn, ReadColumn, sources
+from schemas.survey.source import TableSource
+from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
+from tasks.survey.memory import MemoryTable
+from tasks.survey.private_file import call_guarded
+from tasks.survey.sql import quote, sql_type, text
+
+PACKAGE = "package://"
+EXTRAS = {"statsmodels": "demo"}
+"""Packages that an optional extra of dprelease installs."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table as SQL, and its columns: exact name -> (SQL expression, DuckDB type)."""
+
+    sql: str
+    columns: Mapping[str, tuple[str, str]]
+    csv: CSVFile | None = None
+
+
+def locate(
+    source: str | TableSource | MemoryTable,
+    declared: Mapping[str, ReadColumn],
+    connection: duckdb.DuckDBPyConnection,
+) -> Relation:
+    if isinstance(source, TableSource):
+        return _attached(source, connection)
+    if isinstance(source, MemoryTable):
+        return _registered(source, declared, connection)
+    columns = set(sources(declared).values())
+    path = find_file(source)
+    # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
+    if _suffix(path) == ".parquet":
+        sql = f"read_parquet({text(glob.escape(str(path)))}, hive_partitioning=false)"
+        unreadable = f"{source}: cannot be read as a Parquet file"
+        names = call_guarded(lambda: parquet.read_schema(path).names, InputError, unreadable)
+        require_once(columns, names)
+        return _described(sql, connection, unreadable, names)
+    return call_guarded(
+        lambda: _csv(source, path, columns), InputError, f"{source}: cannot be read as CSV"
+    )
+
+
+def find_file(source: str | TableSource) -> Path:
+    """The file of a source; raises ``InputError`` if there is none, or its name has another ending."""
+    if isinstance(source, TableSource):
+        name, path = source.database, Path(source.database)
+    else:
+        name = source
+        path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
+        if _suffix(path) not in (".parquet", ".csv", ".csv.gz"):
+            raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
+    if not call_guarded(path.is_file, InputError, f"{name}: cannot be opened"):
+        raise InputError(f"{name}: there is no such file")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{name}: this user may not read it")
+    return path
+
+
+def _suffix(path: Path) -> str:
+    return "".join(
+        path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]
+    ).lower()
+
+
+def find_in_package(source: str) -> Path:
+    """The path of ``package://NAME/PATH``; the package itself is not imported."""
+    package, _, inside = source.removeprefix(PACKAGE).partition("/")
+    outside = Path(inside).is_absolute() or ".." in Path(inside).parts
+    if not package.isidentifier() or not inside or outside:
+        raise InputError(f"{source}: must have the form {PACKAGE}NAME/PATH")
+    spec = call_guarded(lambda: find_spec(package), InputError, f"{source}: cannot be looked up")
+    if spec is None:
+        wanted = f'"dprelease[{EXTRAS[package]}]"' if package in EXTRAS else package
+        raise InputError(f"{source}: {package} is not installed; run: pip install {wanted}")
+    for folder in spec.submodule_search_locations or ():
+        if (Path(folder) / inside).is_file():
+            return Path(folder) / inside
+    raise InputError(f"{source}: the installed package {package} has no such file")
+
+
+def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Relation:
+    find_file(source)
+    call_guarded(
+        lambda: connection.execute(f"ATTACH {text(source.database)} AS source (READ_ONLY)"),
+        InputError,
+        f"{source.database}: is not a DuckDB database, or another process is writing to it",
+    )
+    found = _described(
+        f"source.{quote(source.table)}",
+        connection,
+        f"{source.database}: the table {source.table!r} cannot be read",
+    )
+    # Text of a database has a collation, under which other text may equal it: its bytes have none.
+    bytewise = {
+        name: (f"decode(encode({value}))" if kind == "VARCHAR" else value, kind)
+        for name, (value, kind) in found.columns.items()
+    }
+    return replace(found, columns=bytewise)
+
+
+def _registered(
+    source: MemoryTable, declared: Mapping[str, ReadColumn], connection: duckdb.DuckDBPyConnection
+) -> Relation:
+    columns = sources(declared).values()
+    # What cannot be text is no category, and no identifier.
+    wrong = {
+        column: "" if isinstance(declared[name], IdentifierColumn) else "\0"
+        for name, column in sources(declared).items()
+        if sql_type(declared[name]) == "VARCHAR"
+    }
+    unreadable = f"{source}: cannot be read as an Arrow table"
+    names = call_guarded(lambda: source.names, InputError, unreadable)
+    require_once(columns, names)
+    require_columns(columns, names)
+    read = {
+        name: call_guarded(
+            lambda: source.column(name, wrong.get(name)),  # noqa: B023 - it is called here
+            DataError,
+            f"{source}: column {name!r} cannot be read",
+        )
+        for name in dict.fromkeys(columns)
+    }
+    connection.register("memory", pa.table(read))
+    return _described("memory", connection, unreadable, list(read))
+
+
+def _described(
+    sql: str,
+    connection: duckdb.DuckDBPyConnection,
+    message: str,
+    names: Sequence[str] | None = None,
+) -> Relation:
+    """A table with its columns; ``names``: those in the file, where DuckDB renames lookalikes."""
+    found = call_guarded(
+        lambda: connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall(), InputError, message
+    )
+    known = [name for name, *_ in found]
+    own = known if names is None else names
+    if len(own) != len(known):
+        raise InputError(message)
+    kinds = [kind for _, kind, *_ in found]
+    return Relation(sql, dict(zip(own, zip(map(quote, known), kinds, strict=True), strict=True)))
+
+
+def _csv(source: str, path: Path, columns: Collection[str]) -> Relation:
+    """A CSV file, all text, its columns taken by position.
+
+    The header is read here because DuckDB renames columns that are equal or differ only in capitals,
+    as it does for a Parquet file.  The delimiter is the one that finds most of the plan's columns in
+    the header, so it does not depend on the records.
+    """
+    headers = csv_headers(path, source)
+    delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
+    header = headers[delimiter]
+    if not header:
+        raise DataError("the survey table is empty: its first line must name the columns")
+    require_once(columns, header)
+    file = CSVFile(path, delimiter, len(header))
+    names = {name: (f"c{i}", "VARCHAR") for i, name in enumerate(header)}
+    return Relation(file.sql(), names, file)
+
+
+def require_columns(columns: Iterable[str], found: Iterable[str]) -> None:
+    """Raise ``DataError`` if the survey table lacks a column that the plan reads."""
+    missing = [name for name in dict.fromkeys(columns) if name not in found]
+    if missing:
+        raise DataError(
+            f"the survey table lacks the columns {', '.join(map(repr, missing))}"
+            " (names must match exactly, with capitals and blanks"
+            f"{suggestion(missing[0], found)})"
+        )
+
+
+def require_once(columns: Iterable[str], found: Sequence[str]) -> None:
+    """Raise ``DataError`` if the survey table has two columns of one name."""
+    for name in columns:
+        if found.count(name) > 1:
+            raise DataError(f"the survey table has two columns {name!r}: rename one")
