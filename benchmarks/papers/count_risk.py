@@ -80,10 +80,8 @@ EXPERIMENTS = (
         "hall-2.2",
         "Least worst-case risk of a count, n = 70",
         "Hall (2012), figure 2.2",
-        "The minimax risk lies under 1/alpha and approaches it as alpha decreases; with n = 70 the risk"
-        " no longer increases with n.",
         "The curve agrees. Its limit for large n is 1/sinh(alpha). At small alpha 70 records do not"
-        " reach the limit, and the risk still grows with n, contrary to the caption.",
+        " reach the limit, and the risk still grows with n, contrary to the paper's caption.",
         39,
         measure,
         _beside,

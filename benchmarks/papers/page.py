@@ -32,16 +32,16 @@ def section(experiment: Experiment, lines: list[Line] | None, folder: str) -> st
     if lines is None:
         return f"""## {experiment.title}
 
-{experiment.source}: {experiment.reports}
+{experiment.source}.
 
 Not run: the public table `{experiment.data}` was not there.
 """
     table = "\n".join(f"| {' | '.join(row)} |" for row in experiment.beside(lines))
     return f"""## {experiment.title}
 
-{experiment.source}: {experiment.reports}
+{experiment.source}.
 
-![{experiment.title}]({folder}/papers-{experiment.name}.svg)
+![The plot]({folder}/papers-{experiment.name}.svg)
 
 | | in the paper | here |
 |---|---|---|

@@ -102,19 +102,15 @@ def _beside(lines: list[Line]) -> list[Row]:
     return rows
 
 
-_UNSAID = (
-    "Our text of the paper does not state alpha."
-)
+_UNSAID = "Our text of the paper does not state alpha."
 
 EXPERIMENTS = (
     Experiment(
         "rdp-1",
         "Random differential privacy: 25 bins, 2 occupied",
         "Hall, Rinaldo & Wasserman (2011), figure 1",
-        "n = 500. The risk of the random-DP histogram is typically much lower than that of the DP"
-        " histogram, which occasionally exceeds 0.5.",
         _UNSAID
-        + " At 0.2 the plain histogram sometimes loses more than 0.5, as the paper says. The"
+        + " n is 500. At 0.2 the plain histogram sometimes loses more than 0.5, as the paper says. The"
         " promise of the other is weaker: it publishes each record exactly with probability gamma.",
         1000,
         partial(measure, 25, 2, 500),
@@ -124,7 +120,6 @@ EXPERIMENTS = (
         "rdp-2",
         "Random differential privacy: 400 bins, 16 occupied",
         "Hall, Rinaldo & Wasserman (2011), figure 2",
-        "A two-dimensional histogram; the random-DP technique has uniformly better loss.",
         _UNSAID
         + " It does not state n either. The mechanism publishes empty cells only from about 2k/gamma"
         " records on, so n = 10,000 here, with gamma below 0.1.",

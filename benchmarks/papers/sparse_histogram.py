@@ -145,7 +145,6 @@ EXPERIMENTS = (
         "hall-2.3",
         "Sparse histogram: Edwards' mildew data",
         "Hall (2012), figure 2.3",
-        "The sparse method improves the error a little, although its upper bound is much larger.",
         "The thesis does not state alpha; it is 1 here. Negative counts are replaced by zeros, which"
         " removes much of the Laplace error. Both errors are about n, so a table of zeros is"
         " no worse than plain noise.",
@@ -158,10 +157,9 @@ EXPERIMENTS = (
         "hall-2.4",
         "Sparse histogram: National Long Term Care Survey",
         "Hall (2012), figure 2.4",
-        "Only 5% of the cells are occupied; the thresholded sparse histogram massively improves the"
-        " error.",
-        "alpha is 1, as above. The plain table is worse than a table of zeros. The thresholded one is much"
-        " better: it keeps the few large cells, and most of its error is in the small cells that it drops.",
+        "alpha is 1, as above. The plain table is worse than a table of zeros. The thresholded one is"
+        " much better: it keeps the few large cells, and most of its error is in the small cells that"
+        " it drops.",
         1_000,
         partial(measure, "nltcs"),
         partial(_beside, "massive"),

@@ -114,8 +114,6 @@ EXPERIMENTS = (
         "hrw-3",
         "A private kernel support vector machine",
         "Hall, Rinaldo & Wasserman (2013), figure 3 (thesis, figure 3.4)",
-        "Where there are many points, and the machine is confident, noise has not led to"
-        " catastrophically decreased accuracy; where points are sparser, predictions differ.",
         f"Neither paper states its points, n, lambda or budget. Here n = {ROWS}, lambda = 0.01, the"
         " bandwidth 0.15, alpha = 1, beta = 1e-6, and the points are four clouds like a chessboard. The"
         " machine has no intercept, because an unregularised intercept has no bounded sensitivity.",
