@@ -116,7 +116,7 @@ EXPERIMENTS = (
         "Hall, Rinaldo & Wasserman (2013), figure 3 (thesis, figure 3.4)",
         f"Neither paper states its points, n, lambda or budget. Here n = {ROWS}, lambda = 0.01, the"
         " bandwidth 0.15, alpha = 1, beta = 1e-6, and the points are four clouds like a chessboard. The"
-        " machine has no intercept, because an unregularised intercept has no bounded sensitivity.",
+        " machine has no intercept, because without regularisation its sensitivity is unbounded.",
         100,
         measure,
         _beside,
