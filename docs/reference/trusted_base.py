@@ -154,7 +154,7 @@ PARTS = (
         "Every step acts on each record or each unit alone, or is a sum ([stability"
         " map](stability-map.md)). No private value reaches a log, an error or the result of a task",
         "We trust DuckDB, PostgreSQL or Spark with their SQL, and Ibis with writing it. Tables that do"
-        " not fit the plan are refused, and the refusal is visible. The time of a step depends on the data",
+        " not fit the plan are refused, and the refusal is visible. Times depend on the data",
     ),
     Part(
         "The ledger",
