@@ -48,15 +48,14 @@ class Measured:
 class Experiment:
     """One figure or table of a paper.
 
-    ``reports``: what the paper says of it; ``differs``: where this differs, and why; ``measure``:
-    takes the number of trials; ``beside``: rows (quantity, in the paper, here) from the figures;
-    ``data``: the folder of the public table that it needs, if any.
+    ``differs``: where this differs from the paper, and why; ``measure``: takes the number of trials;
+    ``beside``: rows (quantity, in the paper, here) from the figures; ``data``: the folder of the
+    public table that it needs, if any.
     """
 
     name: str
     title: str
     source: str
-    reports: str
     differs: str
     trials: int
     measure: Callable[[int], Measured]

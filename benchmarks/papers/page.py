@@ -10,15 +10,8 @@ from benchmarks.papers.experiment import Experiment, Line
 
 INTRODUCTION = """# The papers' experiments, repeated
 
-The mechanisms of dprelease come from Hall's thesis (2012), Hall, Rinaldo & Wasserman (2011, 2013)
-and Wasserman & Zhou (2010). This page repeats their experiments with dprelease's own releases
-and fixed seeds. It is written by
-
-```
-make papers
-```
-
-The column "in the paper" quotes the paper's words where it describes a plot.
+This page repeats the experiments of the papers behind dprelease with its own releases and fixed
+seeds. `make papers` writes it. The column "in the paper" quotes the paper's description of a plot.
 """
 
 
@@ -39,16 +32,16 @@ def section(experiment: Experiment, lines: list[Line] | None, folder: str) -> st
     if lines is None:
         return f"""## {experiment.title}
 
-{experiment.source}: {experiment.reports}
+{experiment.source}.
 
 Not run: the public table `{experiment.data}` was not there.
 """
     table = "\n".join(f"| {' | '.join(row)} |" for row in experiment.beside(lines))
     return f"""## {experiment.title}
 
-{experiment.source}: {experiment.reports}
+{experiment.source}.
 
-![{experiment.title}]({folder}/papers-{experiment.name}.svg)
+![The plot]({folder}/papers-{experiment.name}.svg)
 
 | | in the paper | here |
 |---|---|---|

@@ -78,11 +78,9 @@ EXPERIMENTS = (
         "hall-4.1",
         "The periodic approximation to the Gaussian kernel",
         "Hall (2012), figure 4.1",
-        "With sigma = 0.1 the periodic nature of the approximation is noticeable on the right for a"
-        " kernel at 0.2, and less so for one at 0.3.",
-        "The shapes agree, the error being that of the next periodic image. The eigenvalues here are"
-        " exp(-2 pi^2 j^2 sigma^2); the thesis prints them without pi^2, and with those the sum is a"
-        " kernel pi times narrower.",
+        "The shapes agree; the error is the next periodic image. The eigenvalues are"
+        " exp(-2 pi^2 j^2 sigma^2). The thesis prints them without pi^2, which makes the kernel pi times"
+        " narrower.",
         1,
         measure,
         _beside,

@@ -82,26 +82,19 @@ def _beside(lines: list[Line]) -> list[Row]:
     rows: list[Row] = []
     for line in lines:
         at = f", alpha = {line['alpha']:g}"
-        rows += [
+        rows.append(
             (
                 "mean L1 loss, differential privacy and random" + at,
                 "typically much lower" if one_dimensional else "uniformly better",
                 f"{line['dp_mean']:.3g}, {line['random_dp_mean']:.3g}",
-            ),
-            (
-                "loss of differential privacy above 0.5" + at,
-                "occasionally" if one_dimensional else "not said",
-                f"in {line['dp_above_half']:.1%} of {line['trials']:,} trials",
-            ),
-            (
-                "random differential privacy is better" + at,
-                "typically" if one_dimensional else "always",
-                f"in {line['random_dp_smaller']:.1%} of pairs",
-            ),
-        ]
+            )
+        )
+        if one_dimensional:
+            above = f"in {line['dp_above_half']:.1%} of {line['trials']:,} trials"
+            rows.append(("loss of differential privacy above 0.5" + at, "occasionally", above))
     rows.append(
         (
-            "gamma, the chance of exposure per record",
+            "gamma, the probability of exposure per record",
             "not in our text",
             f"{lines[0]['gamma']:g}",
         )
@@ -109,21 +102,16 @@ def _beside(lines: list[Line]) -> list[Row]:
     return rows
 
 
-_UNSAID = (
-    "alpha is not in the text that we have. Negative counts are replaced by zeros, and shares add up"
-    " to one."
-)
+_UNSAID = "Our text of the paper does not state alpha."
 
 EXPERIMENTS = (
     Experiment(
         "rdp-1",
         "Random differential privacy: 25 bins, 2 occupied",
         "Hall, Rinaldo & Wasserman (2011), figure 1",
-        "n = 500. The risk of the random-DP histogram is typically much lower than that of the DP"
-        " histogram, which occasionally exceeds 0.5.",
         _UNSAID
-        + " At 0.2 the plain histogram sometimes loses more than 0.5, as the paper says. The"
-        " promise is weaker: gamma is the chance for each record that it is published exactly.",
+        + " n is 500. At 0.2 the plain histogram sometimes loses more than 0.5, as the paper says. The"
+        " promise of the other is weaker: it publishes each record exactly with probability gamma.",
         1000,
         partial(measure, 25, 2, 500),
         _beside,
@@ -132,11 +120,9 @@ EXPERIMENTS = (
         "rdp-2",
         "Random differential privacy: 400 bins, 16 occupied",
         "Hall, Rinaldo & Wasserman (2011), figure 2",
-        "A two-dimensional histogram; the random-DP technique has uniformly better loss.",
         _UNSAID
-        + " Nor does the paper state n. The mechanism needs about 2k/gamma records before it"
-        " may publish empty cells, so n = 10,000 here, with gamma below 0.1. The"
-        " bins are in one row, which makes no difference to noise or loss.",
+        + " It does not state n either. The mechanism publishes empty cells only from about 2k/gamma"
+        " records on, so n = 10,000 here, with gamma below 0.1.",
         1000,
         partial(measure, 400, 16, 10_000),
         _beside,

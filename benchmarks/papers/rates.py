@@ -271,18 +271,11 @@ EXPERIMENTS = (
         "wz-rates",
         "Rates of convergence",
         "Wasserman & Zhou (2010), the two tables of section 1.1",
-        "Rates for one column (r = 1) and Lipschitz densities, and for a density of Sobolev order g"
-        " with series; perturbation attains the minimax rate in L2, the smoothed histogram does not.",
-        "Slopes are least squares of log error on log n for n from 10^4 to 10^8, alpha = 1 and the"
-        " density 6 x (1 - x), whose cosine coefficients fall like those of order g = 3/2. They contain"
-        " the logarithms, which bend them little. Series are drawn with `DiscreteLaplace` on all m"
-        " coefficients at the paper's sensitivity; as a release (`coefficient-laplace`, `terms: m`) they"
-        " have that of the basis itself, some two thirds of it. The exponential mechanisms are"
-        " `near-records`, drawn exactly where the paper would need a Markov chain: by Kolmogorov-Smirnov"
-        " distance over 2 n^(1/3) cells with k = (3 n/pi^2)^(2/3) and n from 10^2 to 10^4, and on series"
-        " (`series-exponential`) with k = n^(1/2), about k^(1/4) terms (an even number, as odd"
-        " coefficients are zero), half the paper's bound on the sensitivity, and n from 10^3 to 10^6."
-        " Both converge faster here than the paper's bounds, which hold for every density.",
+        "Rates are for one column (r = 1). Slopes are least squares of log error on log n at alpha = 1,"
+        " for the density 6 x (1 - x), whose cosine coefficients fall like those of order g = 3/2. n"
+        " goes from 10^4 to 10^8, and for the exponential mechanisms (`near-records`, drawn exactly) to"
+        " 10^4 and 10^6. These two converge faster here than the paper's bounds, which hold for every"
+        " density.",
         200,
         measure,
         _beside,

@@ -17,9 +17,8 @@ def commands_page() -> str:
     """Every command with every argument and option, and the exit codes."""
     codes = [(str(code), meaning) for code, meaning in EXIT_CODES.items()]
     intro = (
-        "Answers go to standard output, progress and errors to standard error. On a terminal, progress"
-        " is shown as bars and words have colours, unless `NO_COLOR` is set; in a pipe there are lines"
-        " alone."
+        "Answers go to standard output, progress and errors to standard error. A terminal shows progress"
+        " bars and colours, unless `NO_COLOR` is set; a pipe gets plain lines."
     )
     parts = ["# Commands", intro, "## Exit codes", table(["code", "meaning"], codes)]
     return "\n\n".join([*parts, *(_section(*command) for command in commands())]) + "\n"

@@ -18,13 +18,13 @@ HEAD = """\
 
 *Reviewed by nobody outside the project so far: [what to read][base].*
 
-What turns an exact statistic into a published one. Each mechanism is a theorem with a number, so that
-others can cite it: what it claims, what the code checks before it draws, why the claim holds, and for
-which integers and floats. alpha is epsilon and beta is delta of differential privacy; gamma is the
-probability of random differential privacy; rho-zCDP is zero-concentrated differential privacy. All
-noise is drawn from the stated law by integer arithmetic. Letters after METHODS name sections of the
-[method sheet][sheet], where constants are derived or checked and where the papers differ. [Which
-mechanism to choose][which] compares them.
+A mechanism turns an exact statistic into a noisy one that may be published. Each one is a numbered
+theorem: its claim, the preconditions that the code checks before a draw, the proof, and the range of
+integers and floats. alpha is epsilon and beta is delta; gamma is the probability of random
+differential privacy; rho-zCDP is zero-concentrated differential privacy. All noise is drawn from its
+stated law by integer arithmetic. Letters after METHODS are sections of the [method sheet][sheet],
+which has the corrections of the papers and the constants that were checked. [Which mechanism to
+choose][which] compares the mechanisms.
 
 [sheet]: method-sheet.md
 [base]: ../explanation/trusted-base.md
@@ -35,9 +35,9 @@ PARTS = ("Claim", "Preconditions", "Proof", "Ranges", "Source")
 
 
 def mechanisms_page() -> str:
-    """What a plan may ask for, then every theorem."""
-    offered = table(["kind", "mechanism", "spends", "what is released"], _offers())
-    parts = [HEAD, "## What a plan may ask for", offered, "## Theorems"]
+    """The kinds and mechanisms of a plan, then every theorem."""
+    offered = table(["kind", "mechanism", "spends", "release"], _offers())
+    parts = [HEAD, "## Kinds and mechanisms of a plan", offered, "## Theorems"]
     parts.append(table(["", "mechanism", "law"], _laws()))
     for number, mechanism in theorems():
         text = docstring(inspect.getmodule(mechanism))

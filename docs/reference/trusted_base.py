@@ -39,11 +39,10 @@ PARTS = (
             "dpcore/line/mechanism.py",
             "dpcore/line/statistic.py",
         ),
-        "No exact value is read but here; nothing is drawn that costs more than its share. `Exact` does"
-        " not print, compare or pickle",
-        "Python has no private attributes: nothing but review stops a caller who reads `_values`."
-        " Exact fractions and 64-bit integers are those of Python and"
-        " numpy",
+        "Exact values are read only here, and no draw costs more than its share. `Exact` does not print,"
+        " compare or pickle",
+        "Python has no private attributes: only review stops a caller who reads `_values`. Exact"
+        " fractions and 64-bit integers are trusted to Python and numpy",
     ),
     Part(
         "Mechanisms",
@@ -56,24 +55,24 @@ PARTS = (
             "papers/difference_body/body.py",
             "papers/sampled_histogram/urn.py",
         ),
-        "Each file is a [theorem](../reference/mechanisms.md#theorems): from the sensitivity that it is"
-        " given to (alpha, beta, gamma) and to zCDP",
-        "The proofs are by hand; no machine has checked one. Time and memory of a draw may depend on the"
-        " statistic",
+        "Each file is a [theorem](../reference/mechanisms.md#theorems), from a given sensitivity to"
+        " (alpha, beta, gamma) and zCDP",
+        "The proofs are by hand; no machine has checked them. Time and memory of a draw may depend on"
+        " the statistic",
     ),
     Part(
         "Samplers",
         ("dpcore/sampling/*.py",),
         "Exactly the stated laws, by integer arithmetic on words of the operating system's generator",
-        "That generator is taken to be uniform and independent. Where a double decides first (the fast"
-        " path), its `exp` and `log` are taken to be right to the stated margin, beyond which whole"
-        " numbers decide. Rejection takes a random time",
+        "We assume that the generator is uniform and independent. The fast path assumes that `exp` and"
+        " `log` of doubles are right to a stated margin; beyond it whole numbers decide. Rejection takes"
+        " a random time",
     ),
     Part(
         "Numerics of accounting",
         ("dpcore/accounting/*.py",),
         "A price is never rounded towards the cheaper side: decimals of 50 digits, rounded up",
-        "Python's `decimal` is taken to round `exp` and `ln` as documented",
+        "We assume that Python's `decimal` rounds `exp` and `ln` as documented",
     ),
     Part(
         "Neighbours, cells and lattices",
@@ -89,27 +88,27 @@ PARTS = (
             "dpcore/domain/series.py",
             "dpcore/arrays.py",
         ),
-        "How far a unit moves a sum; exact tallies; real vectors in whole steps, with rounding counted"
-        " in the sensitivity",
+        "The largest change of a sum by one unit; exact tallies; real vectors in whole steps, with"
+        " rounding counted in the sensitivity",
         "The error of a transform is bounded by a lemma about algorithms of the kind that scipy uses;"
         " its compiled code was tested against the bound, not verified",
     ),
     Part(
         "Statistics and their sensitivities",
         ("dpcore/releases/**/*.py",),
-        "Each release's `statistic` moves by at most the sensitivity that it gives to its mechanism. Of"
-        " each file only `statistic`, what it calls, and `mechanism` matter: `publish` and what follows"
-        " see noisy numbers alone",
-        "Sensitivities of densities are floats, raised by 1e-12 for their own rounding. numpy's and"
-        " LAPACK's elementary functions are taken to be within a few units of their last digit",
+        "Each release's `statistic` moves by at most the sensitivity that it gives to its mechanism."
+        " Read only `statistic`, the functions that it calls, and `mechanism`: `publish` sees noisy"
+        " numbers only",
+        "Sensitivities of densities are floats, raised by 1e-12 for their own rounding. We assume that"
+        " numpy's and LAPACK's elementary functions are within a few units of their last digit",
     ),
     Part(
         "Kernel machines",
         ("dpcore/machines/*.py",),
         "Weights within a public tolerance of the minimiser, certified with all roundings counted; the"
         " features of a record depend on that record alone",
-        "Underflow below 1e-300 is ignored. That the solver ends for every table is observed in"
-        " thousands of problems, not proved; it runs until it does, so its time depends on the table",
+        "Underflow below 1e-300 is ignored. The solver ended in thousands of problems, but no proof says"
+        " that it ends for every table, and its time depends on the table",
     ),
     Part(
         "What a plan means",
@@ -139,7 +138,7 @@ PARTS = (
         ),
         "The bounds, categories, shares and neighbours of the plan reach the releases unchanged, and"
         " unknown keys are errors",
-        "That these numbers are public knowledge is the author's word",
+        "Only the author of the plan can ensure that these numbers are public knowledge",
     ),
     Part(
         "From the source to the tally",
@@ -153,21 +152,19 @@ PARTS = (
             "tasks/workplace/schedule.py",
             "tasks/workplace/step.py",
         ),
-        "Every step acts on each record or each unit alone, or adds up: the"
-        " [stability map](stability-map.md). No private value reaches a log, an error or the result of"
-        " a task",
-        "The engine, DuckDB, PostgreSQL or Spark, is taken to compute what its SQL says, and Ibis to"
-        " write the SQL that its expressions say. Tables that do not fit the plan are refused, and the"
-        " refusal is visible. Timing",
+        "Every step acts on each record or each unit alone, or is a sum ([stability"
+        " map](stability-map.md)). No private value reaches a log, an error or the result of a task",
+        "We trust DuckDB, PostgreSQL or Spark with their SQL, and Ibis with writing it. Tables that do"
+        " not fit the plan are refused, and the refusal is visible. Times depend on the data",
     ),
     Part(
         "The ledger",
         ("tasks/ledger/*.py", "tasks/budget/checkpoint.py", "tasks/bundle/folders.py"),
-        "What is spent never exceeds what was granted, and each charge shows one draw: the"
-        " [composition theorem](composition.md)",
-        "SQLite or PostgreSQL is taken to be serialisable and durable as configured, the disk to keep"
-        " what it confirmed, and the ledger not to be replaced by an older copy, which only a"
-        " checkpoint on another disk detects",
+        "Charges never exceed the grant, and each charge shows one draw ([composition"
+        " theorem](composition.md))",
+        "We assume that SQLite or PostgreSQL is serialisable and durable, that the disk keeps what it"
+        " confirmed, and that nobody restores an older copy of the ledger, which only a checkpoint on"
+        " another disk detects",
     ),
 )
 """From the line outwards."""
@@ -198,14 +195,14 @@ HEAD = f"""\
 
 !!! warning "{REVIEWED}"
 
-Whoever wants to believe the privacy claim without trusting its authors must read these files, and may
-leave out all others. A test follows the imports: what a file below imports is on this page, or listed
-at the end with the reason why it need not be read. Lines are counted when this page is built, with
-comments and docstrings; most mechanisms are as much proof as code. For a plan with one kind of release,
-its file, its mechanism and the samplers that these import are enough of the three longest lists.
+To check the privacy claim without trusting its authors, read these files; no others matter. A test
+follows the imports of each file: each import is on this page, or listed at the end with the reason
+why it need not be read. Lines include comments and docstrings; most mechanisms are as much proof as
+code. For a plan with one kind of release, read from the three longest lists only its file, its
+mechanism and the samplers that these import.
 
-Everywhere is taken on trust: the processor and its floating-point arithmetic, the operating system, the
-Python interpreter, numpy and scipy, and that what is installed is what was read."""
+All parts trust the processor and its floating-point arithmetic, the operating system, the Python
+interpreter, numpy and scipy, and an installation of the code that was read."""
 
 
 def trusted_base_page() -> str:
@@ -215,11 +212,11 @@ def trusted_base_page() -> str:
         for p in PARTS
     ]
     total = sum(lines(path) for path in trusted())
-    sections = [HEAD, table(["part", "lines", "guarantees", "not covered by a proof"], summary)]
+    sections = [HEAD, table(["part", "lines", "guarantees", "not proved"], summary)]
     sections.append(f"Together {len(trusted())} files of {total:,} lines.")
     for part in PARTS:
         files = ((f"`{_name(p)}`", str(lines(p)), _opening(p)) for p in part.paths())
-        sections += [f"## {part.title}", table(["file", "lines", "what it is"], files)]
+        sections += [f"## {part.title}", table(["file", "lines", "contents"], files)]
     sections += ["## What need not be read", table(["files", "why"], _unread())]
     return "\n\n".join(sections) + "\n"
 
