@@ -117,8 +117,11 @@ class CountTables:
         if found is not None:
             value, variance = found.sum(factors)
             return Estimate(value, variance**0.5, found.draws)
+        release = self.bundle.plan.built[record.name]
+        if not isinstance(release, TableOfCounts):
+            raise InputError(f"{release.name}: its numbers cannot be added up")
         try:
-            variance = self.bundle.plan.built[record.name].sum_variance({table: factors})
+            variance = release.sum_variance({table: factors})
         except ValueError as error:
             raise InputError(str(error)) from None
         value = float(factors @ _counts(table, columns))
