@@ -574,7 +574,7 @@ FAULTS: tuple[Fault, ...] = (
     # The ledger
     of_ledger(
         "the ledger adds up what is asked alone",
-        "ledger",
+        "reading",
         "rules.require_affordable(dataset, release_id, account.caps, spent, asked)",
         "rules.require_affordable(dataset, release_id, account.caps, Budget(), asked)",
         unseen="an audit charges nothing",

@@ -108,7 +108,7 @@ class Markov:
     def __init__(self, kernel: ExponentialKernel, positions: Floats) -> None:
         self._kernel, self._positions = kernel, positions
         self._keys: list[int] = []  # ascending
-        self._values: dict[int, float] = {}
+        self._drawn: dict[int, float] = {}
 
     def residual(self, place: Place) -> Floats:
         near = self.near(place[0])
@@ -123,13 +123,13 @@ class Markov:
         for (_, known), weight in zip(near.known, near.weights, strict=True):
             value += weight * known
         insort(self._keys, place[0])
-        self._values[place[0]] = value
+        self._drawn[place[0]] = value
         return value
 
     def near(self, key: int) -> LineNeighbours:
         place = bisect_left(self._keys, key)
         beside = self._keys[max(place - 1, 0) : place + 1]
-        known = [(asked, self._values[asked]) for asked in beside]
+        known = [(asked, self._drawn[asked]) for asked in beside]
         steps = [abs(key - item[0]) / PLACES / self._kernel.bandwidth for item in known]
         gone = [-math.expm1(-2 * step) for step in steps]
         if not known:

@@ -176,7 +176,7 @@ def test_records_are_put_into_households_by_a_column_that_says_how_large(documen
     records = synthetic_records(plan, table, lambda name: noisy)
     published = records.table("s", plan.columns)
     assert list(published.columns) == ["home", "sex", "region", "children", "income"]
-    assert "assumed" in published.descriptions["home"]
+    assert "put together" in published.descriptions["home"]
     homes, sizes = published.columns["home"], published.columns["children"]
     assert all(len(set(sizes[homes == home])) == 1 for home in set(homes.tolist()))
 

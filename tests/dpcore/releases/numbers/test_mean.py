@@ -133,7 +133,7 @@ def test_all_records_at_one_value_and_whole_numbers():
 @pytest.mark.parametrize(
     ("share", "says"),
     [
-        (Budget.of("1", "1e-6", "0.0001"), "gamma of 0.001"),
+        (Budget.of("1", "1e-6", "0.0001"), "gamma of at least 0.001"),
         (Budget.of("1", 0, "0.1"), "needs beta"),
     ],
 )
