@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tasks.bundle.reader import BundleReader
     from tasks.inference.fit import Fit
 
-READER = ("scipy", "pydantic", "pyyaml", "formulaic")
+READER = ("scipy", "pydantic", "pyyaml", "formulaic", "jinja2")
 """Packages that the reader needs in addition to numpy, pandas and pyarrow."""
 
 

@@ -86,7 +86,7 @@ def test_nothing_imports_prefect_or_is_said_and_the_base_needs_three_packages(tm
     done = run(BARE, tmp_path)
     assert done.returncode == 0, done.stderr
     total, plan = done.stdout.splitlines()
-    assert "run: pip install scipy pydantic pyyaml formulaic" in total
+    assert "run: pip install scipy pydantic pyyaml formulaic jinja2" in total
     assert plan.startswith("dprelease.Plan: needs ")
 
 

@@ -66,7 +66,7 @@ def test_every_feature_is_drawn_with_the_published_ends(bundle):
     assert "works = yes" in part.drawn.notes[0]
     if bundle.reader.plan.section("who-works").mechanism == "noisy-gradients":
         assert by_age.title == "Decision value by age"
-        age = re.search(r"held: age at (\d+), region at (\w+)", by_region.says)
+        age = re.search(r"middle: age at (\d+), region at (\w+)", by_region.says)
         assert age
         assert age[2] in ("north", "south")
         middle = {"age": np.array([float(age[1])]), "region": np.array(["south"], dtype=object)}
