@@ -16,8 +16,14 @@ from tests.conftest import ROOT, short_fits
 PAGE = ROOT / "docs" / "pages" / "how-to" / "use-a-bundle.md"
 TABLE = "all-pairs.rate_marriage.affairs"
 
-PYDANTIC = {"pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
-"""What pydantic itself brings."""
+BROUGHT = {
+    "markupsafe",
+    "pydantic_core",
+    "annotated_types",
+    "typing_extensions",
+    "typing_inspection",
+}
+"""What pydantic and jinja2 bring."""
 
 ALONE = """
 import sys
@@ -214,7 +220,7 @@ def test_the_reader_works_where_nothing_but_what_the_page_names_is_installed(fol
     """Every other package is hidden from it, Prefect and DuckDB among them."""
     (line,) = re.findall(r"^pip install (numpy scipy .*)$", PAGE.read_text(), re.M)
     named = {"pyyaml": "yaml"}
-    allowed = {named.get(name, name) for name in line.split()} | PYDANTIC
+    allowed = {named.get(name, name) for name in line.split()} | BROUGHT
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(folder / "published/fair-1978/demo"), *allowed],
         capture_output=True,
