@@ -22,7 +22,7 @@ halves on tables of many cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -82,11 +82,63 @@ def denoise(
         _log_likelihoods(model, margin.table, margin.variance)
         for model, margin in zip(models, noisy, strict=True)
     ]
-    better = iter(
-        margin._replace(table=shrink(model, margin.table, margin.variance, seen))
+    shrunken = [
+        shrink(model, margin.table, margin.variance, seen)
         for model, margin, seen in zip(models, noisy, _with_others(evidence, noisy), strict=True)
+    ]
+    values = {a: (linked or sizes)[a] for a in ordered}
+    keep_trends(shrunken, models, noisy, values)
+    better = iter(
+        margin._replace(table=table) for margin, table in zip(noisy, shrunken, strict=True)
     )
     return [next(better) if margin.variance > 0 else margin for margin in margins]
+
+
+def keep_trends(
+    shrunken: Sequence[Floats],
+    models: Sequence[Floats],
+    noisy: Sequence[Margin],
+    values: Mapping[int, int],
+) -> None:
+    """Give the tables of two ordered columns the rank correlations that the noisy tables show.
+
+    Shrinkage cell by cell takes away much of a correlation that no single cell shows.  Its noise is
+    small, being spread over all cells, so it is shrunken by itself, towards that of the model and
+    as much as the correlations of all pairs say.  ``values``: by ordered attribute, how many of its
+    first cells are values; changes ``shrunken``.
+    """
+    trends = [
+        (place, _trend(models[place], [values[a] for a in margin.attributes]))
+        for place, margin in enumerate(noisy)
+        if len(margin.attributes) == 2 and all(a in values for a in margin.attributes)
+    ]
+    trends = [(place, trend) for place, trend in trends if trend is not None]
+    if not trends:
+        return
+    found = np.array([np.sum(t * (noisy[i].table - models[i])) for i, t in trends])
+    errors = np.array([noisy[i].variance * np.sum(t**2) for i, t in trends])
+    spread = max(float(np.mean(found**2 - errors)), 0.0)
+    for (place, trend), moment, error in zip(trends, found, errors, strict=True):
+        wanted = moment * spread / (spread + error)
+        lacking = wanted - float(np.sum(trend * (shrunken[place] - models[place])))
+        weight = models[place].sum(1, keepdims=True) * models[place].sum(0, keepdims=True)
+        step = weight * trend
+        shrunken[place] += lacking / float(np.sum(trend * step)) * step
+
+
+def _trend(model: Floats, values: Sequence[int]) -> Floats | None:
+    """A table of products of both columns' ranks, of variance one each; None where one has no spread."""
+    scores = []
+    for axis, count in enumerate(values):
+        shares = model.sum(1 - axis)
+        inside = np.maximum(shares[:count], 0) / max(shares[:count].sum(), 1e-300)
+        ranks = np.cumsum(inside) - inside / 2
+        ranks -= np.sum(inside * ranks)
+        variance = float(np.sum(inside * ranks**2))
+        if variance <= 1e-6:
+            return None
+        scores.append(np.concatenate([ranks / variance**0.5, np.zeros(len(shares) - count)]))
+    return np.outer(*scores)
 
 
 def _with_others(evidence: Sequence[Floats], noisy: Sequence[Margin]) -> Iterator[Floats]:
@@ -108,11 +160,18 @@ def shrink(model: Floats, noisy: Floats, variance: float, evidence: Floats | Non
     ``model``: positive counts; ``variance``: of the noise in each cell; ``evidence``: the log
     likelihood of each candidate for e and t, by default that of this table alone.
     """
+    spread = spread_around(model, noisy, variance, evidence)
+    return np.asarray(model + spread / (spread + variance) * (noisy - model))
+
+
+def spread_around(
+    model: Floats, noisy: Floats, variance: float, evidence: Floats | None = None
+) -> Floats:
+    """The variance of the truth around each cell of the model, as the noisy table shows it."""
     if evidence is None:
         evidence = _log_likelihoods(model, noisy, variance)
     exponent, scale = np.unravel_index(int(evidence.argmax()), evidence.shape)
-    spread = SCALES[scale] * np.maximum(model, 1e-9) ** EXPONENTS[exponent]
-    return np.asarray(model + spread / (spread + variance) * (noisy - model))
+    return np.asarray(SCALES[scale] * np.maximum(model, 1e-9) ** EXPONENTS[exponent])
 
 
 def _log_likelihoods(model: Floats, noisy: Floats, variance: float) -> Floats:

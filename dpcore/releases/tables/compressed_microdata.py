@@ -239,12 +239,14 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
         for place, counts in self._counts_alone(once).items():
+            axis = self.domain.axes[place]
             codes[:, place] = split_groups(
                 codes[:, place],
                 groups[place],
                 counts.astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
+                in_order(axis) * (axis.size - axis.nullable),
             )
         return self.domain, groups_followed(codes, self.nested)
 
