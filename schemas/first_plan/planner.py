@@ -19,6 +19,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.releases.tables.margins import Margins
+from schemas.first_plan.cells import Cells
 from schemas.first_plan.questionnaire import ROLES, Question
 from schemas.survey.blanks import BLANK
 from schemas.survey.columns import nameable
@@ -116,7 +117,8 @@ def first_plan(
             "the table has no column that a plan can describe: names must begin with a letter, and"
             " types must be text, numbers, truth values or dates"
         )
-    described = dict(_described(kept, said))
+    cells = _cells(kept, said, purpose)
+    described = dict(_described(kept, said, cells))
     kinds = {name: kind for name, (kind, _) in described.items()}
     weights = role.get("weight") if purpose != "functions" else None
     return TEMPLATES.get_template("plan.yaml.jinja").render(
@@ -130,7 +132,7 @@ def first_plan(
         unnamed=[name for name in columns if name not in kept and name not in unpublished],
         absent=[name for name in {**said, **unpublished} if name not in columns],
         columns=list(kinds),
-        bins=_bins(kinds, said),
+        bins=_bins(kinds, said, cells),
         whole=ColumnType.WHOLE in kinds.values(),
         untyped=ColumnType.OPEN in kinds.values(),
         together=_full_table_is_better(kinds),
@@ -139,8 +141,20 @@ def first_plan(
     )
 
 
+def _cells(
+    columns: Mapping[str, ColumnType], said: Mapping[str, Question], purpose: Purpose
+) -> dict[str, Cells]:
+    """By name, the cells of each column whose numbers the questionnaire describes."""
+    known = {name: said[name].numbers for name in columns if name in said}
+    return {
+        name: numbers.for_tables() if purpose == "tables" else numbers.for_records()
+        for name, numbers in known.items()
+        if numbers and purpose != "functions"
+    }
+
+
 def _described(
-    columns: Mapping[str, ColumnType], said: Mapping[str, Question]
+    columns: Mapping[str, ColumnType], said: Mapping[str, Question], cells: Mapping[str, Cells]
 ) -> Iterator[tuple[str, tuple[ColumnType, list[str]]]]:
     """By name, each column of the plan: its kind, and its lines."""
     taken = {name.lower() for name in columns}
@@ -148,6 +162,8 @@ def _described(
         question = said.get(name)
         if question and kind not in PARTS:
             keys = {"type": question.type, **question.keys}
+            if name in cells and cells[name].points:
+                keys["point_masses"] = cells[name].points
             lines = [f"  {key}: {_flow(value)}" for key, value in keys.items()]
             yield name, (kind, [f"{_flow(name)}:", *lines])
             continue
@@ -187,11 +203,11 @@ def _weights(name: str, question: Question) -> Mapping[str, object]:
 
 
 def _bins(
-    columns: Mapping[str, ColumnType], said: Mapping[str, Question]
+    columns: Mapping[str, ColumnType], said: Mapping[str, Question], cells: Mapping[str, Cells]
 ) -> dict[str, Sequence[float] | str]:
     """The edges that a questionnaire implies, and blanks for columns of real numbers without it."""
     bins: dict[str, Sequence[float] | str] = {
-        name: edges for name in columns if name in said and (edges := said[name].edges)
+        name: edges for name, (edges, _) in cells.items() if edges and name in columns
     }
     real = (name for name, kind in columns.items() if kind is ColumnType.REAL)
     return bins | {name: BLANK for name in real if name not in said}

@@ -1,16 +1,17 @@
 """A questionnaire as a CSV file: what it says of each column becomes that column of a first plan.
 
-    column,description,type,values,lower,upper,step,unit,missing
-    SEX,Sex,,1=female; 2=male,,,,,
-    AGE,Age at the interview,,,16,99,,years,
-    PAY,Gross weekly pay,,,0,5000,0.01,pounds,-9; empty
+    column,description,type,values,lower,upper,step,unit,missing,special
+    SEX,Sex,,1=female; 2=male,,,,,,
+    AGE,Age at the interview,,,16,99,,years,,
+    PAY,Gross weekly pay,,,0,5000,0.01,pounds,-9; empty,400
 
 Only ``column`` is needed; a cell is empty where there is nothing to say.  ``values`` alone make a
 column categorical; ``lower`` and ``upper`` make it one of whole numbers, with ``values`` as labels, or
 of real ones if they or ``step`` have a decimal point.  ``type`` overrules this, and says ``date`` or
 ``time`` of a column whose parts are released, between the years ``lower`` and ``upper``.  ``missing``
 are codes that stand for no answer, which ``values`` may name too, and the word ``empty`` where a cell
-may be empty.  ``label`` is what readers call the column.
+may be empty.  ``special`` are numbers that many people have, such as a minimum wage or a top code: each
+gets a cell of its own, as zero does.  ``label`` is what readers call the column.
 
 Three types say that a column is not published: ``unit`` that its value is the same in all records of one
 person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
@@ -32,6 +33,7 @@ from typing import Any
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
+from schemas.first_plan.cells import Numbers
 
 HEADER = (
     "column",
@@ -44,22 +46,22 @@ HEADER = (
     "step",
     "unit",
     "missing",
+    "special",
 )
 TYPES = ("categorical", "integer", "continuous", "date", "time")
 ROLES = ("unit", "weight", "ignored")
 """Types of columns that a plan does not describe."""
 EMPTY = "empty"
-MOST_BINS = 12
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is said of one column: its keys in a plan but for ``type``, and its bins where it is a number
-    with many values.  Of a column that a plan does not describe (``ROLES``), ``upper`` and ``step``."""
+    """What is said of one column: its keys in a plan but for ``type``, and what its numbers may be.
+    Of a column that a plan does not describe (``ROLES``), ``upper`` and ``step``."""
 
     type: str
     keys: Mapping[str, Any]
-    edges: list[float] | None = None
+    numbers: Numbers | None = None
 
 
 def read_questionnaire(path: Path) -> dict[str, Question]:
@@ -156,7 +158,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     if kind in ROLES:
         return Question(kind, {"upper": upper, "step": step})
     keys: dict[str, Any] = {}
-    edges = None
+    numbers = None
     if kind == "categorical":
         if not values:
             raise InputError(
@@ -192,7 +194,15 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
                 f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it means no"
                 " answer, put it under missing"
             )
-        edges = round_edges(lower, upper, kind != "continuous")
+        special = [code for code, _ in _values(place, said.get("special", ""))]
+        if odd := [code for code in special if not _within(code, lower, upper)]:
+            raise InputError(
+                f"{place}, special: {odd[0]!r} is not a number from {lower} to {upper}"
+            )
+        if not dated:
+            alone = [Decimal(code) for code in (*special, *values)]
+            unit = said.get("unit", "")
+            numbers = Numbers(lower, upper, step, kind == "integer", alone, unit)
     labels = {code: label for code, label in values.items() if label}
     keys |= {"labels": labels} if labels else {}
     missing = _codes([code for code in no_answer if code != EMPTY], together=False)
@@ -201,7 +211,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     if said.get("unit") and kind != "categorical":
         keys["unit"] = said["unit"]
     keys |= {key: said[key] for key in ("label", "description") if said.get(key)}
-    return Question(kind, keys, edges)
+    return Question(kind, keys, numbers)
 
 
 def _values(place: str, text: str) -> Iterator[tuple[str, str]]:
@@ -232,21 +242,3 @@ def _codes(codes: list[str], together: bool = True) -> list[str | int]:
     if together:
         whole = [all(whole)] * len(codes)
     return [int(code) if number else code for code, number in zip(codes, whole, strict=True)]
-
-
-def round_edges(lower: Decimal, upper: Decimal, whole: bool) -> list[float] | None:
-    """At most ``MOST_BINS`` bins with round edges between the bounds; None for few whole numbers.
-
-    >>> round_edges(Decimal(16), Decimal(95), True), round_edges(Decimal(0), Decimal(9), True)
-    ([16, 20, 30, 40, 50, 60, 70, 80, 90, 96], None)
-    """
-    top = upper + 1 if whole else upper
-    if whole and top - lower <= MOST_BINS:
-        return None
-    width = (top - lower) / MOST_BINS
-    power = Decimal(10) ** width.adjusted()
-    step = next(power * m for m in (1, 2, 5, 10) if power * m >= width)
-    first = (lower // step + (lower >= 0)) * step
-    inner = [first + step * i for i in range(MOST_BINS + 1)]
-    edges = [lower, *(edge for edge in inner if lower < edge < upper), top]
-    return [int(edge) if whole else float(edge) for edge in edges]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, StringConstraints, model_validator
@@ -13,7 +14,7 @@ from dpcore.post.records.nested import Nested, tied, with_groups
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
 from dpcore.releases.tables.allocation import MOST_WAYS
-from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata, usual_groups
 from dpcore.releases.tables.measured_again import candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
@@ -40,15 +41,15 @@ class CompressSection(Section):
     column alone suggests.
     """
 
-    keep: StrictInt = Field(
-        default=32,
+    keep: StrictInt | None = Field(
+        default=None,
         ge=2,
         description="How many groups a wide column gets: every column of more categories or bins is "
         "wide. Null is a group by itself, and no group holds values that rules or `refines` "
-        "distinguish.",
+        "distinguish. Without it, as many as the noise in a pair allows for this number of records.",
     )
     share: WrittenRational = Field(
-        default=Fraction(1, 10),
+        default=Fraction(1, 5),
         description="The part of the release's budget for tables of the wide columns alone.",
     )
 
@@ -124,33 +125,41 @@ class MicrodataSection(CountsSection):
         names = [*self.columns, *(group for group in follow if group not in self.columns)]
         domain = binned_domain(survey.columns, names, self.bins)
         nested = tuple(_nested(domain, group, *follow[group]) for group in follow)
-        sets, more = self._sets(names, nested), dict[str, Any]()
-        kind: type[Microdata | CompressedMicrodata] = Microdata
-        if self.compress is not None:
-            kind = CompressedMicrodata
-            more = {"keep": self.compress.keep, "part": self.compress.share}
-        if self.choose == "adaptive":
-            if sum(not _follows(place, nested) for place in range(len(names))) < 2:
-                raise ValueError("choose: adaptive chooses pairs, and one column has none")
-            more["chosen"] = self.chosen or min(USUALLY_CHOSEN, len(sets))
-            candidates = len(candidates_among(domain.shape, sets))
-            more["triples"] = (
-                min(USUAL_TRIPLES, candidates) if self.triples is None else self.triples
-            )
-        elif not self.compress:
-            more["aim"] = aim_of(self.optimise, sets, names, "records")
-        return self.make(
-            kind,
-            domain,
-            survey,
-            share,
+        sets, rules = self._sets(names, nested), self._rules(domain, survey)
+        make = partial(
+            self.make,
+            domain=domain,
+            survey=survey,
+            share=share,
             sets=sets,
             noise=self.mechanism,
             memory=_bytes(self.memory),
-            rules=self._rules(domain, survey),
+            rules=rules,
             nested=nested,
-            **more,
         )
+        if self.compress is not None:
+            part, keep = self.compress.share, self.compress.keep
+            keep = keep or usual_groups(
+                domain,
+                survey.rows,
+                share,
+                sets,
+                self.mechanism,
+                part=part,
+                adjacency=survey.adjacency,
+                rules=rules,
+                nested=nested,
+            )
+            if keep:
+                return make(CompressedMicrodata, keep=keep, part=part)
+        if self.choose == "adaptive":
+            if sum(not _follows(place, nested) for place in range(len(names))) < 2:
+                raise ValueError("choose: adaptive chooses pairs, and one column has none")
+            candidates = len(candidates_among(domain.shape, sets))
+            triples = min(USUAL_TRIPLES, candidates) if self.triples is None else self.triples
+            chosen = self.chosen or min(USUALLY_CHOSEN, len(sets))
+            return make(Microdata, chosen=chosen, triples=triples)
+        return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:
         stated = build_rules(self.rules, domain, details(self.columns, survey.columns))

@@ -39,6 +39,10 @@ COMMON_CELLS = 100.0
 """For each table, the likelihood of e and t from all of as many columns weighs as much as this many."""
 
 
+NO_NOISE = 4.0
+"""In standard deviations of the noise."""
+
+
 def denoise(
     sizes: Sequence[int],
     margins: Sequence[Margin],
@@ -108,11 +112,11 @@ def keep_trends(
     first cells are values; changes ``shrunken``.
     """
     trends = [
-        (place, _trend(models[place], [values[a] for a in margin.attributes]))
+        (place, trend)
         for place, margin in enumerate(noisy)
         if len(margin.attributes) == 2 and all(a in values for a in margin.attributes)
+        if (trend := _trend(models[place], [values[a] for a in margin.attributes])) is not None
     ]
-    trends = [(place, trend) for place, trend in trends if trend is not None]
     if not trends:
         return
     found = np.array([np.sum(t * (noisy[i].table - models[i])) for i, t in trends])
@@ -160,16 +164,25 @@ def shrink(model: Floats, noisy: Floats, variance: float, evidence: Floats | Non
     ``model``: positive counts; ``variance``: of the noise in each cell; ``evidence``: the log
     likelihood of each candidate for e and t, by default that of this table alone.
     """
-    spread = spread_around(model, noisy, variance, evidence)
+    if evidence is None:
+        evidence = _log_likelihoods(model, noisy, variance)
+    spread = _spread(model, evidence)
     return np.asarray(model + spread / (spread + variance) * (noisy - model))
 
 
-def spread_around(
-    model: Floats, noisy: Floats, variance: float, evidence: Floats | None = None
-) -> Floats:
-    """The variance of the truth around each cell of the model, as the noisy table shows it."""
-    if evidence is None:
-        evidence = _log_likelihoods(model, noisy, variance)
+def kept_beside(model: Floats, noisy: Floats, variance: float) -> Floats:
+    """The part of its distance from the model that each cell (k,) of a noisy table keeps.
+
+    All of it where the distance is no noise, as of a value that many people have; the other cells
+    are judged without these.
+    """
+    outside = (noisy - model) ** 2 > (NO_NOISE**2) * variance
+    spread = _spread(model, _log_likelihoods(model[~outside], noisy[~outside], variance))
+    return np.where(outside, 1.0, spread / (spread + variance))
+
+
+def _spread(model: Floats, evidence: Floats) -> Floats:
+    """The variance of the truth around each cell of the model."""
     exponent, scale = np.unravel_index(int(evidence.argmax()), evidence.shape)
     return np.asarray(SCALES[scale] * np.maximum(model, 1e-9) ** EXPONENTS[exponent])
 

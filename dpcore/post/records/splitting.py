@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpcore.arrays import Floats, Integers
-from dpcore.post.records.denoise import spread_around
+from dpcore.post.records.denoise import kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
 
@@ -55,8 +55,7 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
 
     What is lacking goes to the cells in proportion to what is still unknown of each.
     """
-    spread = spread_around(likely, noisy, variance)
-    kept = spread / (spread + variance)
+    kept = kept_beside(likely, noisy, variance)
     found = likely + kept * (noisy - likely)
     found = np.maximum(found + (rows - found.sum()) * kept / kept.sum(), 0.0)
     return found if found.any() else likely

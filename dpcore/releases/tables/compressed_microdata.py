@@ -15,6 +15,7 @@ obey it whatever cells they get.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -24,7 +25,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Axis, Bins, Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
@@ -32,7 +35,7 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import kinds_of, least_groups
-from dpcore.mechanisms.rounds import two_rounds
+from dpcore.mechanisms.rounds import Noise, two_rounds
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups
@@ -55,6 +58,12 @@ from dpcore.releases.tables.groups import (
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
 from dpcore.releases.work import Work, publishing
+
+MOVED = 0.15
+"""The share of a pair's records that noise may move, which decides how many groups there are."""
+
+GROUPS = (4, 32)
+"""The fewest and the most groups that are chosen."""
 
 
 @dataclass(frozen=True)
@@ -109,26 +118,10 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
         return tuple(
-            Merged(i, tuple(self._kinds(i, axis).tolist()), in_order(axis))
+            Merged(i, tuple(_kinds(i, axis, self.rules, self.nested).tolist()), in_order(axis))
             for i, axis in enumerate(self.domain.axes)
             if axis.size > self.keep
         )
-
-    def _kinds(self, position: int, axis: Axis) -> Integers:
-        # A point mass stays alone: a wider bin would not hold it where another one begins with it.
-        points = axis.points if isinstance(axis, Bins) else ()
-        conditions: list[tuple[int, ...]] = [(point,) for point in points]
-        stated = [condition for rule in self.rules for condition in rule.when + rule.then]
-        if any(position in (order.low, order.high) for r in self.rules for order in r.orders):
-            conditions += [(cell,) for cell in range(axis.size)]
-        conditions += [cells for at, cells in stated if at == position]
-        for each in self.nested:
-            of = np.asarray(each.of)
-            if each.detail == position:
-                conditions += [
-                    tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)
-                ]
-        return kinds_of(axis.size, axis.nullable, conditions)
 
     @cached_property
     def _alone(self) -> int:
@@ -146,13 +139,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def mechanism(self) -> CompressedMargins:
         shape = [min(size, self.keep) for size in self.domain.shape]
         cells = sum(int(np.prod([shape[a] for a in attrs])) for attrs in self.tables)
-        first, again = two_rounds(
-            self.share,
-            self.noise,
-            (self.part, 1 - self.part),
-            (self._alone, self._sensitivity(len(self.merged))),
-            (cells, self._sensitivity(len(self.tables))),
-        )
+        alone, together = (self._alone, len(self.merged)), (cells, len(self.tables))
+        first, again = _rounds(self.share, self.noise, self.part, self.adjacency, alone, together)
         return CompressedMargins(
             self.domain.size, self.domain, self.tables, self.merged, self.keep, first, again
         )
@@ -161,12 +149,6 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def stddev(self) -> float:
         """Of the noise in a cell of groups as drawn."""
         return self.mechanism.again.stddev
-
-    def _sensitivity(self, tables: int) -> Fraction:
-        """Sensitivity of this number of tables: in the L1 norm, or squared in the L2 norm."""
-        gaussian = self.noise == "discrete-gaussian"
-        norm = self.adjacency.squared if gaussian else self.adjacency.sensitivity
-        return norm(moved=Fraction(2 * tables), present=Fraction(tables))
 
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells)
@@ -337,6 +319,76 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             replace(error, note=f"{error.note}; {groups}" if error.note else groups)
             for error in self.after(self._any_groups).expected_error()
         )
+
+
+def usual_groups(
+    domain: Domain,
+    rows: int,
+    share: Budget,
+    sets: tuple[Attributes, ...],
+    noise: TableNoise,
+    *,
+    part: Fraction,
+    adjacency: Adjacency,
+    rules: Sequence[Rule],
+    nested: Sequence[Nested],
+) -> int | None:
+    """How many groups the noise in a pair allows for; None where no column has more cells.
+
+    With k groups a pair has k^2 cells, so that noise moves about 0.4 k^2 stddev / rows of its records to
+    wrong cells; k keeps this near ``MOVED``.
+    """
+    alone, together = (1, len(domain.axes)), (1, len(sets or all_pairs(domain, nested)))
+    again = _rounds(share, noise, part, adjacency, alone, together)[1]
+    few, many = GROUPS
+    groups = max(few, min(many, math.isqrt(int(MOVED / 0.4 * rows / max(again.stddev, 1e-9)))))
+    while wide := [i for i, axis in enumerate(domain.axes) if axis.size > groups]:
+        least = [
+            1 + least_groups(_kinds(i, axis, rules, nested), in_order(axis))
+            for i, axis in enumerate(domain.axes)
+            if i in wide
+        ]
+        if max(least) <= groups:
+            return groups
+        groups = max(least)
+    return None
+
+
+def _rounds(
+    share: Budget,
+    noise: TableNoise,
+    part: Fraction,
+    adjacency: Adjacency,
+    alone: tuple[int, int],
+    together: tuple[int, int],
+) -> tuple[Noise, Noise]:
+    """The noise of both rounds; ``alone``, ``together``: cells and tables of either."""
+    first, again = (
+        (cells, _sensitivity(adjacency, noise, tables)) for cells, tables in (alone, together)
+    )
+    return two_rounds(share, noise, (part, 1 - part), first, again)
+
+
+def _sensitivity(adjacency: Adjacency, noise: TableNoise, tables: int) -> Fraction:
+    """Sensitivity of this number of tables: in the L1 norm, or squared in the L2 norm."""
+    norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
+    return norm(moved=Fraction(2 * tables), present=Fraction(tables))
+
+
+def _kinds(position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]) -> Integers:
+    """(size,) which cells of a column may share a group."""
+    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+    points = axis.points if isinstance(axis, Bins) else ()
+    conditions: list[tuple[int, ...]] = [(point,) for point in points]
+    stated = [condition for rule in rules for condition in rule.when + rule.then]
+    if any(position in (order.low, order.high) for r in rules for order in r.orders):
+        conditions += [(cell,) for cell in range(axis.size)]
+    conditions += [cells for at, cells in stated if at == position]
+    for each in nested:
+        of = np.asarray(each.of)
+        if each.detail == position:
+            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
+    return kinds_of(axis.size, axis.nullable, conditions)
 
 
 @lru_cache(maxsize=2)

@@ -110,7 +110,7 @@ def test_pairs_that_the_noisy_tables_choose_are_measured_again(document, given, 
 
 @pytest.mark.parametrize(
     ("given", "keep", "part"),
-    [({"keep": 4}, 4, "1/10"), ({"keep": 3, "share": "1/5"}, 3, "1/5")],
+    [({"keep": 4}, 4, "1/5"), ({"keep": 3, "share": "1/10"}, 3, "1/10")],
 )
 def test_wide_columns_are_compressed_where_the_plan_says_so(document, given, keep, part):
     document["releases"][0]["compress"] = given
@@ -118,6 +118,21 @@ def test_wide_columns_are_compressed_where_the_plan_says_so(document, given, kee
     assert isinstance(release, CompressedMicrodata)
     assert (release.keep, release.part) == (keep, Fraction(part))
     assert [release.domain.names[m.position] for m in release.merged] == ["region", "age", "income"]
+
+
+def test_the_noise_says_how_many_groups_there_are_where_the_plan_does_not(document):
+    release = document["releases"][0]
+    release |= {"compress": {}, "bins": {"income": 50}}
+    few = load_plan(document).built["everyone"]
+    document["rows"] *= 100
+    more = load_plan(document).built["everyone"]
+    assert isinstance(few, CompressedMicrodata)
+    assert isinstance(more, CompressedMicrodata)
+    assert few.keep < more.keep
+    moved = 0.4 * more.keep**2 * more.stddev / more.rows
+    assert moved == pytest.approx(0.15, rel=0.2) or more.keep == 32
+    release["columns"], release["bins"] = ["sex", "region"], {}
+    assert isinstance(load_plan(document).built["everyone"], Microdata)  # nothing is wide
 
 
 def test_records_of_compressed_columns_need_memory_too(document):

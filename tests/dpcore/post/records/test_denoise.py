@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.post.records.denoise import denoise
+from dpcore.post.records.denoise import denoise, keep_trends
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
 from dpcore.post.records.nested import Nested, tied
@@ -242,3 +242,31 @@ def test_groups_that_were_measured_lend_their_signal_to_their_details():
     assert (records[:, 2] == records[:, 0] // 20).all()
     counted = margins_of(records, sizes, sets)
     assert np.abs(counted[1] - exact[1]).sum() / 2 / ROWS < 0.06
+
+
+def test_a_rank_correlation_that_no_cell_shows_is_kept():
+    generator = np.random.default_rng(6)
+    size, rows, error = 12, 4000, 25.0
+    x = generator.normal(size=(3, rows))
+    y = [0.3 * each + generator.normal(size=rows) for each in x]
+
+    def codes(values):
+        return np.argsort(np.argsort(values)) * size // rows
+
+    tables = []
+    for a, b in zip(x, y, strict=True):
+        table = np.zeros((size, size))
+        np.add.at(table, (codes(a), codes(b)), 1.0)
+        tables.append(table)
+    noisy = [
+        Margin((2 * i, 2 * i + 1), table + generator.normal(0, error, table.shape), error**2)
+        for i, table in enumerate(tables)
+    ]
+    even = np.full((size, size), rows / size**2)
+    shrunken = [even + 0.1 * (margin.table - even) for margin in noisy]
+    keep_trends(shrunken, [even] * 3, noisy, dict.fromkeys(range(6), size))
+    ranks = np.arange(size) - (size - 1) / 2
+    scale = rows * np.mean(ranks**2)
+    for table, better in zip(tables, shrunken, strict=True):
+        truth = ranks @ table @ ranks / scale
+        assert abs(ranks @ better @ ranks / scale - truth) < 0.12  # before, less by 0.24

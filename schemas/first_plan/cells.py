@@ -1,0 +1,178 @@
+"""The cells of a column of numbers, from what is public of it: type, bounds, step, special values.
+
+Records get many cells, because the release merges those that hold too few people (``compress``): one for
+each value where there are at most ``MOST_VALUES``, otherwise cells that grow from zero, where amounts
+and counts of events crowd, or equal ones where the bounds are of like size.  Tables for people get few.
+
+    hours a week, 0 to 99             one for each value
+    visits, 0 to 5,000                0, 1, ..., 20, then 22, 25, 28, 30, 35, ...
+    income, 0 to 200,000              0 alone, then to 20, 22, 25, 28, ..., 190,000
+    temperature, 34 to 42             equal cells
+
+>>> Numbers(Decimal(0), Decimal(5000), None, True).for_tables().edges
+[0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5001]
+>>> Numbers(Decimal(16), Decimal(95), None, True, unit="years").for_tables().edges
+[16, 20, 30, 40, 50, 60, 70, 80, 90, 96]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import NamedTuple
+
+MOST_VALUES = 1024
+"""Columns of more values share cells between them."""
+
+EQUAL = 100
+"""Cells of equal width, at most."""
+
+ALIKE = 20
+"""Positive bounds with a smaller ratio get equal cells."""
+
+SPREAD = Decimal(10_000)
+"""Cells grow from the larger bound over this number, or from small whole numbers."""
+
+FINE = tuple(
+    Decimal(step) / 10 for step in (*range(10, 16), 16, 18, 20, 22, 25, 28, *range(30, 100, 5))
+)
+FEW = tuple(map(Decimal, ("1", "2", "5")))
+
+ALONE, ALONE_IN_TABLES = 20, 3
+"""Whole numbers up to these have a cell each, where cells grow."""
+
+MOST_IN_TABLES = 12
+
+MEASURES = ("year", "%", "per cent", "percent", "degree", "cm", "kg", "mmhg", "point")
+"""Units of numbers that lie around a middle rather than near zero, though zero is their bound."""
+
+
+class Cells(NamedTuple):
+    """``edges``: ascending, None for one cell per value; ``points``: values with a cell of their own."""
+
+    edges: list[float] | None
+    points: list[float]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is public of a column: ``step`` None where every number may occur, ``special``: values that
+    many people have."""
+
+    lower: Decimal
+    upper: Decimal
+    step: Decimal | None
+    whole: bool
+    special: Sequence[Decimal] = ()
+    unit: str = ""
+
+    @property
+    def _unit(self) -> Decimal | None:
+        return self.step or (Decimal(1) if self.whole else None)
+
+    @property
+    def _values(self) -> Decimal:
+        return (self.upper - self.lower) / self._unit + 1 if self._unit else Decimal("Infinity")
+
+    @property
+    def _top(self) -> Decimal:
+        return self.upper + 1 if self.whole else self.upper
+
+    def for_records(self) -> Cells:
+        """Many cells."""
+        if self._values > MOST_VALUES:
+            alike = self._equal(EQUAL, FEW) if self._alike else ()
+            return self._cells(alike or self._growing(FINE, ALONE))
+        if self._unit == 1 and self.whole:
+            return Cells(None, [])
+        assert self._unit is not None
+        return Cells(self._written(equal(self.lower, self._top, self._unit)), [])
+
+    def for_tables(self) -> Cells:
+        """Cells that people read."""
+        if self.whole and self._unit == 1 and self._top - self.lower <= MOST_IN_TABLES:
+            return Cells(None, [])
+        if self._alike or self.unit.lower().rstrip("s") in MEASURES:
+            return Cells(self._written(self._equal(MOST_IN_TABLES, FEW)), [])
+        events = max(-self.lower, self.upper) <= MOST_VALUES
+        return self._cells(self._growing(FEW, ALONE_IN_TABLES if events else 0))
+
+    @property
+    def _alike(self) -> bool:
+        """Whether the bounds are of like size, so that values need not crowd near zero."""
+        ends = sorted((abs(self.lower), abs(self.upper)))
+        return self.lower * self.upper != 0 and ends[1] < ALIKE * ends[0]
+
+    def _equal(self, most: int, steps: Sequence[Decimal]) -> Sequence[Decimal]:
+        width = round_width((self._top - self.lower) / most, steps, self._unit)
+        return equal(self.lower, self._top, width)
+
+    def _growing(self, steps: Sequence[Decimal], alone: int) -> Sequence[Decimal]:
+        """Edges that grow from zero; small whole numbers are cells by themselves."""
+        if self._alike:
+            return ()
+        single = self.whole and self._unit == 1
+        small = range(-alone, alone + 2) if single else ()
+        least = max(self._unit or Decimal(0), max(-self.lower, self.upper) / SPREAD)
+        if single and alone:
+            least = Decimal(alone)
+        above = growing(max(self.lower, least), self._top, self._unit, steps)
+        below = growing(max(-self.upper, least), -self.lower, self._unit, steps)
+        return [*map(Decimal, small), *above, *(-edge for edge in below)]
+
+    def _cells(self, inner: Iterable[Decimal]) -> Cells:
+        points = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
+        own = sorted(p for p in points if not (self.whole and {p, p + 1} <= {*inner, self.lower}))
+        cast = int if self.whole else float
+        return Cells(self._written(inner, own), [cast(point) for point in own])
+
+    def _written(self, inner: Iterable[Decimal], points: Sequence[Decimal] = ()) -> list[float]:
+        """Both bounds and the edges between them, but for those that would leave a cell empty."""
+        kept = [self.lower]
+        for edge in sorted({edge for edge in inner if self.lower < edge < self.upper}):
+            begins = max([kept[-1], *(p for p in points if p < edge)])
+            after = min([self._top, *(p for p in points if p > edge)])
+            if self._any(begins, edge, begins in points) and self._any(edge, after, edge in points):
+                kept.append(edge)
+        cast = int if self.whole else float
+        return [cast(edge) for edge in (*kept, self._top)]
+
+    def _any(self, first: Decimal, last: Decimal, above: bool) -> bool:
+        """Whether a multiple of the step lies from ``first`` (or above it) to below ``last``."""
+        if self._unit is None:
+            return first < last
+        least = multiple(first, self._unit)
+        return least + self._unit * (above and least == first) < last
+
+
+def growing(
+    least: Decimal, upper: Decimal, unit: Decimal | None, steps: Sequence[Decimal]
+) -> list[Decimal]:
+    """Round edges above ``least``, multiples of the unit, that grow by about the same factor."""
+    powers = range(least.adjusted(), upper.adjusted() + 1) if upper > 0 else ()
+    found = (step * Decimal(10) ** power for power in powers for step in steps)
+    multiples = (edge if unit is None else multiple(edge, unit) for edge in found)
+    return [edge for edge in multiples if least < edge < upper]
+
+
+def equal(lower: Decimal, upper: Decimal, width: Decimal) -> list[Decimal]:
+    """Multiples of the width between the bounds."""
+    first = multiple(lower, width) / width
+    return [
+        edge
+        for i in range(int((upper - lower) / width) + 3)
+        if lower < (edge := (first + i) * width) < upper
+    ]
+
+
+def round_width(least: Decimal, steps: Sequence[Decimal], unit: Decimal | None) -> Decimal:
+    """A round number that is at least this, and a multiple of the unit."""
+    power = Decimal(10) ** least.adjusted()
+    width = next(power * s for s in (*steps, Decimal(10)) if power * s >= least)
+    return width if unit is None else multiple(width, unit)
+
+
+def multiple(number: Decimal, unit: Decimal) -> Decimal:
+    """The smallest multiple of the unit that is not below the number."""
+    return (number / unit).to_integral_value(ROUND_CEILING) * unit

@@ -1,0 +1,83 @@
+"""Cells of numbers follow from what is public of them, and are cells that a plan may have."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from dpcore.domain.cell_values import CellNumbers
+from schemas.first_plan.cells import Cells, Numbers
+from schemas.survey.columns import ContinuousColumn, IntegerColumn
+
+
+def numbers(lower: str, upper: str, step: str = "", *, whole: bool = False, **more) -> Numbers:
+    return Numbers(Decimal(lower), Decimal(upper), Decimal(step) if step else None, whole, **more)
+
+
+def axis(of: Numbers, cells: Cells):
+    """The cells as a plan's column makes them."""
+    kind, cast = (IntegerColumn, int) if of.whole else (ContinuousColumn, float)
+    column = kind(
+        type="integer" if of.whole else "continuous",
+        bounds=(cast(of.lower), cast(of.upper)),
+        step=cast(of.step) if of.step else None,
+        point_masses=cells.points,
+    )
+    return column.bins("x", cells.edges) if cells.edges else column.axis("x")
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        numbers("0", "100000", "0.01"),
+        numbers("0", "80"),
+        numbers("0", "7", "0.25"),
+        numbers("0", "60", "0.1"),
+        numbers("-5", "5"),
+        numbers("-10000", "1000000", "0.01"),
+        numbers("0.1", "40"),
+        numbers("0.5", "3000", "0.5"),
+        numbers("-40", "-0.5", "0.5"),
+        numbers("0", "1e12", "0.01", special=[Decimal("450.5")]),
+        numbers("0", "60", whole=True),
+        numbers("0", "50000", whole=True),
+        numbers("0", "50000", "100", whole=True),
+        numbers("3", "7000", "7", whole=True),
+        numbers("1", "1200000", whole=True, special=[Decimal(99999)]),
+        numbers("-1000000", "2000", whole=True),
+        numbers("1900", "2030", whole=True),
+        numbers("1000", "9000", whole=True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("purpose", ["for_records", "for_tables"])
+def test_all_cells_may_be_written_in_a_plan_and_hold_values(of, purpose):
+    cells = getattr(of, purpose)()
+    made = axis(of, cells)
+    inside = CellNumbers.of(made, np.arange(made.size))
+    assert (inside.first <= inside.last).all()
+    most = 1025 if purpose == "for_records" else 45
+    assert 4 <= made.size <= most
+    if made.size < 1024:  # otherwise cells of one value
+        ends = np.array([float(of.lower), float(of.upper)])
+        assert (inside.lower.min(), inside.upper.max()) == pytest.approx(ends, abs=1.01)
+
+
+def test_values_that_many_people_have_are_cells_of_their_own():
+    paid = numbers("0", "200000", "0.01", special=[Decimal("1250.5")]).for_records()
+    assert paid.points == [0, 1250.5]
+    assert numbers("0", "200000", whole=True).for_records().edges[:4] == [0, 1, 2, 3]
+    assert numbers("0", "5", whole=True).for_records() == (None, [])
+    spelt = numbers("0", "200000", whole=True, special=[Decimal(99999)]).for_records()
+    assert spelt.points == [99999]
+
+
+def test_cells_grow_where_amounts_crowd_near_zero_and_are_equal_elsewhere():
+    edges = np.array(numbers("0", "100000", "0.01").for_records().edges)
+    growth = edges[2:] / edges[1:-1]
+    assert growth.max() < 1.3
+    assert growth.min() > 1.04
+    equal = np.diff(numbers("34", "42").for_records().edges)
+    assert equal.max() == pytest.approx(equal.min())
+    assert numbers("0", "110", whole=True, unit="years").for_tables().edges[:3] == [0, 10, 20]
+    assert numbers("0", "84", whole=True, unit="days").for_tables().edges[:4] == [0, 1, 2, 3]
