@@ -28,10 +28,15 @@ def evidence_of(plan: Plan, parts: Sequence[DrawnRelease], draws: Draws) -> Evid
             "the bundle has no tables of counts of records, or records that follow them, to fit to"
         )
     release = answers[0]
+    measured, noisy, groups = release.as_measured(draws(release.name))
     alike = [part for part in parts if part.release.unit == release.unit]
-    agreement = joined(
-        [(part.agreement, part.release.domain.axes) for part in alike], release.domain.axes
-    )
+    known = [(part.agreement, part.release.domain.axes) for part in alike]
+    if measured is not release:  # its tables answer for themselves, and are not among the parts
+        assert noisy is not None
+        agreed = measured.agreement(noisy)
+        assert agreed is not None
+        known.append((agreed, measured.domain.axes))
+    agreement = joined(known, measured.domain.axes)
     rows = float(agreement.margin(()).table)
     if rows < 1:
         raise InputError(
@@ -42,11 +47,14 @@ def evidence_of(plan: Plan, parts: Sequence[DrawnRelease], draws: Draws) -> Evid
         {"name": "records", "from": release.name, "rows": 1}
     )
     records = synthetic_records(plan, section, draws, min(max(round(rows), 1000), MOST_RECORDS))
+    codes = records.codes.copy()
+    for place, group in groups.items():
+        codes[:, place] = group[codes[:, place]]
     return Evidence(
-        release.domain,
+        measured.domain,
         agreement,
         rows,
-        records.codes,
+        codes,
         dict(records.columns),
         plan.adjacency.most,
         plan.assumed,

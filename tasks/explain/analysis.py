@@ -48,13 +48,14 @@ def expected_fit(
             "the plan has no counts of records that models could be fitted to; add a release of kind"
             " microdata-margins or margins over the columns"
         )
-    domain = answers[0].domain
+    measured = [release.as_measured(None).release for release in answers]
+    domain = measured[0].domain
     if like is not None:
         lacking = [n for n in domain.names if n in formula and n not in like.columns]
         if lacking:
             raise InputError(f"--like: the bundle has no records with {', '.join(lacking)}")
-    measured = [(release.of_nothing, release.domain.axes) for release in answers]
-    agreement = joined([(of, axes) for of, axes in measured if of is not None], domain.axes)
+    known = [(release.of_nothing, release.domain.axes) for release in measured]
+    agreement = joined([(of, axes) for of, axes in known if of is not None], domain.axes)
     return answers[0].name, fit(_supposed(plan, domain, agreement, like), formula, family)
 
 

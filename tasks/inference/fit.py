@@ -85,6 +85,6 @@ def answering(plan: Plan) -> list[TableOfCounts]:
         release
         for release in plan.built.values()
         if isinstance(release, TableOfCounts) and not release.adjacency.weighted
-        if release.of_nothing is not None
+        if release.as_measured(None).release.of_nothing is not None
     ]
     return sorted(known, key=lambda each: (-len(each.domain.axes), each.name not in drawn))

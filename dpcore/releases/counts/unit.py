@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +169,15 @@ def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
     )
 
 
+class AsMeasured(NamedTuple):
+    """A release whose tables agree, with its draw.  ``groups``: by place in the domain, the cell that
+    each cell of a column was measured in, of columns that were measured in fewer cells."""
+
+    release: TableOfCounts
+    noisy: Noisy | None
+    groups: Mapping[int, Integers]
+
+
 @dataclass(frozen=True)
 class TableOfCounts(Release):
     """A release of counts of records, or of sums of their weights.
@@ -205,6 +214,11 @@ class TableOfCounts(Release):
     def of_nothing(self) -> Agreement | None:
         """The agreement of a draw of nothing: its variances are those of any draw; None as there."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
+
+    def as_measured(self, noisy: Noisy | None) -> AsMeasured:
+        """What answers for this draw, or before there is one: the release itself, but where noisy
+        counts decided which cells were measured together."""
+        return AsMeasured(self, noisy, {})
 
     @property
     def draws_choose(self) -> bool:

@@ -43,7 +43,7 @@ from dpcore.post.tables.margins import Attributes
 from dpcore.releases.abilities import Samplable, Tree
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import cell_names
-from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables, dotted_name
@@ -191,6 +191,13 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def settled(self, noisy: Noisy) -> tuple[Integers, Microdata, Noisy]:
         """The noisy first round, the second round as it was drawn, and its draw."""
         return _settled(self, noisy.to_bytes())
+
+    def as_measured(self, noisy: Noisy | None) -> AsMeasured:
+        """The second round, over groups; before there is a draw, over some groups."""
+        once, second, drawn = self.settled(noisy) if noisy else (self._any_groups, None, None)
+        groups = self.groups(once)
+        found = {merged.position: groups[merged.position] for merged in self.merged}
+        return AsMeasured(second or self.after(once), drawn, found)
 
     @property
     def follows(self) -> Mapping[str, str]:
