@@ -19,9 +19,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
-from dpcore.arrays import Floats, Integers
-from dpcore.post.records.denoise import kept_beside
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.post.records.denoise import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
+
+
+SEEN = 3.0
+"""A group holds something if its records are this many standard errors."""
 
 
 def split_groups(
@@ -30,20 +34,28 @@ def split_groups(
     noisy: Floats,
     variance: float,
     generator: np.random.Generator,
-    values: int = 0,
+    kinds: Integers | None = None,
+    error: float = 0.0,
 ) -> Integers:
     """(rows,) cells of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
-    that many rows, whose noise has the given ``variance``; ``values``: how many of the first cells are
-    in order, such as those of numbers.  Within a group the cells follow these counts after shrinkage
-    towards ``declining`` ones; which record gets which cell is random, so within a group the cells
-    are independent of all other columns.
+    that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the
+    first cells where these are in order, such as those of numbers; cells of different kinds are not
+    exchanged; ``error``: of the number of records in a group.  Within a group the cells follow these counts after shrinkage towards ``declining`` ones;
+    which record gets which cell is random, so within a group the cells are independent of all other
+    columns.
     """
     result = np.empty_like(column)
-    held = np.bincount(column, minlength=groups.max(initial=-1) + 1).astype(np.float64)
-    likely = declining(groups, held, values)
-    for group in range(len(held)):
+    kinds = np.zeros(0, dtype=np.int64) if kinds is None else kinds
+    number = groups.max(initial=-1) + 1
+    nothing = np.bincount(column, minlength=number) < SEEN * error
+    even = np.array([_seem_alike(noisy[groups == group], variance) for group in range(number)])
+    joined = _ends_joined(groups, nothing, even, kinds)
+    column, groups = joined[column], joined[groups]
+    held = np.bincount(column, minlength=number).astype(np.float64)
+    likely = declining(groups, held, len(kinds))
+    for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), np.flatnonzero(column == group)
         shares = _shares(likely[cells], noisy[cells], len(rows), variance)
         result[generator.permutation(rows)] = np.repeat(cells, round_to_total(shares, len(rows)))
@@ -59,6 +71,29 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
     found = likely + kept * (noisy - likely)
     found = np.maximum(found + (rows - found.sum()) * kept / kept.sum(), 0.0)
     return found if found.any() else likely
+
+
+def _seem_alike(noisy: Floats, variance: float) -> bool:
+    """Whether several cells of a group (k,) differ by no more than noise."""
+    return len(noisy) > 1 and bool(np.all((noisy - noisy.mean()) ** 2 <= NO_NOISE**2 * variance))
+
+
+def _ends_joined(groups: Integers, nothing: Booleans, even: Booleans, kinds: Integers) -> Integers:
+    """(groups,) the group that each is part of, for the cells of its records.
+
+    Groups at the ends that may hold ``nothing`` (groups,) are part of the next one if its cells seem
+    ``even`` (groups,): how many of the largest values there are is known of all of them together, and
+    hardly of each.
+    """
+    joined = np.arange(len(nothing))
+    runs, first = np.unique(groups[: len(kinds)], return_index=True)
+    for order, starts in ((runs[::-1], first[::-1]), (runs, first)):
+        for i in range(len(order) - 1):
+            into = nothing[order[i + 1]] or even[order[i + 1]]
+            if not (nothing[order[i]] and into and kinds[starts[i]] == kinds[starts[i + 1]]):
+                break
+            joined[joined == joined[order[i]]] = order[i + 1]
+    return joined
 
 
 def declining(groups: Integers, held: Floats, values: int) -> Floats:

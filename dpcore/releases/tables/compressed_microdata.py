@@ -227,6 +227,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         codes, groups = second.sample(drawn, rows)[1], self.groups(once)
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
+        kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
         for place, counts in self._counts_alone(once).items():
             axis = self.domain.axes[place]
             codes[:, place] = split_groups(
@@ -235,7 +236,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 counts.astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
-                in_order(axis) * (axis.size - axis.nullable),
+                kinds[place][: axis.size - axis.nullable] if in_order(axis) else None,
+                second.of_nothing.margin((place,)).variance ** 0.5 * scale,
             )
         return self.domain, groups_followed(codes, self.nested)
 
