@@ -60,7 +60,7 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
     error = state.result(raise_on_failure=False, _sync=True)  # type: ignore[call-overload]
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
     if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
-        dataset, release_id = _names(flow.name, flow_run)
+        dataset, release_id = names_of(flow.name, flow_run)
         pauses = f"{trouble}; the schedule is paused until the dataset is granted more"
         event = f"{_asked(flow_run)['plan']}: {trouble}, {_last_grant(dataset)}"
         notify_once(dataset, release_id, pauses, event)
@@ -68,18 +68,18 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
             pause_schedule(client, flow_run.deployment_id)
         return
     attempts = f", after {flow_run.run_count} attempts" if flow_run.run_count > 1 else ""
-    notify(*_names(flow.name, flow_run), trouble + attempts)
+    notify(*names_of(flow.name, flow_run), trouble + attempts)
 
 
 def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Notify that a run ended without an error of its own."""
-    notify(*_names(flow.name, flow_run), CRASHED)
+    notify(*names_of(flow.name, flow_run), CRASHED)
 
 
 def notify_lost(runs: Iterable[tuple[str, FlowRun]]) -> None:
     """Notify of runs that ended while no worker could say so; each after the name of its flow."""
     for flow, run in runs:
-        notify(*_names(flow, run), CRASHED)
+        notify(*names_of(flow, run), CRASHED)
 
 
 def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -89,7 +89,7 @@ def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
         return
     ledger = Ledger(ledger_url(), create=False)
     left = ledger.remaining(plan.dataset)
-    names, grant = _names(flow.name, flow_run), _last_grant(plan.dataset)
+    names, grant = names_of(flow.name, flow_run), _last_grant(plan.dataset)
     threshold = plan.operation.warn_below.budget
     if not left.covers(threshold):
         notify_once(*names, f"{LOW}: {left} left", f"below {threshold}, {grant}")
@@ -105,7 +105,7 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
     plan = _plan(flow_run)
     if plan is None or not flow_run.auto_scheduled or not ledger_exists():
         return
-    _notify_of_late(plan, find_plan(_asked(flow_run)["plan"]), _names(flow.name, flow_run)[1])
+    _notify_of_late(plan, find_plan(_asked(flow_run)["plan"]), names_of(flow.name, flow_run)[1])
 
 
 def notify_missed(folder: Path) -> None:
@@ -194,7 +194,7 @@ def _plan(run: FlowRun) -> Plan | None:
         return None
 
 
-def _names(flow: str, run: FlowRun) -> tuple[str, str]:
+def names_of(flow: str, run: FlowRun) -> tuple[str, str]:
     """The dataset and release id of a run of the named flow; the plan's name if the plan cannot be
     read."""
     plan, asked = _plan(run), _asked(run)

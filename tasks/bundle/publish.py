@@ -53,6 +53,7 @@ from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
 from tasks.bundle.verify import read_manifest, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Decision, Ledger, State
+from tasks.ledger.notes import require_not_rejected
 from tasks.report import write_report
 from tasks.workplace.home import claim_outside, ledger_url, private_workspace
 from tasks.workplace.step import step
@@ -228,11 +229,7 @@ def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> 
 
     A rejection counts even if the plan does not ask for approval.
     """
-    if decision is not None and not decision.approved:
-        raise ApprovalError(
-            f"release {release_id} of {plan.dataset} was {decision}: nothing is published; its budget"
-            " stays spent, because the noise was drawn"
-        )
+    require_not_rejected(plan.dataset, release_id, decision)
     if not plan.publication.approval:
         return None
     if decision is None:

@@ -189,25 +189,34 @@ class Ledger(LedgerReader):
         """Record the digest of a bundle that is about to be published.
 
         A run that dies after this leaves a digest without a bundle, and the next run records
-        another; a bundle whose digest was never recorded is forged.
+        another; a bundle whose digest was never recorded is forged.  Raises ``ApprovalError`` for a
+        release that was rejected.
         """
         require_text(digest=digest)
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
-            rules.require_drawn(
-                dataset, release_id, queries.charges(connection, dataset, release_id)
-            )
+            charges = queries.charges(connection, dataset, release_id)
+            rules.require_drawn(dataset, release_id, charges)
+            notes.require_not_rejected(dataset, release_id, notes.decision(connection, charges))
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
 
     def request(self, dataset: str, release_id: str, who: str, why: str) -> None:
         """Record who asked for a release and why; the first record stays."""
         require_text(who=who, why=why)
+        self._note(dataset, release_id, Action.REQUEST, who, why)
+
+    def ask(self, dataset: str, release_id: str) -> None:
+        """Record that the plan of a release asks for a decision."""
+        if not self.asks(dataset, release_id):
+            self._note(dataset, release_id, Action.ASK, "release plan", "publication.approval")
+
+    def _note(self, dataset: str, release_id: str, action: Action, who: str, why: str) -> None:
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
             charges = queries.charges(connection, dataset, release_id)
-            if not notes.find(connection, charges, Action.REQUEST):
-                notes.add(connection, charges, Action.REQUEST, who, why)
+            if not notes.find(connection, charges, action):
+                notes.add(connection, charges, action, who, why)
 
     def decide(
         self, dataset: str, release_id: str, approved: bool, who: str, why: str

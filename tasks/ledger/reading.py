@@ -21,6 +21,7 @@ from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
     Account,
+    Action,
     Charge,
     ChargeRecord,
     Fault,
@@ -171,6 +172,12 @@ class LedgerReader:
         """The decision on a release; None where there is none (yet)."""
         with self._database.transaction(write=False) as connection:
             return notes.decision(connection, queries.charges(connection, dataset, release_id))
+
+    def asks(self, dataset: str, release_id: str) -> bool:
+        """Whether a run of the release has asked for a decision."""
+        with self._database.transaction(write=False) as connection:
+            charges = queries.charges(connection, dataset, release_id)
+            return bool(notes.find(connection, charges, Action.ASK))
 
     def history(self, dataset: str | None = None) -> list[HistoryRecord]:
         """Every grant, charge, void, request and decision in order of time, of one dataset or all."""

@@ -45,6 +45,7 @@ class Action(StrEnum):
     COMMIT = "commit"
     VOID = "void"
     REQUEST = "request"
+    ASK = "ask"
     APPROVE = "approve"
     REJECT = "reject"
     ASSIGN = "assign"
