@@ -43,7 +43,7 @@ def check_budget(
         ledger.require_whole()
     for bundle in filter(is_bundle, folders_in(published).values()):
         require_known(bundle, plan.dataset, ledger)
-    require_checkpoint(ledger)
+    require_checkpoint(ledger, plan.dataset)
     if ledger is None or ledger.account(plan.dataset) is None:
         if not _may_grant(ledger):
             raise BudgetError(f"{no_grant(plan)}; nothing was charged")
@@ -119,7 +119,9 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     if not known:
         raise LostLedgerError(
             f"{bundle} was published, but this ledger has no charge for it: the ledger was lost, is"
-            " an old copy, or is the wrong one. Restore it, or name the right one with --ledger"
+            " an old copy, or is the wrong one. Name the right one with --ledger, or restore it; if"
+            " there is no newer copy, enter what the bundles prove: dprelease ledger recover"
+            f" {dataset} --who WHO --why WHY"
         )
 
 

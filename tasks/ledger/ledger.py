@@ -173,14 +173,32 @@ class Ledger(LedgerReader):
         # Decoded as a retry would read it, so that both continue from the same arrays.
         return Noisy.from_bytes(payload)
 
-    def void(self, dataset: str, release_id: str, release_name: str, who: str, why: str) -> None:
+    def void(
+        self,
+        dataset: str,
+        release_id: str,
+        release_name: str,
+        who: str,
+        why: str,
+        *,
+        forgotten: bool = False,
+    ) -> None:
         """Give back, for good, a reservation that has no draw; ``who`` and ``why`` are recorded.
 
         Only a person can know that nobody has seen a lost draw, so an operator must decide.
+        ``forgotten``: the ledger may have lost the reservation too; its name is then never drawn again.
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
-            charge = _locked_charge(connection, dataset, release_id, release_name)
+            names = dataset, release_id, release_name
+            charge = _locked_charge(connection, *names)
+            if charge is None and forgotten:
+                rules.require_known(dataset, queries.account(connection, dataset))
+                others = queries.charges(connection, dataset, release_id).values()
+                digest = next((each.plan_digest for each in others), "forgotten")
+                nothing = {release_name: Charge(Budget())}
+                queries.insert_charges(connection, dataset, release_id, digest, 0, nothing)
+                charge = queries.find_charge(connection, *names)
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
             rules.require_run_whole(queries.counted(connection, dataset), charge)
             queries.insert_void(connection, charge, who, why)
@@ -211,6 +229,11 @@ class Ledger(LedgerReader):
         if not self.asks(dataset, release_id):
             self._note(dataset, release_id, Action.ASK, "release plan", "publication.approval")
 
+    def record_recovery(self, dataset: str, release_id: str, who: str, why: str) -> None:
+        """Record who entered a release again that the ledger had forgotten, and why."""
+        require_text(who=who, why=why)
+        self._note(dataset, release_id, Action.RECOVER, who, why)
+
     def _note(self, dataset: str, release_id: str, action: Action, who: str, why: str) -> None:
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
@@ -219,9 +242,17 @@ class Ledger(LedgerReader):
                 notes.add(connection, charges, action, who, why)
 
     def decide(
-        self, dataset: str, release_id: str, approved: bool, who: str, why: str
+        self,
+        dataset: str,
+        release_id: str,
+        approved: bool,
+        who: str,
+        why: str,
+        at: str | None = None,
     ) -> notes.Decision:
         """Record a disclosure officer's decision on the committed draws of a release, for good.
+
+        ``at``: when it was made, if the ledger has forgotten it.
 
         Repeating the same decision changes nothing.  Raises ``InputError`` if the ledger does not
         know the release, and ``LedgerError`` if it is not drawn yet, or if the opposite decision was
@@ -237,7 +268,7 @@ class Ledger(LedgerReader):
             known = notes.decision(connection, charges)
             if known is None:
                 action = Action.APPROVE if approved else Action.REJECT
-                notes.add(connection, charges, action, who, why)
+                notes.add(connection, charges, action, who, why, at)
             elif known.approved != approved:
                 raise LedgerError(
                     f"release {release_id!r} was {known} before, and a decision is final"

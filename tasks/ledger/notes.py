@@ -17,7 +17,7 @@ from dpcore.errors import ApprovalError
 from tasks.ledger import tables
 from tasks.ledger.records import Action, ChargeRecord, HistoryRecord, utc_now
 
-_ON_RELEASES = (Action.REQUEST, Action.APPROVE, Action.REJECT)
+_ON_RELEASES = (Action.REQUEST, Action.APPROVE, Action.REJECT, Action.RECOVER)
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ def add(
     action: Action,
     who: str,
     why: str,
+    at: str | None = None,
 ) -> None:
-    """Write a note on every charge."""
-    note = {"action": action.value, "who": who, "why": why, "at": utc_now()}
+    """Write a note on every charge; ``at``: when that was, if not now."""
+    note = {"action": action.value, "who": who, "why": why, "at": at or utc_now()}
     rows = [{"charge_id": charge.charge_id, **note} for charge in charges.values()]
     connection.execute(insert(tables.note), rows)
 

@@ -152,14 +152,12 @@ def releases(connection: Connection, dataset: str) -> dict[str, dict[str, Charge
     return {name: charges(connection, dataset, name) for name in sorted(connection.scalars(ids))}
 
 
-def has_draw(connection: Connection, charge: ChargeRecord) -> bool:
-    """Whether anything is stored as the draw of a charge."""
-    return _exists(connection, tables.draw, charge)
-
-
-def has_void_note(connection: Connection, charge: ChargeRecord) -> bool:
-    """Whether a note says who voided a charge, and why."""
-    return _exists(connection, tables.note, charge, tables.note.c.action == Action.VOID.value)
+def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
+    """The names of all charges that are COMMITTED, with their digests, or VOID."""
+    table = tables.charge.c
+    names = select(table.dataset, table.release_id, table.release_name, table.digest)
+    found = connection.execute(names.where(table.state != State.RESERVED.value))
+    return [tuple(row) for row in found]
 
 
 def find_charge(
@@ -291,11 +289,6 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
 
 def _counts(dataset: str) -> Any:
     return (tables.charge.c.dataset == dataset) & (tables.charge.c.state != State.VOID.value)
-
-
-def _exists(connection: Connection, table: Any, charge: ChargeRecord, *where: Any) -> bool:
-    found = select(table.c.charge_id).where(table.c.charge_id == charge.charge_id, *where)
-    return connection.execute(found).first() is not None
 
 
 def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:

@@ -164,6 +164,10 @@ class LedgerReader:
                 return None
             return queries.read_draw(connection, charge)
 
+    def drawn(self) -> list[tuple[str, str, str, str | None]]:
+        """Dataset, release id, name and digest of every draw; no digest where it was given up."""
+        return self._read(queries.drawn)
+
     def seals(self, dataset: str, release_id: str) -> set[str]:
         """The digests that the bundle of a release may have."""
         return self._read(queries.seals, dataset, release_id)

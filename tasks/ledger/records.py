@@ -49,6 +49,7 @@ class Action(StrEnum):
     APPROVE = "approve"
     REJECT = "reject"
     ASSIGN = "assign"
+    RECOVER = "recover"
 
 
 @dataclass(frozen=True)
