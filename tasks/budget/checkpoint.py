@@ -138,7 +138,8 @@ def _lost(seen: list[str], ledger: Ledger | None, dataset: str | None) -> list[F
         place = line.split(maxsplit=1)[-1].strip()
         names = place.split("/")
         if len(names) == 3 and dataset in (None, names[0]) and place not in void:
-            lost.append(Fault(*names, what, RECOVER.format(dataset=names[0])))
+            of, release_id, name = names
+            lost.append(Fault(of, release_id, name, what, RECOVER.format(dataset=of)))
     return lost
 
 

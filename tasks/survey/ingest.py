@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -63,6 +64,7 @@ def ingest(
     try:
         with connect(partial, read_only=False) as connection:
             partial.chmod(0o600)
+            ibis = _with_ibis(connection) if counts else None
             relation = locate(source, columns, connection)
             require_columns(sources(columns).values(), relation.columns)
             if counts and relation.columns[counts][1] == "BOOLEAN":
@@ -70,7 +72,9 @@ def ingest(
             found = _copied(source, connection, relation, columns, counts, workspace)
             if counts:
                 found = call_guarded(
-                    lambda: _total(connection, counts), DataError, "the counts cannot be added up"
+                    lambda: total_of_counts(ibis.table(TABLE), counts),
+                    DataError,
+                    "the counts cannot be added up",
                 )
         require_rows(found, rows, adjacency)
         os.replace(partial, finished)
@@ -102,10 +106,11 @@ def require_rows(found: int, rows: int, adjacency: Adjacency) -> None:
         )
 
 
-def _total(connection: duckdb.DuckDBPyConnection, counts: str) -> int:
+def _with_ibis(connection: duckdb.DuckDBPyConnection) -> Any:
+    """The connection in Ibis, which changes settings: before they are locked."""
     import ibis  # slow to import
 
-    return total_of_counts(ibis.duckdb.from_connection(connection).table(TABLE), counts)
+    return ibis.duckdb.from_connection(connection)
 
 
 def _copied(
@@ -139,7 +144,7 @@ def _copied(
         else:
             file = given
         used = {relation.columns[name][0] for name in sources(columns).values()}
-        fault = call_guarded(lambda: csv_fault(connection, file, used), DataError, message)
+        fault = call_guarded(lambda: csv_fault(file, used), DataError, message)
     finally:
         plain.path.unlink(missing_ok=True)
     raise DataError(f"{source}: {fault}" if fault else message)
