@@ -30,7 +30,7 @@ def record_decisions() -> None:
         if of and not last and name.startswith(f"suspended-{KEY}"):
             run = await flow_runs.read_flow_run(session, flow_run_input.flow_run_id)
             flow = await flows.read_flow(session, run.flow_id)
-            if flow.name in WORDS and run.deployment_id:
+            if flow.name in WORDS:
                 try:
                     await run_in_threadpool(_record, flow.name, run, flow_run_input.value)
                 except DPReleaseError as error:  # the run stays suspended
@@ -45,6 +45,11 @@ def _record(flow: str, run: Any, form: str) -> None:
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_url
 
+    if run.deployment_id is None:
+        raise InputError(
+            "the deployment of this run was removed. Decide with `dprelease approve` or `dprelease"
+            " reject`"
+        )
     if not ledger_exists():
         raise InputError(
             "this server cannot record the decision: it needs DPRELEASE_LEDGER and DPRELEASE_PLANS."

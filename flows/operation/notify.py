@@ -16,11 +16,15 @@ from dpcore.errors import (
     AuditError,
     BudgetError,
     BundleError,
+    DataError,
     DPReleaseError,
     InputError,
     LedgerError,
     LostLedgerError,
+    PlanError,
+    ServerError,
     UnreadableError,
+    UnusableLedgerError,
 )
 from flows.operation.exhaustion import covered, pause_schedule
 from flows.operation.identity import release_id_of
@@ -43,11 +47,15 @@ TROUBLES = (
     (ApprovalError, "not approved"),
     (BundleError, "a bundle is damaged or contradicts the ledger"),
     (LostLedgerError, "the ledger does not know what was published or drawn"),
-    (LedgerError, "the ledger cannot be used or contradicts the request"),
+    (UnusableLedgerError, "the ledger cannot be reached, or is damaged"),
+    (LedgerError, "another plan, price or decision was recorded under this release id"),
     (UnreadableError, "a bundle or its folder cannot be read"),
-    (InputError, "bad input: a plan, a survey or a file is missing or not valid"),
+    (PlanError, "the plan is missing or not valid"),
+    (DataError, "the survey table does not fit the plan"),
+    (ServerError, "the Prefect server does not answer"),
+    (InputError, "the survey's source, a file or a setting is missing or cannot be used"),
 )
-CRASHED = "the run was killed or lost"
+CRASHED = "the run ended without saying why: it was killed, or not heard of"
 LOW = "the budget is low"
 LONG_AGO = timedelta(hours=1)
 MOST_SINGLY = 3

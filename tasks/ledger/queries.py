@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, insert, select, text, update
 
 from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import Composition
-from dpcore.errors import LedgerError
+from dpcore.errors import UnusableLedgerError
 from dpcore.line.statistic import Noisy
 from tasks.ledger import notes, tables
 from tasks.ledger.records import (
@@ -189,7 +189,7 @@ def read_draw(connection: Connection, charge: ChargeRecord) -> Noisy:
             return Noisy.from_bytes(bytes(payload))
         except ValueError:
             pass  # the bytes are the committed ones, but this program cannot read them
-    raise LedgerError(
+    raise UnusableLedgerError(
         f"the draw of {charge.release_name!r} in release {charge.release_id!r} is missing or is "
         f"not the one that was committed: the ledger is damaged; {RESTORE}"
     )
@@ -298,7 +298,9 @@ def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:
     )
     moved = connection.execute(update(table).where(still_reserved).values(**values)).rowcount
     if moved != 1:  # cannot happen under the lock; if it does, the transaction is undone
-        raise LedgerError(f"another process changed charge {charge.charge_id} without its lock")
+        raise UnusableLedgerError(
+            f"another process changed charge {charge.charge_id} without its lock"
+        )
 
 
 def _grants(connection: Connection, dataset: str | None) -> Iterable[Row[Any]]:
@@ -338,7 +340,7 @@ def _charge_record(row: Row[Any]) -> ChargeRecord:
         fields["event"] = json.loads(fields["event"])
         fields["state"] = State(fields["state"])
     except ValueError:
-        raise LedgerError(
+        raise UnusableLedgerError(
             f"charge {row.charge_id} cannot be read: the ledger is damaged or was changed by "
             f"hand; {RESTORE}"
         ) from None

@@ -25,7 +25,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from dpcore.errors import InputError, LedgerError
+from dpcore.errors import InputError, UnusableLedgerError
 from tasks.ledger.database import Database
 from tasks.ledger.records import RESTORE
 
@@ -37,7 +37,7 @@ class SQLiteDatabase(Database):
 
     def __init__(self, url: URL, lock_seconds: float, create: bool) -> None:
         if url.host or url.query or url.database in (None, "", ":memory:"):
-            raise LedgerError(
+            raise UnusableLedgerError(
                 "the URL of an SQLite ledger is sqlite:///relative/file.db or "
                 "sqlite:////absolute/file.db, without options"
             )
@@ -49,11 +49,13 @@ class SQLiteDatabase(Database):
         try:
             if not self.path.exists():
                 if not create:
-                    raise LedgerError(f"there is no ledger at {self.shown}")
+                    raise UnusableLedgerError(f"there is no ledger at {self.shown}")
                 self._create()
         except (OSError, DBAPIError) as error:
             reason = error.strerror if isinstance(error, OSError) else self.explain(error)
-            raise LedgerError(f"cannot open or create the ledger {self.shown}: {reason}") from None
+            raise UnusableLedgerError(
+                f"cannot open or create the ledger {self.shown}: {reason}"
+            ) from None
 
     def copy_to(self, path: Path) -> None:
         """Write one consistent state of the ledger to a new file, whoever writes meanwhile."""
@@ -67,12 +69,12 @@ class SQLiteDatabase(Database):
         except FileExistsError:
             raise InputError(f"{path}: exists already, and no file is replaced") from None
         except (OSError, sqlite3.Error) as error:
-            raise LedgerError(f"{self.shown} cannot be copied to {path}: {error}") from None
+            raise UnusableLedgerError(f"{self.shown} cannot be copied to {path}: {error}") from None
 
     def require_whole(self, connection: Connection) -> None:
         """A damaged index hides charges from sums, and nothing else notices."""
         if list(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars()) != ["ok"]:
-            raise LedgerError(
+            raise UnusableLedgerError(
                 f"the ledger is damaged, its tables and indexes disagree: {RESTORE}"
                 f" (ledger {self.shown})"
             )

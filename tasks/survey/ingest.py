@@ -34,6 +34,7 @@ from tasks.survey.private_file import FAULTS, FILE, TABLE, call_guarded, connect
 from tasks.survey.sources import Relation, locate, require_columns
 from tasks.survey.sql import answered, clamp, convert, multiples_in_sql, quote, sql_type
 from tasks.workplace.home import private_folder
+from tasks.workplace.room import require_room_at_home
 
 LINES = "survey.csv"
 
@@ -78,6 +79,9 @@ def ingest(
                 )
         require_rows(found, rows, adjacency)
         os.replace(partial, finished)
+    except DataError:
+        require_room_at_home()  # where the disk is full, what was read says nothing of the survey
+        raise
     finally:
         _remove(partial)
     return finished
@@ -190,4 +194,5 @@ def _copy(
     for i, (name, failures) in enumerate(zip(columns, numbers[:-1], strict=True)):
         connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
+    connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
     return int(numbers[-1])
