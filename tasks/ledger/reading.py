@@ -158,11 +158,18 @@ class LedgerReader:
 
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
         """The committed draw, checked against its digest; None where there is none (yet)."""
+        found = self.charged_draw(dataset, release_id, release_name)
+        return None if found is None else found[1]
+
+    def charged_draw(
+        self, dataset: str, release_id: str, release_name: str
+    ) -> tuple[ChargeRecord, Noisy] | None:
+        """The committed draw with its charge."""
         with self._database.transaction(write=False) as connection:
             charge = queries.find_charge(connection, dataset, release_id, release_name)
             if charge is None or charge.state is not State.COMMITTED:
                 return None
-            return queries.read_draw(connection, charge)
+            return charge, queries.read_draw(connection, charge)
 
     def drawn(self) -> list[tuple[str, str, str, str | None]]:
         """Dataset, release id, name and digest of every draw; no digest where it was given up."""

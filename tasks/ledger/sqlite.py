@@ -19,6 +19,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine
@@ -45,7 +46,7 @@ class SQLiteDatabase(Database):
         self.path = Path(str(url.database)).expanduser().absolute()
         self.shown = str(self.path)
         self.lock_seconds = lock_seconds
-        self.engine = self._engine_for(self.path)
+        self.engine = _engine_for(self.path, lock_seconds)
         try:
             if not self.path.exists():
                 if not create:
@@ -103,30 +104,31 @@ class SQLiteDatabase(Database):
             return self.no_ledger_message()
         return f"the ledger's database refused: {error.orig}"
 
-    def _engine_for(self, path: Path) -> Engine:
-        def connect() -> sqlite3.Connection:
-            # mode=rw: a missing ledger is an error; the default would create an empty one.
-            connection = sqlite3.connect(
-                f"{path.as_uri()}?mode=rw",
-                uri=True,
-                timeout=self.lock_seconds,
-                isolation_level=None,
-            )
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA synchronous = EXTRA")
-            return connection
-
-        return create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
-
     def _create(self) -> None:
         with (
             suppress(FileExistsError),
             _whole(self.path) as temporary,
-            self._engine_for(temporary).connect() as connection,
+            _engine_for(temporary, self.lock_seconds).connect() as connection,
             connection.begin(),
         ):
             self.begin(connection, write=True)
             self.create_tables(connection)
+
+
+@lru_cache(maxsize=8)
+def _engine_for(path: Path, lock_seconds: float) -> Engine:
+    """An engine without connections; it is kept for the statements that it has compiled."""
+
+    def connect() -> sqlite3.Connection:
+        # mode=rw: a missing ledger is an error; the default would create an empty one.
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=lock_seconds, isolation_level=None
+        )
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = EXTRA")
+        return connection
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
 
 
 @contextmanager
