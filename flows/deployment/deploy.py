@@ -61,6 +61,8 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
     logged and skipped, and its earlier deployment stays.  Raises ``InputError`` if no plan is valid, and
     ``BudgetError`` if ``some`` must be deployed and none can be paid.
     """
+    if ledger_exists():
+        Ledger(ledger_url()).require_whole()
     plans, refused = plans_to_deploy(folder)
     if some and not plans:
         raise BudgetError(f"{folder}: no plan in this folder can be deployed")

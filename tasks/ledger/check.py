@@ -30,6 +30,14 @@ def find_faults(connection: Connection, dataset: str) -> list[Fault]:
     return found
 
 
+def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
+    """The names of all charges that are COMMITTED, with their digests, or VOID."""
+    table = tables.charge.c
+    names = select(table.dataset, table.release_id, table.release_name, table.digest)
+    found = connection.execute(names.where(table.state != State.RESERVED.value))
+    return [tuple(row) for row in found]
+
+
 def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tuple[str, str]]:
     """What is wrong with one charge, and the remedy."""
     if charge.state is State.COMMITTED:

@@ -84,6 +84,10 @@ class Database(ABC):
         """Raise ``LedgerError`` where the engine finds its own files damaged."""
 
     @abstractmethod
+    def require_sound(self, connection: Connection, dataset: str) -> None:
+        """Raise ``LedgerError`` where charges of a dataset are out of view; reads its charges alone."""
+
+    @abstractmethod
     def begin(self, connection: Connection, *, write: bool) -> None:
         """Start the transaction in the engine's own terms."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -23,7 +24,6 @@ from tasks.ledger.records import (
     Action,
     Charge,
     ChargeRecord,
-    Releases,
     State,
     require_text,
 )
@@ -121,7 +121,7 @@ class Ledger(LedgerReader):
         release_id: str,
         plan_digest: str,
         charges: Mapping[str, Charge],
-        require: Callable[[Releases], None] = lambda _: None,
+        require: Callable[[Callable[[str], list[str]]], None] = lambda _: None,
         sources: Collection[str] = (),
         part: Fraction | None = None,
     ) -> list[str]:
@@ -133,18 +133,19 @@ class Ledger(LedgerReader):
         ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
         another dataset.  ``part``: the part of the grant that all requests together may spend; raises
         ``BudgetError`` if they would spend more.
-        ``require`` may raise in view of all releases of the dataset, which no other writer changes
-        meanwhile.  Afterwards every named charge counts.
+        ``require`` may raise in view of the plan's other releases, which no other writer changes
+        meanwhile: it gets a function from the ending of an id to theirs.  Afterwards every named charge
+        counts.
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
-            self._database.require_whole(connection)
+            self._database.require_sound(connection, dataset)
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
             names = dataset, release_id, plan_digest
             new, account = chargeable(connection, *names, charges, part)
             if new:
-                require(queries.releases(connection, dataset))
+                require(partial(queries.ids_ending, connection, dataset, plan_digest))
                 queries.insert_charges(connection, *names, account.number, new, part)
             for source in sources:
                 queries.insert_source(connection, source, dataset, "release plan", release_id)

@@ -53,6 +53,9 @@ class PostgreSQLDatabase(Database):
     def require_whole(self, connection: Connection) -> None:
         """Nothing to ask: a cluster with checksums refuses pages that do not have theirs."""
 
+    def require_sound(self, connection: Connection, dataset: str) -> None:
+        """Nothing to ask either."""
+
     def begin(self, connection: Connection, *, write: bool) -> None:
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
         connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {mode}")

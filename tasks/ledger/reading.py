@@ -61,6 +61,10 @@ class LedgerReader:
         """Raise ``LedgerError`` if the database's own check finds damage; reads all of it."""
         self._read(self._database.require_whole)
 
+    def require_sound(self, dataset: str) -> None:
+        """Raise ``LedgerError`` if the database has lost charges of a dataset from view."""
+        self._read(self._database.require_sound, dataset)
+
     def copy_to(self, path: Path) -> None:
         """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
 
@@ -156,6 +160,10 @@ class LedgerReader:
         """The charges of every release of the dataset, by release id and name."""
         return self._read(queries.releases, dataset)
 
+    def ids_ending(self, dataset: str, plan_digest: str, ending: str) -> list[str]:
+        """The ids with an ending of the releases that were charged for a plan."""
+        return self._read(queries.ids_ending, dataset, plan_digest, ending)
+
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
         """The committed draw, checked against its digest; None where there is none (yet)."""
         found = self.charged_draw(dataset, release_id, release_name)
@@ -173,7 +181,7 @@ class LedgerReader:
 
     def drawn(self) -> list[tuple[str, str, str, str | None]]:
         """Dataset, release id, name and digest of every draw; no digest where it was given up."""
-        return self._read(queries.drawn)
+        return self._read(check.drawn)
 
     def seals(self, dataset: str, release_id: str) -> set[str]:
         """The digests that the bundle of a release may have."""
@@ -236,7 +244,10 @@ def require_charges(
 def _require_addable(
     connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
 ) -> None:
-    counted, charges = queries.counted(connection, dataset), asked.values()
+    charges = asked.values()
+    # The charges before were compared with each other when they were made: one stands for them all.
+    every = any(charge.budget.gamma or charge.series for charge in charges)
+    counted = queries.counted(connection, dataset, None if every else 1)
     promises = [{rules.promise_of(each.event) for each in some} for some in (counted, charges)]
     account = queries.account(connection, dataset)
     rules.require_same_promise(dataset, *promises)

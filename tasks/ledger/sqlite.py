@@ -73,8 +73,24 @@ class SQLiteDatabase(Database):
             raise UnusableLedgerError(f"{self.shown} cannot be copied to {path}: {error}") from None
 
     def require_whole(self, connection: Connection) -> None:
-        """A damaged index hides charges from sums, and nothing else notices."""
-        if list(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars()) != ["ok"]:
+        whole = list(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars()) == ["ok"]
+        self._require_agreement(whole)
+
+    def require_sound(self, connection: Connection, dataset: str) -> None:
+        """A damaged name hides a charge from the table or from an index, and nothing else notices.
+
+        Both are read to their ends: a search in a damaged index may count what it would not find.
+        """
+        counts = {
+            connection.exec_driver_sql(
+                f"SELECT total(dataset = ?) FROM ledger_charge {how}", (dataset,)
+            ).scalar()
+            for how in ("NOT INDEXED", "INDEXED BY sqlite_autoindex_ledger_charge_2")
+        }
+        self._require_agreement(len(counts) == 1)
+
+    def _require_agreement(self, agree: bool) -> None:
+        if not agree:
             raise UnusableLedgerError(
                 f"the ledger is damaged, its tables and indexes disagree: {RESTORE}"
                 f" (ledger {self.shown})"
