@@ -91,7 +91,7 @@ def serve(
             time.sleep(RESUME_SECONDS)
             with suppress(HTTPError, DPReleaseError):  # the next round may go better
                 resume_schedules()
-                if unpaid and len(plans_to_deploy(plans, say=len)[1]) < unpaid:
+                if unpaid and len(plans_to_deploy(plans, say=lambda _: None)[1]) < unpaid:
                     unpaid = deployed()
                 if next(rounds) % MISSED_ROUNDS == 0:
                     notify_missed(plans)

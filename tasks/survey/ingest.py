@@ -65,7 +65,7 @@ def ingest(
     try:
         with connect(partial, read_only=False) as connection:
             partial.chmod(0o600)
-            ibis = _with_ibis(connection) if counts else None
+            ibis: Any = _with_ibis(connection) if counts else None
             relation = locate(source, columns, connection)
             require_columns(sources(columns).values(), relation.columns)
             if counts and relation.columns[counts][1] == "BOOLEAN":
