@@ -2,7 +2,8 @@
 # Reads secrets from files: NAME_FILE=/run/secrets/... sets NAME, for each name below.  PostgreSQL's
 # libraries read PGPASSWORD, so that no password is in an address, where some characters are special.
 set -eu
-for name in PGPASSWORD PREFECT_API_AUTH_STRING PREFECT_SERVER_API_AUTH_STRING DPRELEASE_WEBHOOK; do
+for name in PGPASSWORD PREFECT_SERVER_DATABASE_PASSWORD PREFECT_API_AUTH_STRING \
+    PREFECT_SERVER_API_AUTH_STRING DPRELEASE_WEBHOOK; do
     file=$(printenv "${name}_FILE" || true)
     if [ -n "$file" ]; then
         value=$(cat "$file")

@@ -10,7 +10,8 @@
     +-- AuditError            exit code 4: an audit found more privacy loss than is claimed
     +-- ApprovalError         exit code 5: a disclosure officer has not approved, or has rejected
     +-- BundleError           exit code 6: a bundle is incomplete or changed, or contradicts the ledger
-    +-- LedgerError               the ledger cannot be read or written, or contradicts the request
+    +-- LedgerError               the ledger contradicts the request
+    |   +-- UnusableLedgerError       it cannot be reached, read or written, or is damaged
     +-- ServerError           exit code 7: the Prefect server does not answer
     +-- PrivacyLineError          a statistic, mechanism or price is not as declared
 
@@ -72,7 +73,11 @@ class ApprovalError(DPReleaseError):
 
 
 class LedgerError(DPReleaseError):
-    """The ledger cannot be read or written, or contradicts the request."""
+    """The ledger contradicts the request, or is not usable."""
+
+
+class UnusableLedgerError(LedgerError):
+    """The ledger cannot be reached, read or written, or is damaged."""
 
 
 class LostLedgerError(LedgerError):

@@ -1,6 +1,6 @@
 """A disclosure officer's approval, after the last synthetic record and before publication.
 
-The decision in the ledger counts, whether it came from the form of a suspended Prefect run
+The first decision in the ledger counts, whether it came from the form of a suspended Prefect run
 (``flows.operation.form``), the terminal or ``dprelease approve``.
 """
 
@@ -13,9 +13,12 @@ from tasks.workplace.step import in_flow_run
 
 def await_approval(plan: Plan, release_id: str, made: PreparedBundle) -> None:
     """Return if the release may be published; otherwise suspend the run or raise ``ApprovalError``."""
-    decision = Ledger(ledger_url()).decision(plan.dataset, release_id)
-    if decision is None and plan.publication.approval and in_flow_run():
-        from flows.operation.form import ask_in_form
+    ledger = Ledger(ledger_url())
+    decision = ledger.decision(plan.dataset, release_id)
+    if plan.publication.approval:
+        ledger.ask(plan.dataset, release_id)
+        if in_flow_run():
+            from flows.operation.form import ask_in_form
 
-        decision = ask_in_form(plan, release_id, made)
+            decision = ask_in_form(plan, release_id, made, decision)
     require_approved(plan, release_id, decision)

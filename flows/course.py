@@ -70,7 +70,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
         return str(bundle)
     with staging_folder(bundle) as staging:
         draw_missing(the_plan, release_id, admission.sources, part)
-        add_to_checkpoint(Ledger(ledger_url()))
+        add_to_checkpoint(Ledger(ledger_url()), the_plan.dataset)
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
         )

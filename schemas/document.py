@@ -19,6 +19,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dpcore.errors import PlanError
 from dpcore.suggestion import suggestion
 
+LARGEST_BYTES = 2_000_000
+"""Of a document: a list that is so long is read from a CSV file (``schemas.survey.public_files``)."""
+
 LARGEST_BITS = 1024
 """Whole numbers may be as large as floats; Python refuses to print much longer ones."""
 
@@ -138,7 +141,14 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file; raises ``PlanError`` if it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
+        if len(content) > LARGEST_BYTES:
+            raise PlanError(
+                f"{path}: is larger than {LARGEST_BYTES // 10**6} MB; put a long list of categories,"
+                " regions or totals into a CSV file beside the plan, and name that file"
+            )
+        text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise PlanError(f"{path}: cannot be read ({reason})") from None

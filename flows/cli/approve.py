@@ -53,7 +53,15 @@ def _decide(
     known = Ledger(ledger_url(), create=False)
     decision = known.decide(dataset, release_id, approved, who=who, why=why)
     words = [f"{dataset} {release_id}: {decision}"]
-    if approved:
+    published = bool(known.seals(dataset, release_id))
+    if published and not approved:
+        words.append("its bundle is already published, or is just being published: withdraw it")
+    elif approved and not known.asks(dataset, release_id):
+        words.append(
+            "no run of this release asks for an approval: without `publication: {approval: true}` in"
+            f" its plan it {'was' if published else 'is'} published without one"
+        )
+    elif approved and not published:
         words.append(
             "to publish, run the plan again with this release id, or resume its Prefect run"
         )

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dpcore.errors import BundleError, InputError, LedgerError
+from dpcore.errors import BundleError, InputError, LedgerError, LostLedgerError
 from flows.cli.arguments import (
     ANSWER,
     AnyDataset,
+    Dataset,
     LedgerURL,
     Out,
     Output,
@@ -112,12 +113,19 @@ def checkpoint(
     output: Output = ANSWER,
 ) -> None:
     """Write which draws the ledger knows, as a witness of it."""
-    from tasks.budget.checkpoint import checkpoint_file, write_checkpoint
+    from tasks.budget.checkpoint import checkpoint_file, lost_draws, write_checkpoint
 
     path = file or checkpoint_file()
     if path is None:
         raise InputError("name a file, or set DPRELEASE_CHECKPOINT")
-    drawn = write_checkpoint(existing_ledger(), path)
+    known = existing_ledger()
+    drawn = write_checkpoint(known, path)
+    if lost := lost_draws(known, path=path):
+        places = [f"{each.dataset}/{each.release_id}/{each.release_name}" for each in lost]
+        raise LostLedgerError(
+            f"the ledger does not know these draws, which stay in {path}: {', '.join(places)}; see"
+            " `dprelease ledger check`"
+        )
     output.answer(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}", {"file": path, "draws": drawn})
 
 
@@ -144,7 +152,7 @@ def restore(
     output: Output = ANSWER,
 ) -> None:
     """Make a ledger of a backup, where there is none (SQLite)."""
-    from tasks.budget.checkpoint import checkpoint_file, require_checkpoint
+    from tasks.budget.checkpoint import checkpoint_file, lost_draws
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_file
 
@@ -169,17 +177,52 @@ def restore(
     faults = [fault for name in copy.datasets() for fault in copy.find_faults(name)]
     if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
         raise LedgerError(f"{file}: {what[0]}; take another backup")
-    require_checkpoint(copy)
     copy.copy_to(place)
+    lost = sorted({fault.dataset for fault in lost_draws(copy)})
+    compare = "compare with all bundles, `dprelease ledger check --out DIR`, before the next run."
+    if checkpoint_file():
+        compare = "the checkpoint knows of none."
+        if lost:
+            compare = (
+                f"the checkpoint knows some of {', '.join(lost)}, whose runs stop: restore a newer"
+            )
+            compare += " backup, or use `dprelease ledger recover`."
     output.answer(
-        "restored. Draws that were made after the backup are forgotten"
-        + (
-            "; the checkpoint knows of none."
-            if checkpoint_file()
-            else ": compare with all bundles, `dprelease ledger check --out DIR`, before the next run."
-        ),
-        {"restored": file, "datasets": copy.datasets()},
+        f"restored. Draws that were made after the backup are forgotten: {compare}",
+        {"restored": file, "datasets": copy.datasets(), "lost": lost},
     )
+
+
+def recover(
+    dataset: Dataset,
+    /,
+    *,
+    out: Out = None,
+    who: Annotated[str, Parameter(metavar="WHO", help="who decided")],
+    why: Annotated[str, Parameter(metavar="WHY", help="the reason")],
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Enter the bundles of a dataset that the ledger has forgotten, with their own draws."""
+    from schemas.plan.identity import check_dataset
+    from tasks.budget.checkpoint import lost_draws
+    from tasks.budget.recover import recover as enter
+    from tasks.workplace.plans import published_folder
+
+    published = (out or published_folder()) / check_dataset(dataset)
+    if not published.is_dir():
+        raise InputError(f"there is no folder of bundles {published}: name its parent with --out")
+    known = existing_ledger()
+    entered = enter(known, published, who, why)
+    words = f"{dataset}: entered {', '.join(entered) or 'nothing'}; {known.remaining(dataset)} left"
+    lost = [f"{fault.release_id} {fault.release_name}" for fault in lost_draws(known, dataset)]
+    output.answer(words, {"dataset": dataset, "entered": entered, "lost": lost})
+    if lost:
+        raise LostLedgerError(
+            f"the witness has seen draws of which {published} has no bundle ({', '.join(lost)}): find"
+            " their bundles and repeat this. If nobody has seen a draw, give it up: dprelease ledger"
+            f" void {dataset} {lost[0]} --who WHO --why WHY"
+        )
 
 
 def roles(

@@ -169,10 +169,13 @@ def void(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Give up a reservation that was never drawn."""
+    """Give up a reservation that was never drawn, or whose draw is lost and nobody has seen."""
+    from tasks.budget.checkpoint import seen_draws
+
     known = existing_ledger()
     require_known(known, dataset)
-    known.void(dataset, release_id, name, who=who, why=why)
+    forgotten = name in seen_draws(dataset, release_id)
+    known.void(dataset, release_id, name, who=who, why=why, forgotten=forgotten)
     output.answer(
         f"{dataset}: voided {name} of release {release_id}; {known.remaining(dataset)} left",
         _budget_facts(known, dataset),
@@ -230,6 +233,7 @@ _ACTIONS: tuple[Callable[..., None], ...] = (
     custody.checkpoint,
     custody.backup,
     custody.restore,
+    custody.recover,
     custody.roles,
 )
 for _place, _action in enumerate(_ACTIONS):

@@ -9,7 +9,7 @@ Deploying again updates what has changed and keeps late runs, which are still du
 to plans by name, not by path, so that a worker on another machine finds them in its own folder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +43,10 @@ JOB = {
 its command, its folder and its environment, which names the ledger."""
 
 
+FORMS = {"ad hoc release/ad-hoc-release", "audit/audit-a-plan"}
+"""They stay while a plan waits for its budget: runs of theirs may wait for a decision."""
+
+
 class Deployed(NamedTuple):
     """The names of the deployments, and why the schedules of other plans were refused."""
 
@@ -50,13 +54,18 @@ class Deployed(NamedTuple):
     refused: list[BudgetError]
 
 
-def deploy(folder: Path, runs_at_once: int) -> Deployed:
+def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
     """Deploy every plan in the folder to the configured Prefect server.
 
     A plan that is not valid, or whose schedule does not fit its budget (``require_first_year``), is
-    logged and skipped, and its earlier deployment stays.  Raises an error if no plan is left.
+    logged and skipped, and its earlier deployment stays.  Raises ``InputError`` if no plan is valid, and
+    ``BudgetError`` if ``some`` must be deployed and none can be paid.
     """
+    if ledger_exists():
+        Ledger(ledger_url()).require_whole()
     plans, refused = plans_to_deploy(folder)
+    if some and not plans:
+        raise BudgetError(f"{folder}: no plan in this folder can be deployed")
     opened = {name: plan.operation.requests for name, plan in plans.items()}
     parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
     form = {"plan": [name for name, requests in opened.items() if requests], "releases": parts}
@@ -79,16 +88,23 @@ def deploy(folder: Path, runs_at_once: int) -> Deployed:
         if parts:
             deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form))
         which = {"plan": list(plans)}
-        deployed.append(_deploy(client, audit_known, "audit-a-plan", choices=which))
+        if plans:
+            deployed.append(_deploy(client, audit_known, "audit-a-plan", choices=which))
         if ledger_exists():
             Ledger(ledger_url()).share()
             _pause_exhausted(client, plans)
-        _remove_others(client, {f"release/{name}" for name in plans_in(folder)} | {*deployed})
+        kept = {f"release/{name}" for name in plans_in(folder)} | {*deployed}
+        _remove_others(client, kept | (FORMS if refused else set()))
     return Deployed(deployed, refused)
 
 
-def plans_to_deploy(folder: Path) -> tuple[dict[str, Plan], list[BudgetError]]:
-    """The plans of the folder that can be read, scheduled and paid, by name, and the refusals."""
+def plans_to_deploy(
+    folder: Path, say: Callable[[str], None] | None = None
+) -> tuple[dict[str, Plan], list[BudgetError]]:
+    """The plans of the folder that can be read, scheduled and paid, by name, and the refusals.
+
+    ``say``: what hears of each plan that is skipped; by default the log.
+    """
     ledger = Ledger(ledger_url()) if ledger_exists() else None
     plans: dict[str, Plan] = {}
     refused: list[BudgetError] = []
@@ -98,13 +114,12 @@ def plans_to_deploy(folder: Path) -> tuple[dict[str, Plan], list[BudgetError]]:
             _schedules(plan)
             require_first_year(plan, path, ledger, datetime.now(UTC))
         except (BudgetError, PlanError) as error:
-            log_line(f"skipped: {error}")
+            (say or log_line)(f"skipped: {error}")
             refused += [error] if isinstance(error, BudgetError) else []
         else:
             plans[name] = plan
-    if not plans:
-        kind = BudgetError if refused else InputError
-        raise kind(f"{folder}: no plan in this folder can be deployed")
+    if not plans and not refused:
+        raise InputError(f"{folder}: no plan in this folder can be deployed")
     return plans, refused
 
 

@@ -28,6 +28,7 @@ from dpcore.errors import DPReleaseError, InputError
 from tasks.workplace.home import home, ledger_url, private_folder
 from tasks.workplace.places import NAMED_FILES, place
 from tasks.workplace.plans import plans_in
+from tasks.workplace.room import require_room_at_home
 from tasks.workplace.step import log_line
 
 HOST = "127.0.0.1"
@@ -42,7 +43,8 @@ def serve(
 ) -> None:
     """Start everything, call ``ready`` with the UI's address, and stay until a signal ends it.
 
-    Raises ``InputError`` if the port is taken or there is no plan, ``DPReleaseError`` if server or
+    Plans that the budget does not cover are deployed once it does; meanwhile forms and approvals go on.
+    Raises ``InputError`` if the port is taken or no plan is valid, ``DPReleaseError`` if server or
     worker does not start or ends by itself.
     """
     plans_in(plans)
@@ -66,14 +68,21 @@ def serve(
             )
         )
         _wait_until_healthy(server, f"{os.environ['PREFECT_API_URL']}/health", folder)
-        from flows.deployment.deploy import deploy
+        from flows.deployment.deploy import deploy, plans_to_deploy
         from flows.operation.exhaustion import resume_schedules
         from flows.operation.lost import POOL, end_lost_runs
         from flows.operation.notify import notify_lost, notify_missed
 
         notify_lost(end_lost_runs())  # our worker has not started, so nothing is working on them
-        for name in deploy(plans, runs_at_once).names:
-            log_line(f"deployed {name}")
+
+        def deployed() -> int:
+            """Deploy the plans; returns how many the budget does not cover."""
+            names, refused = deploy(plans, runs_at_once, some=False)
+            for name in names:
+                log_line(f"deployed {name}")
+            return len(refused)
+
+        unpaid = deployed()
         worker = ["prefect", "worker", "start", "--pool", POOL, "--type", "process"]
         stack.enter_context(run_module(worker, folder / "worker.log", lock))
         ready(f"http://{HOST}:{port}")
@@ -82,8 +91,11 @@ def serve(
             time.sleep(RESUME_SECONDS)
             with suppress(HTTPError, DPReleaseError):  # the next round may go better
                 resume_schedules()
+                if unpaid and len(plans_to_deploy(plans, say=lambda _: None)[1]) < unpaid:
+                    unpaid = deployed()
                 if next(rounds) % MISSED_ROUNDS == 0:
                     notify_missed(plans)
+        require_room_at_home()
         ended = "worker" if server.poll() is None else "server"
         raise DPReleaseError(f"the {ended} ended by itself; see {folder / ended}.log")
 
@@ -179,6 +191,7 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], url: str, folder: Path)
                 return
         except OSError:
             time.sleep(0.5)
+    require_room_at_home()
     raise DPReleaseError(f"Prefect's server did not start; see {folder / 'server.log'}")
 
 

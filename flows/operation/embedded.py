@@ -26,6 +26,7 @@ from flows import end_quietly
 from flows.operation.pages import offer_no_api_pages
 from tasks.workplace.home import home, locked, private_folder
 from tasks.workplace.places import FLOW_RUN
+from tasks.workplace.room import require_room_at_home
 from tasks.workplace.step import log_line
 
 P = ParamSpec("P")
@@ -201,6 +202,7 @@ def _served() -> Iterator[str]:
         deadline = time.monotonic() + STARTUP_SECONDS
         while not server.started:
             if not thread.is_alive() or time.monotonic() > deadline:
+                require_room_at_home()
                 raise DPReleaseError(
                     "Prefect's API did not start; start one with `prefect server start` and set"
                     " PREFECT_API_URL"

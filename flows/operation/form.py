@@ -1,7 +1,7 @@
 """The form of a suspended Prefect run, in which a disclosure officer decides about a release.
 
 A run of a deployment suspends itself and ends; when the form is filled in, Prefect starts it again from
-the beginning, and it finds its draws in the ledger.
+the beginning, and it finds its draws and the decision in the ledger (``flows.operation.decisions``).
 """
 
 from itertools import pairwise
@@ -16,6 +16,7 @@ from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
 from dpcore.errors import InputError
+from flows.operation.decisions import KEY
 from flows.operation.lost import say_that_it_waits
 from flows.operation.once import notify_once
 from schemas.plan import Plan
@@ -26,7 +27,7 @@ from tasks.ledger import Decision, Ledger
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
 
-KEY, SUBMISSION = "approval", "submission"
+SUBMISSION = "submission"
 DAY = 24 * 3600
 WEEK = 7 * DAY
 
@@ -52,13 +53,17 @@ class Review(RunInput):
     )
 
 
-def ask_in_form(plan: Plan, release_id: str, made: PreparedBundle) -> Decision | None:
-    """The officer's decision, for which a run of a deployment suspends itself; None in other runs.
+def ask_in_form(
+    plan: Plan, release_id: str, made: PreparedBundle, known: Decision | None
+) -> Decision | None:
+    """The officer's decision, for which a run of a deployment suspends itself unless it is ``known``.
 
     It waits as many days as the plan says, and then fails; a decision by the command line still counts.
+    A form that a server of Prefect's own accepted is recorded here; raises ``LedgerError`` if it
+    contradicts what was recorded before.
     """
-    if not deployment.id:
-        return None
+    if not deployment.id or (known and True not in _answers(KEY)):
+        return known
     show_preview(plan, release_id, made)
     waits = "waits for a disclosure officer"
     notify_once(plan.dataset, release_id, waits, f"{release_id} {waits}")
@@ -88,7 +93,7 @@ def _suspended(key: str, **options: Any) -> Any:
     A run that ended while it waited, and is retried, waits again under another key: under the same one
     Prefect would let it go on.
     """
-    unanswered = _unanswered(key)
+    unanswered = _answers(key).count(False)
     try:
         return suspend_flow_run(key=f"{key}-{unanswered}" if unanswered else key, **options)
     except Pause:
@@ -96,17 +101,16 @@ def _suspended(key: str, **options: Any) -> Any:
         raise
 
 
-def _unanswered(key: str) -> int:
-    """How often this run was suspended under such a key and ended otherwise than by an answer."""
+def _answers(key: str) -> list[bool]:
+    """For each time that this run was suspended under such a key: whether an answer ended that."""
     with get_client(sync_client=True) as client:
         states = client.read_flow_run_states(UUID(flow_run.id))
     states.sort(key=lambda state: state.timestamp)
-    return sum(
-        state.is_paused()
-        and (state.state_details.pause_key or "").startswith(key)
-        and following.name != "Resuming"
+    return [
+        following.name == "Resuming"
         for state, following in pairwise(states)
-    )
+        if state.is_paused() and (state.state_details.pause_key or "").startswith(key)
+    ]
 
 
 @step("record the decision")

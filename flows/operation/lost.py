@@ -29,7 +29,10 @@ from tasks.workplace.step import log_line
 
 TAG = "dprelease"
 POOL = "dprelease"
-LOST = "its worker was killed; Retry it: that costs nothing more"
+LOST = (
+    "not heard of any more: it was killed, or its machine is too slow or cut off. Retry it: that costs"
+    " nothing more"
+)
 
 RUN = "prefect.flow-run"
 SILENT_BEATS = 3

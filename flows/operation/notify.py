@@ -16,11 +16,15 @@ from dpcore.errors import (
     AuditError,
     BudgetError,
     BundleError,
+    DataError,
     DPReleaseError,
     InputError,
     LedgerError,
     LostLedgerError,
+    PlanError,
+    ServerError,
     UnreadableError,
+    UnusableLedgerError,
 )
 from flows.operation.exhaustion import covered, pause_schedule
 from flows.operation.identity import release_id_of
@@ -43,11 +47,15 @@ TROUBLES = (
     (ApprovalError, "not approved"),
     (BundleError, "a bundle is damaged or contradicts the ledger"),
     (LostLedgerError, "the ledger does not know what was published or drawn"),
-    (LedgerError, "the ledger cannot be used or contradicts the request"),
+    (UnusableLedgerError, "the ledger cannot be reached, or is damaged"),
+    (LedgerError, "another plan, price or decision was recorded under this release id"),
     (UnreadableError, "a bundle or its folder cannot be read"),
-    (InputError, "bad input: a plan, a survey or a file is missing or not valid"),
+    (PlanError, "the plan is missing or not valid"),
+    (DataError, "the survey table does not fit the plan"),
+    (ServerError, "the Prefect server does not answer"),
+    (InputError, "the survey's source, a file or a setting is missing or cannot be used"),
 )
-CRASHED = "the run was killed or lost"
+CRASHED = "the run ended without saying why: it was killed, or not heard of"
 LOW = "the budget is low"
 LONG_AGO = timedelta(hours=1)
 MOST_SINGLY = 3
@@ -60,7 +68,7 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
     error = state.result(raise_on_failure=False, _sync=True)  # type: ignore[call-overload]
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
     if isinstance(error, BudgetError) and flow_run.auto_scheduled and flow_run.deployment_id:
-        dataset, release_id = _names(flow.name, flow_run)
+        dataset, release_id = names_of(flow.name, flow_run)
         pauses = f"{trouble}; the schedule is paused until the dataset is granted more"
         event = f"{_asked(flow_run)['plan']}: {trouble}, {_last_grant(dataset)}"
         notify_once(dataset, release_id, pauses, event)
@@ -68,18 +76,18 @@ def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
             pause_schedule(client, flow_run.deployment_id)
         return
     attempts = f", after {flow_run.run_count} attempts" if flow_run.run_count > 1 else ""
-    notify(*_names(flow.name, flow_run), trouble + attempts)
+    notify(*names_of(flow.name, flow_run), trouble + attempts)
 
 
 def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Notify that a run ended without an error of its own."""
-    notify(*_names(flow.name, flow_run), CRASHED)
+    notify(*names_of(flow.name, flow_run), CRASHED)
 
 
 def notify_lost(runs: Iterable[tuple[str, FlowRun]]) -> None:
     """Notify of runs that ended while no worker could say so; each after the name of its flow."""
     for flow, run in runs:
-        notify(*_names(flow, run), CRASHED)
+        notify(*names_of(flow, run), CRASHED)
 
 
 def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
@@ -89,7 +97,7 @@ def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
         return
     ledger = Ledger(ledger_url(), create=False)
     left = ledger.remaining(plan.dataset)
-    names, grant = _names(flow.name, flow_run), _last_grant(plan.dataset)
+    names, grant = names_of(flow.name, flow_run), _last_grant(plan.dataset)
     threshold = plan.operation.warn_below.budget
     if not left.covers(threshold):
         notify_once(*names, f"{LOW}: {left} left", f"below {threshold}, {grant}")
@@ -105,7 +113,7 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
     plan = _plan(flow_run)
     if plan is None or not flow_run.auto_scheduled or not ledger_exists():
         return
-    _notify_of_late(plan, find_plan(_asked(flow_run)["plan"]), _names(flow.name, flow_run)[1])
+    _notify_of_late(plan, find_plan(_asked(flow_run)["plan"]), names_of(flow.name, flow_run)[1])
 
 
 def notify_missed(folder: Path) -> None:
@@ -194,7 +202,7 @@ def _plan(run: FlowRun) -> Plan | None:
         return None
 
 
-def _names(flow: str, run: FlowRun) -> tuple[str, str]:
+def names_of(flow: str, run: FlowRun) -> tuple[str, str]:
     """The dataset and release id of a run of the named flow; the plan's name if the plan cannot be
     read."""
     plan, asked = _plan(run), _asked(run)

@@ -1,10 +1,11 @@
 """A Prefect server whose visitors' browsers ask no other host.
 
-``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with three differences.
+``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with four differences.
 Prefect's second UI asks an analytics host, and no setting leaves it out; a server offers a UI only if
 it can copy it, which a link to nowhere in its place prevents.  The first UI shows logos from other
 hosts; its copy gets a policy that browsers obey.  The pages that describe the API (``/docs``,
-``/redoc``) load scripts from other hosts; they are not offered.
+``/redoc``) load scripts from other hosts; they are not offered.  Decisions in forms are recorded at once
+(``flows.operation.decisions``).
 """
 
 import os
@@ -15,6 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from prefect.context import refresh_global_settings_context
+
+from flows.operation.decisions import record_decisions
 
 _STATIC = "PREFECT_SERVER_UI_STATIC_DIRECTORY"
 
@@ -38,6 +41,7 @@ def start(arguments: list[str]) -> None:
     refresh_global_settings_context()  # Prefect read its settings when it was imported
     _prepare(folder)
     offer_no_api_pages()
+    record_decisions()
     sys.argv = ["prefect", "server", *arguments]
     app()
 

@@ -1,7 +1,7 @@
 """Steps that charge a plan to the ledger: checked before private values are read, then reserved."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,11 @@ from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
-from tasks.ledger import Ledger, Releases, State, charges_of
+from tasks.ledger import Ledger, charges_of
 from tasks.ledger.runs_and_grant import no_grant, require_grant
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.places import FLOW_RUN
-from tasks.workplace.schedule import due_in
+from tasks.workplace.schedule import STAMP, due_in
 from tasks.workplace.step import log_line, step
 
 
@@ -40,17 +40,17 @@ def check_budget(
     # A missing one is not made here: a backup could then not be restored in its place.
     ledger = Ledger(ledger_url()) if ledger_exists() else None
     if ledger:
-        ledger.require_whole()
+        ledger.require_sound(plan.dataset)
     for bundle in filter(is_bundle, folders_in(published).values()):
         require_known(bundle, plan.dataset, ledger)
-    require_checkpoint(ledger)
+    require_checkpoint(ledger, plan.dataset)
     if ledger is None or ledger.account(plan.dataset) is None:
         if not _may_grant(ledger):
             raise BudgetError(f"{no_grant(plan)}; nothing was charged")
         log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
         return
     require_budget(plan, release_id, ledger, part)
-    _require_name(plan, release_id, ledger.releases(plan.dataset))
+    _require_name(plan, release_id, partial(ledger.ids_ending, plan.dataset, plan.digest))
 
 
 def _may_grant(ledger: Ledger | None) -> bool:
@@ -71,21 +71,16 @@ def check_survey(plan: Plan, sources: Collection[str]) -> None:
     ledger.require_own(plan.dataset, sources)
 
 
-def _require_name(plan: Plan, release_id: str, releases: Releases) -> None:
+def _require_name(plan: Plan, release_id: str, ids_ending: Callable[[str], list[str]]) -> None:
     """Raise ``LedgerError`` where the plan's file was renamed: a due time would be released twice."""
-    stamp = due_in(release_id)
-    if stamp is None or release_id in releases:
+    if (due := due_in(release_id)) is None:
         return
-    for other, charges in releases.items():
-        same = any(
-            charge.plan_digest == plan.digest and charge.state is not State.VOID
-            for charge in charges.values()
+    made = ids_ending(f"-{due:{STAMP}}")
+    if made and release_id not in made:
+        raise LedgerError(
+            f"{release_id}: this plan was released for the same due time as {made[0]}: give its file"
+            " the name that it had, or the release an id of its own"
         )
-        if same and due_in(other) == stamp:
-            raise LedgerError(
-                f"{release_id}: this plan was released for the same due time as {other}: give its file"
-                " the name that it had, or the release an id of its own"
-            )
 
 
 def require_budget(
@@ -119,7 +114,9 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
     if not known:
         raise LostLedgerError(
             f"{bundle} was published, but this ledger has no charge for it: the ledger was lost, is"
-            " an old copy, or is the wrong one. Restore it, or name the right one with --ledger"
+            " an old copy, or is the wrong one. Name the right one with --ledger, or restore it; if"
+            " there is no newer copy, enter what the bundles prove: dprelease ledger recover"
+            f" {dataset} --who WHO --why WHY"
         )
 
 

@@ -1,8 +1,9 @@
 """A witness of the ledger on another disk: every draw that was committed when it was last written.
 
 A ledger that was restored from an old copy has forgotten draws, and would charge and draw them again.
-Where a witness is configured, a run stops unless the ledger knows every draw in it, and adds its own
-before anything is published.
+Where a witness is configured, a run stops unless the ledger knows every draw of its dataset in it, and
+adds its own before anything is published.  A draw that was given up (VOID) is known: its name cannot be
+drawn again.
 
     DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
                            then the number of draws, which a file that was cut or emptied lacks; then,
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from dpcore.errors import InputError, LostLedgerError
 from tasks.bundle.sign import signing_key
-from tasks.ledger import Ledger, State
+from tasks.ledger import Fault, Ledger
 from tasks.workplace.home import locked
 from tasks.workplace.places import place
 
@@ -30,6 +31,12 @@ SIGNATURE, NUMBER = "signature  ", "draws  "
 ROOM = 2**16
 """Bytes that must be free for what a run adds."""
 
+RECOVER = (
+    "restore a newer copy of the ledger. If there is none, `dprelease ledger recover {dataset} --who WHO"
+    " --why WHY` enters the draws that bundles prove; give up a draw that nobody has seen with"
+    " `dprelease ledger void`"
+)
+
 
 def checkpoint_file() -> Path | None:
     """The witness that the environment names."""
@@ -37,8 +44,25 @@ def checkpoint_file() -> Path | None:
     return path.resolve() if path else None  # a link stays a link to the other disk
 
 
-def require_checkpoint(ledger: Ledger | None) -> None:
-    """Raise ``LostLedgerError`` if the ledger does not know a draw of the configured witness.
+def lost_draws(ledger: Ledger, dataset: str | None = None, path: Path | None = None) -> list[Fault]:
+    """The draws, of a dataset or of all, that a witness has seen and the ledger lacks.
+
+    ``path``: by default the configured one.
+    """
+    path = path or checkpoint_file()
+    return _lost(_read(path), ledger, dataset) if path and path.exists() else []
+
+
+def seen_draws(dataset: str, release_id: str) -> dict[str, str]:
+    """The digests of a release's draws in the configured witness, by name."""
+    path = checkpoint_file()
+    lines = [line.split() for line in (_read(path) if path else ())]
+    start = f"{dataset}/{release_id}/"
+    return {name.removeprefix(start): each for each, name in lines if name.startswith(start)}
+
+
+def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
+    """Raise ``LostLedgerError`` if the ledger does not know a draw of the dataset in the witness.
 
     Raises ``InputError`` if the witness cannot be read or replaced, or was not signed with the
     configured key.
@@ -52,7 +76,7 @@ def require_checkpoint(ledger: Ledger | None) -> None:
             " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
         )
     seen = _read(path)  # before the ledger: what was drawn in between is no contradiction
-    _require_covered(path, seen, _lines(ledger) if ledger else [])
+    _require_covered(path, seen, ledger, dataset)
     with _alone(path), tempfile.TemporaryFile(dir=path.parent) as room:
         room.write(b"." * (path.stat().st_size + ROOM))
         room.flush()
@@ -62,23 +86,22 @@ def require_checkpoint(ledger: Ledger | None) -> None:
 def write_checkpoint(ledger: Ledger, path: Path) -> int:
     """Write a witness, or bring it up to date; returns the number of its draws.
 
-    Raises what ``require_checkpoint`` raises if there is one that the ledger does not cover.
+    What it has seen stays in it, whether the ledger knows it or not.
     """
-    written: list[str] | None = None
     with _alone(path):
         # Again, where a run on another machine may have put an older list in place meanwhile.
-        while written != _lines(ledger):
-            seen = _read(path) if os.path.exists(path) else []
-            written = _lines(ledger)
-            _require_covered(path, seen, written)
-            _replace(path, written)
-    return len(written or ())
+        while True:
+            seen = _read(path) if os.path.exists(path) else None
+            wanted = sorted({*(seen or ()), *_known(ledger)[0]})
+            if seen == wanted:
+                return len(wanted)
+            _replace(path, wanted)
 
 
-def add_to_checkpoint(ledger: Ledger) -> None:
+def add_to_checkpoint(ledger: Ledger, dataset: str) -> None:
     """Bring the configured witness up to date."""
     if path := checkpoint_file():
-        require_checkpoint(ledger)
+        require_checkpoint(ledger, dataset)
         write_checkpoint(ledger, path)
 
 
@@ -96,23 +119,37 @@ def _alone(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def _lines(ledger: Ledger) -> list[str]:
-    return sorted(
-        f"{charge.digest}  {dataset}/{release_id}/{name}\n"
-        for dataset in ledger.datasets()
-        for release_id, charges in ledger.releases(dataset).items()
-        for name, charge in charges.items()
-        if charge.state is State.COMMITTED
-    )
+def _known(ledger: Ledger | None) -> tuple[set[str], set[str]]:
+    """The lines of the ledger's draws, and the names of those that were given up."""
+    lines, void = set(), set()
+    for *names, digest in ledger.drawn() if ledger else ():
+        if digest is None:
+            void.add("/".join(names))
+        else:
+            lines.add(f"{digest}  {'/'.join(names)}\n")
+    return lines, void
 
 
-def _require_covered(path: Path, seen: list[str], lines: list[str]) -> None:
-    if unknown := sorted(set(seen) - set(lines)):
-        place = unknown[0].split(maxsplit=1)[-1].strip()
+def _lost(seen: list[str], ledger: Ledger | None, dataset: str | None) -> list[Fault]:
+    lines, void = _known(ledger)
+    what = "the witness has seen its draw, which the ledger does not know"
+    lost = []
+    for line in sorted({*seen} - lines, key=lambda line: line.split()[-1:]):
+        place = line.split(maxsplit=1)[-1].strip()
+        names = place.split("/")
+        if len(names) == 3 and dataset in (None, names[0]) and place not in void:
+            of, release_id, name = names
+            lost.append(Fault(of, release_id, name, what, RECOVER.format(dataset=of)))
+    return lost
+
+
+def _require_covered(path: Path, seen: list[str], ledger: Ledger | None, dataset: str) -> None:
+    if lost := _lost(seen, ledger, dataset):
+        first = lost[0]
         raise LostLedgerError(
-            f"the ledger does not know the draw {place}, which {path} has seen"
-            f" ({len(unknown)} such draws): it is an old copy or the wrong one, and what it has"
-            " forgotten would be spent twice. Restore a newer one"
+            f"the ledger does not know the draw {dataset}/{first.release_id}/{first.release_name}, which"
+            f" {path} has seen ({len(lost)} such draws of this dataset): it is an old copy or the wrong"
+            f" one, and what it has forgotten would be spent twice: {first.remedy}"
         )
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from dpcore.errors import DPReleaseError, UnreadableError
+from tasks.budget.checkpoint import lost_draws
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
@@ -25,7 +26,7 @@ WITHDRAW = (
 )
 RESTORE_OR_WITHDRAW = (
     "the ledger was lost, is an old copy or the wrong one, or the bundle is forged: restore the ledger,"
-    " or withdraw the bundle"
+    " enter what the bundle proves with `dprelease ledger recover`, or withdraw the bundle"
 )
 MAKE_READABLE = (
     "make it readable for this user and check again: it may be whole, so do not withdraw it"
@@ -33,10 +34,13 @@ MAKE_READABLE = (
 
 
 def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None) -> list[Fault]:
-    """Every fault of one dataset or of all; without ``published``, bundles are not compared."""
+    """Every fault of one dataset or of all, those of the witness first.
+
+    Without ``published``, bundles are not compared.
+    """
     ledger.require_whole()
+    found = lost_draws(ledger, dataset)
     datasets = {dataset} if dataset else {*ledger.datasets(), *_published_datasets(published)}
-    found = []
     for name in sorted(datasets):
         found += ledger.find_faults(name)
         if published is not None:

@@ -17,6 +17,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from stat import S_ISGID, S_IWGRP
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,8 @@ from tasks.bundle.records import synthetic_records, understated_by
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
 from tasks.bundle.verify import read_manifest, verify_files, verify_seal
-from tasks.ledger import ChargeRecord, Decision, Ledger, State
+from tasks.ledger import ChargeRecord, Decision, Ledger
+from tasks.ledger.notes import require_not_rejected
 from tasks.report import write_report
 from tasks.workplace.home import claim_outside, ledger_url, private_workspace
 from tasks.workplace.step import step
@@ -62,6 +64,11 @@ READABLE = 0o755
 
 SHARED = READABLE | S_ISGID | S_IWGRP
 """The same for the folder of a dataset, in one that gives its group to what is made in it."""
+
+
+_MEASURING = Lock()
+_MEASURED: dict[tuple[str | None, ...], list[DrawnRelease]] = {}
+"""What was measured last, by its plan and the digests of its draws."""
 
 
 @dataclass(frozen=True)
@@ -228,11 +235,7 @@ def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> 
 
     A rejection counts even if the plan does not ask for approval.
     """
-    if decision is not None and not decision.approved:
-        raise ApprovalError(
-            f"release {release_id} of {plan.dataset} was {decision}: nothing is published; its budget"
-            " stays spent, because the noise was drawn"
-        )
+    require_not_rejected(plan.dataset, release_id, decision)
     if not plan.publication.approval:
         return None
     if decision is None:
@@ -315,11 +318,10 @@ def _public_folder(folder: Path) -> None:
 
 def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
     """The charge and its committed draw; raises ``LedgerError`` or ``BundleError`` if unfit."""
-    ledger = Ledger(ledger_url())
-    noisy = ledger.committed(plan.dataset, release_id, name)
-    charge = ledger.release(plan.dataset, release_id).get(name)
-    if noisy is None or charge is None or charge.state is not State.COMMITTED:
+    found = Ledger(ledger_url()).charged_draw(plan.dataset, release_id, name)
+    if found is None:
         raise LedgerError(f"{name}: has no committed draw to publish; run the plan first")
+    charge, noisy = found
     if charge.plan_digest != plan.digest:
         raise LedgerError(f"{name}: the draw belongs to another plan")
     if noisy.reproducible:
@@ -351,9 +353,15 @@ def _noise_of_best(
 
 
 def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
-    """Everything that counts in the bundle, as it was measured."""
-    draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
-    return parts_of(release_id, plan.built, draws)
+    """Everything that counts in the bundle, as it was measured; kept for the bundle's other tables."""
+    charges = Ledger(ledger_url()).release(plan.dataset, release_id)
+    drawn = (plan.digest, release_id, *(charge.digest for charge in charges.values()))
+    with _MEASURING:
+        if drawn not in _MEASURED:
+            draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
+            _MEASURED.clear()
+            _MEASURED[drawn] = parts_of(release_id, plan.built, draws)
+        return _MEASURED[drawn]
 
 
 def _guarantee(plan: Plan) -> Guarantee:

@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 
@@ -144,10 +143,7 @@ def read_table(path: Path) -> pd.DataFrame:
             path, sep=delimiter, keep_default_na=False, na_values=[""], low_memory=False
         )
     file = CSVFile(path, delimiter, len(headers[delimiter]))
-    with duckdb.connect() as connection:
-        fault = call_guarded(
-            lambda: csv_fault(connection, file), InputError, f"{path}: cannot be read as CSV"
-        )
+    fault = call_guarded(lambda: csv_fault(file), InputError, f"{path}: cannot be read as CSV")
     raise InputError(f"{path}: {fault or 'cannot be read as CSV'}")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from dpcore.errors import LedgerError
-from tasks.ledger import queries
-from tasks.ledger.records import RESTORE, ChargeRecord, Fault, State
+from tasks.ledger import queries, tables
+from tasks.ledger.records import RESTORE, Action, ChargeRecord, Fault, State
 
 
 def find_faults(connection: Connection, dataset: str) -> list[Fault]:
@@ -29,6 +30,14 @@ def find_faults(connection: Connection, dataset: str) -> list[Fault]:
     return found
 
 
+def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
+    """The names of all charges that are COMMITTED, with their digests, or VOID."""
+    table = tables.charge.c
+    names = select(table.dataset, table.release_id, table.release_name, table.digest)
+    found = connection.execute(names.where(table.state != State.RESERVED.value))
+    return [tuple(row) for row in found]
+
+
 def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tuple[str, str]]:
     """What is wrong with one charge, and the remedy."""
     if charge.state is State.COMMITTED:
@@ -36,7 +45,7 @@ def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tupl
             queries.read_draw(connection, charge)
         except LedgerError:
             yield "committed, but its draw is missing or does not match its digest", RESTORE
-    elif queries.has_draw(connection, charge):
+    elif _exists(connection, tables.draw, charge):
         yield f"{charge.state}, but a draw is stored", RESTORE
     elif charge.state is State.RESERVED:
         yield (
@@ -45,5 +54,10 @@ def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tupl
             f" dprelease ledger void {charge.dataset} {charge.release_id} {charge.release_name}"
             " --who WHO --why WHY",
         )
-    elif not queries.has_void_note(connection, charge):
+    elif not _exists(connection, tables.note, charge, tables.note.c.action == Action.VOID.value):
         yield "voided, but no record says by whom", RESTORE
+
+
+def _exists(connection: Connection, table: Any, charge: ChargeRecord, *where: Any) -> bool:
+    found = select(table.c.charge_id).where(table.c.charge_id == charge.charge_id, *where)
+    return connection.execute(found).first() is not None

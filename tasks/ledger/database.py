@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from dpcore.errors import LedgerError
+from dpcore.errors import UnusableLedgerError
 from tasks.ledger import tables
 from tasks.ledger.append_only import protect
 from tasks.ledger.records import RESTORE, utc_now
@@ -47,11 +47,13 @@ class Database(ABC):
                 self._require_layout(connection)
                 yield connection
         except DBAPIError as error:
-            raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
+            raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
         except UnicodeDecodeError:  # the driver read a text that is none
-            raise LedgerError(f"the ledger is damaged: {RESTORE} (ledger {self.shown})") from None
+            raise UnusableLedgerError(
+                f"the ledger is damaged: {RESTORE} (ledger {self.shown})"
+            ) from None
         except SQLAlchemyError as error:
-            raise LedgerError(
+            raise UnusableLedgerError(
                 f"the ledger failed with {type(error).__name__} (ledger {self.shown})"
             ) from None
 
@@ -64,7 +66,7 @@ class Database(ABC):
                 if layout is not None:
                     upgrade(connection, layout)
         except DBAPIError as error:
-            raise LedgerError(
+            raise UnusableLedgerError(
                 "this ledger has an older layout, and could not be brought to version"
                 f" {tables.VERSION}: {self.explain(error)}. The user who made it can:"
                 f" dprelease ledger show (ledger {self.shown})"
@@ -80,6 +82,10 @@ class Database(ABC):
     @abstractmethod
     def require_whole(self, connection: Connection) -> None:
         """Raise ``LedgerError`` where the engine finds its own files damaged."""
+
+    @abstractmethod
+    def require_sound(self, connection: Connection, dataset: str) -> None:
+        """Raise ``LedgerError`` where charges of a dataset are out of view; reads its charges alone."""
 
     @abstractmethod
     def begin(self, connection: Connection, *, write: bool) -> None:
@@ -113,7 +119,7 @@ class Database(ABC):
         versions = list(connection.scalars(select(tables.schema.c.version)))
         if versions != [tables.VERSION]:
             found = ", ".join(map(str, versions)) or "none"
-            raise LedgerError(
+            raise UnusableLedgerError(
                 f"the ledger has layout version {found}, but this program reads version"
                 f" {tables.VERSION}: use the version of dprelease that wrote it"
                 f" (ledger {self.shown})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -23,7 +24,6 @@ from tasks.ledger.records import (
     Action,
     Charge,
     ChargeRecord,
-    Releases,
     State,
     require_text,
 )
@@ -121,7 +121,7 @@ class Ledger(LedgerReader):
         release_id: str,
         plan_digest: str,
         charges: Mapping[str, Charge],
-        require: Callable[[Releases], None] = lambda _: None,
+        require: Callable[[Callable[[str], list[str]]], None] = lambda _: None,
         sources: Collection[str] = (),
         part: Fraction | None = None,
     ) -> list[str]:
@@ -133,18 +133,19 @@ class Ledger(LedgerReader):
         ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
         another dataset.  ``part``: the part of the grant that all requests together may spend; raises
         ``BudgetError`` if they would spend more.
-        ``require`` may raise in view of all releases of the dataset, which no other writer changes
-        meanwhile.  Afterwards every named charge counts.
+        ``require`` may raise in view of the plan's other releases, which no other writer changes
+        meanwhile: it gets a function from the ending of an id to theirs.  Afterwards every named charge
+        counts.
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
-            self._database.require_whole(connection)
+            self._database.require_sound(connection, dataset)
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
             names = dataset, release_id, plan_digest
             new, account = chargeable(connection, *names, charges, part)
             if new:
-                require(queries.releases(connection, dataset))
+                require(partial(queries.ids_ending, connection, dataset, plan_digest))
                 queries.insert_charges(connection, *names, account.number, new, part)
             for source in sources:
                 queries.insert_source(connection, source, dataset, "release plan", release_id)
@@ -173,14 +174,32 @@ class Ledger(LedgerReader):
         # Decoded as a retry would read it, so that both continue from the same arrays.
         return Noisy.from_bytes(payload)
 
-    def void(self, dataset: str, release_id: str, release_name: str, who: str, why: str) -> None:
+    def void(
+        self,
+        dataset: str,
+        release_id: str,
+        release_name: str,
+        who: str,
+        why: str,
+        *,
+        forgotten: bool = False,
+    ) -> None:
         """Give back, for good, a reservation that has no draw; ``who`` and ``why`` are recorded.
 
         Only a person can know that nobody has seen a lost draw, so an operator must decide.
+        ``forgotten``: the ledger may have lost the reservation too; its name is then never drawn again.
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
-            charge = _locked_charge(connection, dataset, release_id, release_name)
+            names = dataset, release_id, release_name
+            charge = _locked_charge(connection, *names)
+            if charge is None and forgotten:
+                rules.require_known(dataset, queries.account(connection, dataset))
+                others = queries.charges(connection, dataset, release_id).values()
+                digest = next((each.plan_digest for each in others), "forgotten")
+                nothing = {release_name: Charge(Budget())}
+                queries.insert_charges(connection, dataset, release_id, digest, 0, nothing)
+                charge = queries.find_charge(connection, *names)
             charge = rules.require_reserved(charge, release_name, "it cannot be voided")
             rules.require_run_whole(queries.counted(connection, dataset), charge)
             queries.insert_void(connection, charge, who, why)
@@ -189,30 +208,52 @@ class Ledger(LedgerReader):
         """Record the digest of a bundle that is about to be published.
 
         A run that dies after this leaves a digest without a bundle, and the next run records
-        another; a bundle whose digest was never recorded is forged.
+        another; a bundle whose digest was never recorded is forged.  Raises ``ApprovalError`` for a
+        release that was rejected.
         """
         require_text(digest=digest)
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
-            rules.require_drawn(
-                dataset, release_id, queries.charges(connection, dataset, release_id)
-            )
+            charges = queries.charges(connection, dataset, release_id)
+            rules.require_drawn(dataset, release_id, charges)
+            notes.require_not_rejected(dataset, release_id, notes.decision(connection, charges))
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
 
     def request(self, dataset: str, release_id: str, who: str, why: str) -> None:
         """Record who asked for a release and why; the first record stays."""
         require_text(who=who, why=why)
+        self._note(dataset, release_id, Action.REQUEST, who, why)
+
+    def ask(self, dataset: str, release_id: str) -> None:
+        """Record that the plan of a release asks for a decision."""
+        if not self.asks(dataset, release_id):
+            self._note(dataset, release_id, Action.ASK, "release plan", "publication.approval")
+
+    def record_recovery(self, dataset: str, release_id: str, who: str, why: str) -> None:
+        """Record who entered a release again that the ledger had forgotten, and why."""
+        require_text(who=who, why=why)
+        self._note(dataset, release_id, Action.RECOVER, who, why)
+
+    def _note(self, dataset: str, release_id: str, action: Action, who: str, why: str) -> None:
         with self._database.transaction(write=True) as connection:
             queries.lock(connection, dataset)
             charges = queries.charges(connection, dataset, release_id)
-            if not notes.find(connection, charges, Action.REQUEST):
-                notes.add(connection, charges, Action.REQUEST, who, why)
+            if not notes.find(connection, charges, action):
+                notes.add(connection, charges, action, who, why)
 
     def decide(
-        self, dataset: str, release_id: str, approved: bool, who: str, why: str
+        self,
+        dataset: str,
+        release_id: str,
+        approved: bool,
+        who: str,
+        why: str,
+        at: str | None = None,
     ) -> notes.Decision:
         """Record a disclosure officer's decision on the committed draws of a release, for good.
+
+        ``at``: when it was made, if the ledger has forgotten it.
 
         Repeating the same decision changes nothing.  Raises ``InputError`` if the ledger does not
         know the release, and ``LedgerError`` if it is not drawn yet, or if the opposite decision was
@@ -228,7 +269,7 @@ class Ledger(LedgerReader):
             known = notes.decision(connection, charges)
             if known is None:
                 action = Action.APPROVE if approved else Action.REJECT
-                notes.add(connection, charges, action, who, why)
+                notes.add(connection, charges, action, who, why, at)
             elif known.approved != approved:
                 raise LedgerError(
                     f"release {release_id!r} was {known} before, and a decision is final"

@@ -1,4 +1,4 @@
-"""Notes on a release: who asked for it, and a disclosure officer's decision.
+"""Notes on a release: who requested it, whether its plan asks for a decision, and the decision.
 
 A note belongs to a charge, and so to one draw: an approval covers the draws that the officer saw,
 and no others.  A note on a release is written once on each of its charges.
@@ -13,10 +13,11 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from dpcore.accounting.budget import Budget
+from dpcore.errors import ApprovalError
 from tasks.ledger import tables
 from tasks.ledger.records import Action, ChargeRecord, HistoryRecord, utc_now
 
-_ON_RELEASES = (Action.REQUEST, Action.APPROVE, Action.REJECT)
+_ON_RELEASES = (Action.REQUEST, Action.APPROVE, Action.REJECT, Action.RECOVER)
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,10 @@ def add(
     action: Action,
     who: str,
     why: str,
+    at: str | None = None,
 ) -> None:
-    """Write a note on every charge."""
-    note = {"action": action.value, "who": who, "why": why, "at": utc_now()}
+    """Write a note on every charge; ``at``: when that was, if not now."""
+    note = {"action": action.value, "who": who, "why": why, "at": at or utc_now()}
     rows = [{"charge_id": charge.charge_id, **note} for charge in charges.values()]
     connection.execute(insert(tables.note), rows)
 
@@ -63,6 +65,15 @@ def decision(connection: Connection, charges: Mapping[str, ChargeRecord]) -> Dec
     for row in find(connection, charges, Action.APPROVE, Action.REJECT):
         return Decision(row.action == Action.APPROVE, row.who, row.why, row.at)
     return None
+
+
+def require_not_rejected(dataset: str, release_id: str, decision: Decision | None) -> None:
+    """Raise ``ApprovalError`` for a release that was rejected."""
+    if decision is not None and not decision.approved:
+        raise ApprovalError(
+            f"release {release_id} of {dataset} was {decision}: nothing is published; its budget"
+            " stays spent, because the noise was drawn"
+        )
 
 
 def history(connection: Connection) -> list[HistoryRecord]:

@@ -14,7 +14,7 @@ from sqlalchemy import URL, Connection, create_engine, inspect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from dpcore.errors import LedgerError
+from dpcore.errors import UnusableLedgerError
 from tasks.ledger import tables
 from tasks.ledger.database import Database
 from tasks.ledger.roles import OFFICER, PUBLISHER
@@ -41,17 +41,20 @@ class PostgreSQLDatabase(Database):
                 connect_args={"connect_timeout": max(2, math.ceil(lock_seconds))},
             )
         except ImportError:
-            raise LedgerError(
+            raise UnusableLedgerError(
                 "a ledger on PostgreSQL needs the driver psycopg: install dprelease[postgres]"
             ) from None
         if create:
             try:
                 self._create_if_absent()
             except DBAPIError as error:
-                raise LedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
+                raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
 
     def require_whole(self, connection: Connection) -> None:
         """Nothing to ask: a cluster with checksums refuses pages that do not have theirs."""
+
+    def require_sound(self, connection: Connection, dataset: str) -> None:
+        """Nothing to ask either."""
 
     def begin(self, connection: Connection, *, write: bool) -> None:
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"

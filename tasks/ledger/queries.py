@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, insert, select, text, update
 
 from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import Composition
-from dpcore.errors import LedgerError
+from dpcore.errors import UnusableLedgerError
 from dpcore.line.statistic import Noisy
 from tasks.ledger import notes, tables
 from tasks.ledger.records import (
@@ -85,21 +85,33 @@ def account(connection: Connection, dataset: str) -> Account | None:
 def spent(
     connection: Connection, dataset: str, number: int, *, by_requests: bool = False
 ) -> Budget:
-    """The sum of all charges that count against an account, or of those that were requested."""
-    table = tables.charge
-    where = _counts(dataset) & (table.c.account == number)
-    if by_requests:
-        where &= table.c.part != ""
-    rows = connection.execute(
-        select(table.c.alpha, table.c.beta, table.c.gamma, table.c.rho).where(where)
+    """The sum of all charges that count against an account, or of those that were requested.
+
+    Equal prices are counted, and the table itself is read: a damaged index hides nothing from the sum.
+    """
+    sqlite = connection.dialect.name == "sqlite"
+    found = text(
+        f"SELECT alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
+        f" {'NOT INDEXED' if sqlite else ''} WHERE dataset = :dataset AND state <> 'VOID'"
+        f" AND account = :account {'AND part <> :none' if by_requests else ''}"
+        " GROUP BY alpha, beta, gamma, rho"
     )
-    return total(_budget(row) for row in rows)
+    values = {"dataset": dataset, "account": number} | ({"none": ""} if by_requests else {})
+    return total(_budget(row) * row.number for row in connection.execute(found, values))
 
 
-def counted(connection: Connection, dataset: str) -> list[ChargeRecord]:
-    """All charges that count."""
-    found = connection.execute(select(tables.charge).where(_counts(dataset)))
+def counted(connection: Connection, dataset: str, most: int | None = None) -> list[ChargeRecord]:
+    """All charges that count, or ``most`` of them."""
+    found = connection.execute(select(tables.charge).where(_counts(dataset)).limit(most))
     return [_charge_record(row) for row in found]
+
+
+def ids_ending(connection: Connection, dataset: str, plan_digest: str, ending: str) -> list[str]:
+    """The ids with an ending of the releases that were charged for a plan."""
+    table = tables.charge.c
+    alike = table.release_id.like(f"%{ending}") & (table.plan_digest == plan_digest)
+    found = select(table.release_id).where(_counts(dataset) & alike).distinct()
+    return list(connection.scalars(found))
 
 
 def insert_charges(
@@ -152,16 +164,6 @@ def releases(connection: Connection, dataset: str) -> dict[str, dict[str, Charge
     return {name: charges(connection, dataset, name) for name in sorted(connection.scalars(ids))}
 
 
-def has_draw(connection: Connection, charge: ChargeRecord) -> bool:
-    """Whether anything is stored as the draw of a charge."""
-    return _exists(connection, tables.draw, charge)
-
-
-def has_void_note(connection: Connection, charge: ChargeRecord) -> bool:
-    """Whether a note says who voided a charge, and why."""
-    return _exists(connection, tables.note, charge, tables.note.c.action == Action.VOID.value)
-
-
 def find_charge(
     connection: Connection, dataset: str, release_id: str, release_name: str
 ) -> ChargeRecord | None:
@@ -191,7 +193,7 @@ def read_draw(connection: Connection, charge: ChargeRecord) -> Noisy:
             return Noisy.from_bytes(bytes(payload))
         except ValueError:
             pass  # the bytes are the committed ones, but this program cannot read them
-    raise LedgerError(
+    raise UnusableLedgerError(
         f"the draw of {charge.release_name!r} in release {charge.release_id!r} is missing or is "
         f"not the one that was committed: the ledger is damaged; {RESTORE}"
     )
@@ -293,11 +295,6 @@ def _counts(dataset: str) -> Any:
     return (tables.charge.c.dataset == dataset) & (tables.charge.c.state != State.VOID.value)
 
 
-def _exists(connection: Connection, table: Any, charge: ChargeRecord, *where: Any) -> bool:
-    found = select(table.c.charge_id).where(table.c.charge_id == charge.charge_id, *where)
-    return connection.execute(found).first() is not None
-
-
 def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:
     table = tables.charge
     still_reserved = (table.c.charge_id == charge.charge_id) & (
@@ -305,7 +302,9 @@ def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:
     )
     moved = connection.execute(update(table).where(still_reserved).values(**values)).rowcount
     if moved != 1:  # cannot happen under the lock; if it does, the transaction is undone
-        raise LedgerError(f"another process changed charge {charge.charge_id} without its lock")
+        raise UnusableLedgerError(
+            f"another process changed charge {charge.charge_id} without its lock"
+        )
 
 
 def _grants(connection: Connection, dataset: str | None) -> Iterable[Row[Any]]:
@@ -345,7 +344,7 @@ def _charge_record(row: Row[Any]) -> ChargeRecord:
         fields["event"] = json.loads(fields["event"])
         fields["state"] = State(fields["state"])
     except ValueError:
-        raise LedgerError(
+        raise UnusableLedgerError(
             f"charge {row.charge_id} cannot be read: the ledger is damaged or was changed by "
             f"hand; {RESTORE}"
         ) from None

@@ -21,6 +21,7 @@ from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
     Account,
+    Action,
     Charge,
     ChargeRecord,
     Fault,
@@ -59,6 +60,10 @@ class LedgerReader:
     def require_whole(self) -> None:
         """Raise ``LedgerError`` if the database's own check finds damage; reads all of it."""
         self._read(self._database.require_whole)
+
+    def require_sound(self, dataset: str) -> None:
+        """Raise ``LedgerError`` if the database has lost charges of a dataset from view."""
+        self._read(self._database.require_sound, dataset)
 
     def copy_to(self, path: Path) -> None:
         """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
@@ -155,13 +160,28 @@ class LedgerReader:
         """The charges of every release of the dataset, by release id and name."""
         return self._read(queries.releases, dataset)
 
+    def ids_ending(self, dataset: str, plan_digest: str, ending: str) -> list[str]:
+        """The ids with an ending of the releases that were charged for a plan."""
+        return self._read(queries.ids_ending, dataset, plan_digest, ending)
+
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
         """The committed draw, checked against its digest; None where there is none (yet)."""
+        found = self.charged_draw(dataset, release_id, release_name)
+        return None if found is None else found[1]
+
+    def charged_draw(
+        self, dataset: str, release_id: str, release_name: str
+    ) -> tuple[ChargeRecord, Noisy] | None:
+        """The committed draw with its charge."""
         with self._database.transaction(write=False) as connection:
             charge = queries.find_charge(connection, dataset, release_id, release_name)
             if charge is None or charge.state is not State.COMMITTED:
                 return None
-            return queries.read_draw(connection, charge)
+            return charge, queries.read_draw(connection, charge)
+
+    def drawn(self) -> list[tuple[str, str, str, str | None]]:
+        """Dataset, release id, name and digest of every draw; no digest where it was given up."""
+        return self._read(check.drawn)
 
     def seals(self, dataset: str, release_id: str) -> set[str]:
         """The digests that the bundle of a release may have."""
@@ -171,6 +191,12 @@ class LedgerReader:
         """The decision on a release; None where there is none (yet)."""
         with self._database.transaction(write=False) as connection:
             return notes.decision(connection, queries.charges(connection, dataset, release_id))
+
+    def asks(self, dataset: str, release_id: str) -> bool:
+        """Whether a run of the release has asked for a decision."""
+        with self._database.transaction(write=False) as connection:
+            charges = queries.charges(connection, dataset, release_id)
+            return bool(notes.find(connection, charges, Action.ASK))
 
     def history(self, dataset: str | None = None) -> list[HistoryRecord]:
         """Every grant, charge, void, request and decision in order of time, of one dataset or all."""
@@ -218,7 +244,10 @@ def require_charges(
 def _require_addable(
     connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
 ) -> None:
-    counted, charges = queries.counted(connection, dataset), asked.values()
+    charges = asked.values()
+    # The charges before were compared with each other when they were made: one stands for them all.
+    every = any(charge.budget.gamma or charge.series for charge in charges)
+    counted = queries.counted(connection, dataset, None if every else 1)
     promises = [{rules.promise_of(each.event) for each in some} for some in (counted, charges)]
     account = queries.account(connection, dataset)
     rules.require_same_promise(dataset, *promises)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.accounting.concentrated import Composition
-from dpcore.errors import InputError, LedgerError
+from dpcore.errors import InputError, UnusableLedgerError
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
@@ -45,9 +45,11 @@ class Action(StrEnum):
     COMMIT = "commit"
     VOID = "void"
     REQUEST = "request"
+    ASK = "ask"
     APPROVE = "approve"
     REJECT = "reject"
     ASSIGN = "assign"
+    RECOVER = "recover"
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ def read_budget(alpha: str, beta: str, gamma: str, rho: str) -> Budget:
     try:
         return Budget(*(Fraction(text) for text in (alpha, beta, gamma, rho)))
     except (TypeError, ValueError, ZeroDivisionError):
-        raise LedgerError(
+        raise UnusableLedgerError(
             "the ledger holds an amount that is not a number: it is damaged or was changed by "
             f"hand; {RESTORE}"
         ) from None

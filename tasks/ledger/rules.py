@@ -9,7 +9,7 @@ from typing import Any
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition
 from dpcore.domain.adjacency import ROW
-from dpcore.errors import BudgetError, LedgerError
+from dpcore.errors import BudgetError, LedgerError, UnusableLedgerError
 from schemas.releases.events import read_event
 from tasks.ledger.records import RESTORE, Account, Charge, ChargeRecord, State, amount_text
 
@@ -264,7 +264,7 @@ def _short(asked: Budget, left: Budget, whole: Budget, how: str) -> str:
 def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
     """What is left; raises ``LedgerError`` if the ledger says more was spent than granted."""
     if not granted.covers(spent):
-        raise LedgerError(
+        raise UnusableLedgerError(
             f"the ledger says that more was spent on dataset {dataset!r} than was granted: it is "
             f"damaged or was changed by hand; {RESTORE}"
         )

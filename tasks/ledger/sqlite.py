@@ -19,13 +19,14 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from dpcore.errors import InputError, LedgerError
+from dpcore.errors import InputError, UnusableLedgerError
 from tasks.ledger.database import Database
 from tasks.ledger.records import RESTORE
 
@@ -37,7 +38,7 @@ class SQLiteDatabase(Database):
 
     def __init__(self, url: URL, lock_seconds: float, create: bool) -> None:
         if url.host or url.query or url.database in (None, "", ":memory:"):
-            raise LedgerError(
+            raise UnusableLedgerError(
                 "the URL of an SQLite ledger is sqlite:///relative/file.db or "
                 "sqlite:////absolute/file.db, without options"
             )
@@ -45,15 +46,17 @@ class SQLiteDatabase(Database):
         self.path = Path(str(url.database)).expanduser().absolute()
         self.shown = str(self.path)
         self.lock_seconds = lock_seconds
-        self.engine = self._engine_for(self.path)
+        self.engine = _engine_for(self.path, lock_seconds)
         try:
             if not self.path.exists():
                 if not create:
-                    raise LedgerError(f"there is no ledger at {self.shown}")
+                    raise UnusableLedgerError(f"there is no ledger at {self.shown}")
                 self._create()
         except (OSError, DBAPIError) as error:
             reason = error.strerror if isinstance(error, OSError) else self.explain(error)
-            raise LedgerError(f"cannot open or create the ledger {self.shown}: {reason}") from None
+            raise UnusableLedgerError(
+                f"cannot open or create the ledger {self.shown}: {reason}"
+            ) from None
 
     def copy_to(self, path: Path) -> None:
         """Write one consistent state of the ledger to a new file, whoever writes meanwhile."""
@@ -67,12 +70,28 @@ class SQLiteDatabase(Database):
         except FileExistsError:
             raise InputError(f"{path}: exists already, and no file is replaced") from None
         except (OSError, sqlite3.Error) as error:
-            raise LedgerError(f"{self.shown} cannot be copied to {path}: {error}") from None
+            raise UnusableLedgerError(f"{self.shown} cannot be copied to {path}: {error}") from None
 
     def require_whole(self, connection: Connection) -> None:
-        """A damaged index hides charges from sums, and nothing else notices."""
-        if list(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars()) != ["ok"]:
-            raise LedgerError(
+        whole = list(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars()) == ["ok"]
+        self._require_agreement(whole)
+
+    def require_sound(self, connection: Connection, dataset: str) -> None:
+        """A damaged name hides a charge from the table or from an index, and nothing else notices.
+
+        Both are read to their ends: a search in a damaged index may count what it would not find.
+        """
+        counts = {
+            connection.exec_driver_sql(
+                f"SELECT total(dataset = ?) FROM ledger_charge {how}", (dataset,)
+            ).scalar()
+            for how in ("NOT INDEXED", "INDEXED BY sqlite_autoindex_ledger_charge_2")
+        }
+        self._require_agreement(len(counts) == 1)
+
+    def _require_agreement(self, agree: bool) -> None:
+        if not agree:
+            raise UnusableLedgerError(
                 f"the ledger is damaged, its tables and indexes disagree: {RESTORE}"
                 f" (ledger {self.shown})"
             )
@@ -101,30 +120,31 @@ class SQLiteDatabase(Database):
             return self.no_ledger_message()
         return f"the ledger's database refused: {error.orig}"
 
-    def _engine_for(self, path: Path) -> Engine:
-        def connect() -> sqlite3.Connection:
-            # mode=rw: a missing ledger is an error; the default would create an empty one.
-            connection = sqlite3.connect(
-                f"{path.as_uri()}?mode=rw",
-                uri=True,
-                timeout=self.lock_seconds,
-                isolation_level=None,
-            )
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA synchronous = EXTRA")
-            return connection
-
-        return create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
-
     def _create(self) -> None:
         with (
             suppress(FileExistsError),
             _whole(self.path) as temporary,
-            self._engine_for(temporary).connect() as connection,
+            _engine_for(temporary, self.lock_seconds).connect() as connection,
             connection.begin(),
         ):
             self.begin(connection, write=True)
             self.create_tables(connection)
+
+
+@lru_cache(maxsize=8)
+def _engine_for(path: Path, lock_seconds: float) -> Engine:
+    """An engine without connections; it is kept for the statements that it has compiled."""
+
+    def connect() -> sqlite3.Connection:
+        # mode=rw: a missing ledger is an error; the default would create an empty one.
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=lock_seconds, isolation_level=None
+        )
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = EXTRA")
+        return connection
+
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.errors import InputError
+from tasks.survey.private_file import confine, hide_bar
 from tasks.survey.sql import text
 
 DELIMITERS = (",", ";", "\t")
@@ -111,17 +112,18 @@ def _with_one_line_end(path: Path, target: Path) -> bool:
     return int((total > 0).sum()) > 1
 
 
-def csv_fault(
-    connection: duckdb.DuckDBPyConnection, file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)
-) -> str | None:
+def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | None:
     """The first line of which used columns cannot be read, and why, without quoting it; else None."""
-    connection.execute("SET threads = 1")  # so that the first fault is found first
     counted = ", ".join(f"count({column})" for column in used)
     rejecting = file.sql(", store_rejects=true, rejects_limit=1")
-    connection.execute(f"SELECT {counted} FROM {rejecting}").fetchall()
-    found = connection.execute(
-        "SELECT line_byte_position, error_type FROM reject_errors ORDER BY 1 LIMIT 1"
-    ).fetchone()
+    # One thread, so that the first fault is found first; no folder for temporary files.
+    with duckdb.connect(config={"threads": 1, "temp_directory": ""}) as connection:
+        hide_bar(connection)
+        confine(connection, file.path)
+        connection.execute(f"SELECT {counted} FROM {rejecting}").fetchall()
+        found = connection.execute(
+            "SELECT line_byte_position, error_type FROM reject_errors ORDER BY 1 LIMIT 1"
+        ).fetchone()
     if found is None or found[1] not in FAULTS:
         return None
     return f"line {_line_at(file.path, found[0] - 1)} {FAULTS[found[1]]}"

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -33,6 +34,7 @@ from tasks.survey.private_file import FAULTS, FILE, TABLE, call_guarded, connect
 from tasks.survey.sources import Relation, locate, require_columns
 from tasks.survey.sql import answered, clamp, convert, multiples_in_sql, quote, sql_type
 from tasks.workplace.home import private_folder
+from tasks.workplace.room import require_room_at_home
 
 LINES = "survey.csv"
 
@@ -63,6 +65,7 @@ def ingest(
     try:
         with connect(partial, read_only=False) as connection:
             partial.chmod(0o600)
+            ibis: Any = _with_ibis(connection) if counts else None
             relation = locate(source, columns, connection)
             require_columns(sources(columns).values(), relation.columns)
             if counts and relation.columns[counts][1] == "BOOLEAN":
@@ -70,10 +73,15 @@ def ingest(
             found = _copied(source, connection, relation, columns, counts, workspace)
             if counts:
                 found = call_guarded(
-                    lambda: _total(connection, counts), DataError, "the counts cannot be added up"
+                    lambda: total_of_counts(ibis.table(TABLE), counts),
+                    DataError,
+                    "the counts cannot be added up",
                 )
         require_rows(found, rows, adjacency)
         os.replace(partial, finished)
+    except DataError:
+        require_room_at_home()  # where the disk is full, what was read says nothing of the survey
+        raise
     finally:
         _remove(partial)
     return finished
@@ -102,10 +110,11 @@ def require_rows(found: int, rows: int, adjacency: Adjacency) -> None:
         )
 
 
-def _total(connection: duckdb.DuckDBPyConnection, counts: str) -> int:
+def _with_ibis(connection: duckdb.DuckDBPyConnection) -> Any:
+    """The connection in Ibis, which changes settings: before they are locked."""
     import ibis  # slow to import
 
-    return total_of_counts(ibis.duckdb.from_connection(connection).table(TABLE), counts)
+    return ibis.duckdb.from_connection(connection)
 
 
 def _copied(
@@ -139,7 +148,7 @@ def _copied(
         else:
             file = given
         used = {relation.columns[name][0] for name in sources(columns).values()}
-        fault = call_guarded(lambda: csv_fault(connection, file, used), DataError, message)
+        fault = call_guarded(lambda: csv_fault(file, used), DataError, message)
     finally:
         plain.path.unlink(missing_ok=True)
     raise DataError(f"{source}: {fault}" if fault else message)
@@ -185,4 +194,5 @@ def _copy(
     for i, (name, failures) in enumerate(zip(columns, numbers[:-1], strict=True)):
         connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
+    connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
     return int(numbers[-1])

@@ -4,6 +4,7 @@ Everything in its folder is private: only its owner can read it, and DuckDB's te
 too.  DuckDB's own messages quote the data, so ``call_guarded`` drops them.
 """
 
+import glob
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -58,11 +59,26 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
     )
     try:
         hide_bar(connection)
+        if not read_only:
+            connection.execute("SET allowed_directories = ?", [[str(path.parent)]])
         # A cast between times with and without a zone is by the session's; none here depends on it.
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
     finally:
         connection.close()
+
+
+def confine(connection: duckdb.DuckDBPyConnection, *files: Path) -> None:
+    """From now on, let the connection open no file but these and, if it writes, those of its own folder.
+
+    What it has attached stays.  Otherwise a view in a source could read any file of this user.  Nothing
+    can take this back, nor change another setting.
+    """
+    # A path is compared as it is written in the query, where its wildcards are escaped.
+    written = [each for file in files for each in (str(file), glob.escape(str(file)))]
+    connection.execute("SET allowed_paths = ?", [written])
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def hide_bar(connection: duckdb.DuckDBPyConnection) -> None:

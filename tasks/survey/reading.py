@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import DataError
-from tasks.survey.private_file import FAULTS, TABLE, call_guarded, connect
+from tasks.survey.private_file import FAULTS, TABLE, call_guarded, confine, connect
 
 
 class Session:
@@ -53,7 +53,9 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Mapping[str, int]]]:
             DataError,
             "the private copy of the survey is damaged: run again",
         )
-        yield ibis.duckdb.from_connection(connection).table(TABLE), unread
+        opened = ibis.duckdb.from_connection(connection)
+        confine(connection)
+        yield opened.table(TABLE), unread
 
 
 def closing_survey(survey: Survey) -> AbstractContextManager[object]:

@@ -1,7 +1,8 @@
 """Where a survey table is, and its columns as SQL: a file, a table of a DuckDB file, or in memory.
 
     Parquet, CSV, CSV.gz    found by its path, or inside an installed package; not opened as a pattern
-    DuckDB table or view    attached read-only; its text is compared byte by byte, without a collation
+    DuckDB table or view    attached read-only, without access to other files; its text is compared byte
+                            by byte, without a collation
     table in memory         its columns as Arrow
 
 Columns are taken by position where DuckDB would rename those that are equal but for capitals.
@@ -24,7 +25,7 @@ from schemas.survey.columns import IdentifierColumn, ReadColumn, sources
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
 from tasks.survey.memory import MemoryTable
-from tasks.survey.private_file import call_guarded
+from tasks.survey.private_file import call_guarded, confine
 from tasks.survey.sql import quote, sql_type, text
 
 PACKAGE = "package://"
@@ -58,7 +59,9 @@ def locate(
         unreadable = f"{source}: cannot be read as a Parquet file"
         names = call_guarded(lambda: parquet.read_schema(path).names, InputError, unreadable)
         require_once(columns, names)
+        confine(connection, path)
         return _described(sql, connection, unreadable, names)
+    confine(connection, path)
     return call_guarded(
         lambda: _csv(source, path, columns), InputError, f"{source}: cannot be read as CSV"
     )
@@ -109,10 +112,12 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
         InputError,
         f"{source.database}: is not a DuckDB database, or another process is writing to it",
     )
+    confine(connection)
     found = _described(
         f"source.{quote(source.table)}",
         connection,
-        f"{source.database}: the table {source.table!r} cannot be read",
+        f"{source.database}: the table {source.table!r} cannot be read; a view may read tables of this"
+        " file alone",
     )
     # Text of a database has a collation, under which other text may equal it: its bytes have none.
     bytewise = {
@@ -145,6 +150,7 @@ def _registered(
         for name in dict.fromkeys(columns)
     }
     connection.register("memory", pa.table(read))
+    confine(connection)
     return _described("memory", connection, unreadable, list(read))
 
 

@@ -15,7 +15,7 @@ from dpcore.errors import InputError
 from schemas.first_plan.planner import ColumnType
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
-from tasks.survey.private_file import call_guarded, connect
+from tasks.survey.private_file import call_guarded, confine, connect
 from tasks.survey.sources import PACKAGE, find_in_package
 
 
@@ -100,6 +100,7 @@ def _of_duckdb(source: TableSource) -> Mapping[str, ColumnType]:
     if not path.is_file():
         raise InputError(f"{source.database}: there is no such file")
     with connect(path) as connection:
+        confine(connection)
         found = connection.execute(
             "SELECT column_name, data_type FROM duckdb_columns()"
             " WHERE table_name = ? AND NOT internal ORDER BY column_index",

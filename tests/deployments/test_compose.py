@@ -67,6 +67,7 @@ def test_only_who_makes_the_ledger_and_who_grants_have_their_logins():
     assert logins == {
         "deployments": publisher,
         "worker": publisher,
+        "server": (publisher[0], "/run/secrets/publisher"),
         "ledger": ("postgresql://ledger@database/ledger", "/run/secrets/ledger"),
         "officer": ("postgresql://officer@database/ledger", "/run/secrets/officer"),
     }

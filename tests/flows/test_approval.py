@@ -49,6 +49,7 @@ def test_a_release_waits_until_it_is_approved(guarded_plan, capsys):
     assert not bundle.exists()
     draw = Ledger(ledger_url()).committed("survey", "r1", "people").digest()
     assert decide("approve") == 0
+    assert "to publish, run the plan again" in capsys.readouterr().out  # not: it needs no approval
     os.remove(guarded_plan.parent / "survey.parquet")  # the survey is not needed again
     assert run(guarded_plan) == 0
     manifest = read_manifest(bundle)

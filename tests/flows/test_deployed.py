@@ -15,7 +15,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, InputError
 from flows.deployed import CLOCKS_DIFFER, audit_known, deployed_run, release_due, require_due
 from flows.deployment.deploy import JOB, say_what_lacks_a_grant
-from flows.operation.notify import _names
+from flows.operation.notify import names_of
 from schemas.plan import load_plan
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
@@ -78,7 +78,7 @@ def test_a_plan_without_a_schedule_is_released_where_the_ledger_is():
         require_due(load_plan(yaml.safe_load(PLAN)), PLANS, MARCH, None, [])
 
 
-def test_a_run_names_a_plan_and_nothing_else():
+def test_a_runnames_of_a_plan_and_nothing_else():
     assert set(parameter_schema(release_due.fn).properties) == {"plan"}
     assert set(parameter_schema(audit_known.fn).properties) == {"plan", "quick"}
     assert "{{" not in str(JOB)
@@ -118,8 +118,8 @@ def test_a_notice_of_a_deployment_s_run_believes_no_path_and_no_change(tmp_path,
     path = small_plan(tmp_path)
     asked = {"plan": str(path), "overrides": {"dataset": "evil"}, "release_id": "evil"}
     facts = {"flow_id": uuid4(), "parameters": asked, "expected_start_time": NOW}
-    assert _names("release", FlowRun(**facts)) == ("evil", "evil")
-    dataset, release_id = _names("release", FlowRun(deployment_id=uuid4(), **facts))
+    assert names_of("release", FlowRun(**facts)) == ("evil", "evil")
+    dataset, release_id = names_of("release", FlowRun(deployment_id=uuid4(), **facts))
     assert dataset == "plan plan"
     assert release_id.startswith("plan-20270315-120000-")
 

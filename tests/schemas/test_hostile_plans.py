@@ -2,6 +2,7 @@
 
 import dataclasses
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,7 +11,7 @@ from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.errors import PlanError
 from flows.cli import main
-from schemas.document import read_value
+from schemas.document import LARGEST_BYTES, read_value
 from schemas.numbers import read_rational
 from schemas.plan import Plan, load_plan
 from schemas.releases import check_names
@@ -54,6 +55,18 @@ def test_scalars_that_yaml_cannot_make_are_told_with_their_line(tmp_path, capsys
 @pytest.mark.parametrize("text", ["2024-13-45", '!!int "x"', "9" * 5000, "[" * 3000, "0.5"])
 def test_what_yaml_cannot_read_stays_text_in_an_override(text):
     assert read_value(text) == text
+
+
+@pytest.mark.parametrize("endless", [True, False])
+def test_a_document_that_is_too_large_is_refused_before_it_is_parsed(
+    tmp_path, monkeypatch, endless
+):
+    monkeypatch.setattr("schemas.document.yaml.load", lambda *_, **__: 1 / 0)
+    path = Path("/dev/zero") if endless else tmp_path / "plan.yaml"
+    if not endless:
+        path.write_text("title: [" + "x, " * LARGEST_BYTES + "]")
+    with pytest.raises(PlanError, match="is larger than 2 MB; put a long list"):
+        load_plan(path)
 
 
 def test_an_impossible_date_may_be_a_title_in_an_override(plan_path):

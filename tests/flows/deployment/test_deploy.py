@@ -64,6 +64,30 @@ def test_the_ledger_decides_what_a_schedule_has_left(plans, capsys, tmp_path, mo
     assert list(plans_to_deploy(plans)[0]) == ["rich"]
 
 
+def test_forms_and_approvals_are_served_where_no_plan_can_be_paid(plans, prefect):
+    """Their deployments stay too: a run that waits for a decision needs its own."""
+    from prefect.client.orchestration import get_client
+
+    from flows.deployment.deploy import deploy
+
+    def deployed() -> set[str]:
+        with get_client(sync_client=True) as client:
+            return {each.name for each in client.read_deployments()}
+
+    requests = {"releases": ["people"], "part": "1/10"}
+    put(plans, "poor", "12", **MONTHLY, requests=requests)
+    assert set(deploy(plans, 2).names) >= {"release/poor", "ad hoc release/ad-hoc-release"}
+    before = deployed()
+    assert {"poor", "ad-hoc-release", "audit-a-plan"} <= before
+    put(plans, "poor", "5", **MONTHLY, requests=requests)
+    with pytest.raises(BudgetError, match="no plan in this folder can be deployed"):
+        deploy(plans, 2)
+    names, refused = deploy(plans, 2, some=False)
+    assert names == []
+    assert len(refused) == 1
+    assert deployed() == before
+
+
 def test_the_exit_code_says_that_a_schedule_was_not_deployed(plans, capsys, monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
     result = Deployed(["release/rich"], [BudgetError("too little")])

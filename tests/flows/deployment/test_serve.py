@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+import yaml
 from prefect.client.schemas.objects import FlowRun
 
 from dpcore.accounting.budget import Budget
@@ -16,7 +17,10 @@ from flows.cli import main
 from flows.deployment import serve
 from flows.operation.identity import release_id_of
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
-from tests.flows.served import free_port, last_due, own_environment
+from tasks.ledger import Ledger
+from tests.bare import PLAN
+from tests.flows.served import Served, free_port, last_due, own_environment
+from tests.waiting import wait_for
 
 
 def a_run(**facts) -> FlowRun:
@@ -211,3 +215,22 @@ def test_a_folder_without_a_valid_plan_stops_everything_again(tmp_path, own_home
     )
     assert done.returncode == 2, done.stderr
     assert "no plan in this folder can be deployed" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_plan_that_cannot_be_paid_is_deployed_as_soon_as_it_can_be(tmp_path):
+    plans = tmp_path / "plans"
+    plans.mkdir()
+    document = yaml.safe_load(PLAN) | {"operation": {"schedule": {"cron": "0 6 1 * *"}}}
+    (plans / "poor.yaml").write_text(yaml.safe_dump(document))
+    Ledger(f"sqlite:///{tmp_path}/ledger.sqlite").grant(
+        "survey", Budget.of(2), "the board", "little"
+    )
+    served = Served(tmp_path)
+    served.start()
+    try:
+        assert served.api("POST", "/deployments/filter") == []
+        served.ledger.grant("survey", Budget.of(10), "the board", "a year of releases")
+        wait_for(lambda: served.api("POST", "/deployments/filter"), "the deployment", served.words)
+    finally:
+        assert served.stop() == 0

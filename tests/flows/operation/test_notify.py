@@ -16,10 +16,13 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import (
     BudgetError,
     BundleError,
+    DataError,
     DPReleaseError,
     InputError,
     LedgerError,
     LostLedgerError,
+    PlanError,
+    UnusableLedgerError,
 )
 from tasks.catalogue import write_catalogue
 from tasks.ledger import Ledger
@@ -72,7 +75,7 @@ def test_a_failure_is_told_without_private_values(told, small_plan, survey):
     survey.to_parquet(small_plan.parent / "survey.parquet")
     with pytest.raises(DPReleaseError):
         release(small_plan)
-    trouble = "bad input: a plan, a survey or a file is missing or not valid"
+    trouble = "the survey table does not fit the plan"
     assert told == [
         {
             "text": f"survey r1: {trouble}",
@@ -194,9 +197,18 @@ def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
     ("error", "trouble"),
     [
         (BundleError("damaged"), "a bundle is damaged or contradicts the ledger"),
-        (LedgerError("busy"), "the ledger cannot be used or contradicts the request"),
+        (UnusableLedgerError("busy"), "the ledger cannot be reached, or is damaged"),
+        (
+            LedgerError("changed"),
+            "another plan, price or decision was recorded under this release id",
+        ),
         (LostLedgerError("old"), "the ledger does not know what was published or drawn"),
-        (InputError("no table"), "bad input: a plan, a survey or a file is missing or not valid"),
+        (PlanError("no key"), "the plan is missing or not valid"),
+        (DataError("no column"), "the survey table does not fit the plan"),
+        (
+            InputError("no table"),
+            "the survey's source, a file or a setting is missing or cannot be used",
+        ),
     ],
 )
 def test_what_ended_a_run_is_told_also_where_a_loop_runs(

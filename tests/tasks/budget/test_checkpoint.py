@@ -64,10 +64,10 @@ def test_an_old_copy_of_the_ledger_draws_nothing_a_second_time(tmp_path, monkeyp
 
 def test_a_witness_that_is_missing_stops_the_run(ledger, witness):
     with pytest.raises(InputError, match="names no file"):
-        require_checkpoint(ledger)
+        require_checkpoint(ledger, "wages")
     draw(ledger, "r1")
     assert write_checkpoint(ledger, witness) == 1
-    require_checkpoint(ledger)
+    require_checkpoint(ledger, "wages")
 
 
 def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
@@ -120,13 +120,13 @@ def test_a_witness_is_open_to_the_group_to_which_its_folder_is_handed_on(
     try:
         write_checkpoint(ledger, witness)
         draw(ledger, "r1")
-        add_to_checkpoint(ledger)
+        add_to_checkpoint(ledger, "wages")
     finally:
         os.umask(before)
     lock = witness.with_name(".witness.lock")
     assert [path.stat().st_mode & 0o777 for path in (witness, lock)] == [mode, mode]
     witness.chmod(0o640)
-    add_to_checkpoint(ledger)
+    add_to_checkpoint(ledger, "wages")
     assert witness.stat().st_mode & 0o777 == 0o640
 
 
@@ -148,24 +148,27 @@ def test_a_witness_that_was_cut_or_emptied_is_known(ledger, witness, kept):
     lines = witness.read_text().splitlines(keepends=True)
     assert len(lines) == 3
     witness.write_text("".join(lines[i] for i in kept))
-    for act in (lambda: require_checkpoint(ledger), lambda: write_checkpoint(ledger, witness)):
+    for act in (
+        lambda: require_checkpoint(ledger, "wages"),
+        lambda: write_checkpoint(ledger, witness),
+    ):
         with pytest.raises(InputError, match="was cut or emptied"):
             act()
 
 
 def test_what_is_drawn_while_a_witness_is_read_is_no_contradiction(ledger, witness, monkeypatch):
     write_checkpoint(ledger, witness)
-    lines_of = checkpoint._lines
+    known_of = checkpoint._known
 
-    def while_another_draws(known: Ledger) -> list[str]:
-        lines = lines_of(known)
-        monkeypatch.setattr(checkpoint, "_lines", lines_of)
+    def while_another_draws(own: Ledger) -> tuple[set[str], set[str]]:
+        known = known_of(own)
+        monkeypatch.setattr(checkpoint, "_known", known_of)
         draw(ledger, "other")
         write_checkpoint(ledger, witness)
-        return lines
+        return known
 
-    monkeypatch.setattr(checkpoint, "_lines", while_another_draws)
-    require_checkpoint(ledger)
+    monkeypatch.setattr(checkpoint, "_known", while_another_draws)
+    require_checkpoint(ledger, "wages")
     assert "wages/other/a" in witness.read_text()
 
 
@@ -190,7 +193,7 @@ def test_no_writer_takes_back_what_another_wrote(ledger, witness, monkeypatch):
         for round_ in range(5):
             draw(own, f"r{number}-{round_}")
             try:
-                add_to_checkpoint(own)
+                add_to_checkpoint(own, "wages")
             except DPReleaseError as error:
                 lost.append(error)
             if f"wages/r{number}-{round_}/a" not in witness.read_text():
@@ -227,7 +230,7 @@ def test_a_linked_witness_stays_on_its_disk(ledger, tmp_path, monkeypatch):
     monkeypatch.setenv("DPRELEASE_CHECKPOINT", str(tmp_path / "link"))
     assert cli("checkpoint") == 0
     draw(ledger, "r1")
-    add_to_checkpoint(ledger)
+    add_to_checkpoint(ledger, "wages")
     assert (tmp_path / "link").is_symlink()
     assert "wages/r1/a" in (tmp_path / "disk" / "witness").read_text()
 
@@ -249,7 +252,7 @@ def test_a_witness_that_cannot_be_replaced_stops_the_run_before_anything_is_draw
 
     monkeypatch.setattr(place, name, refuse)
     with pytest.raises(InputError, match=rf"cannot be written \({os.strerror(number)}\)"):
-        require_checkpoint(ledger)
+        require_checkpoint(ledger, "wages")
 
 
 def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
@@ -262,7 +265,10 @@ def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    for act in (lambda: require_checkpoint(ledger), lambda: write_checkpoint(ledger, witness)):
+    for act in (
+        lambda: require_checkpoint(ledger, "wages"),
+        lambda: write_checkpoint(ledger, witness),
+    ):
         with pytest.raises(InputError, match="No space left"):
             act()
     assert witness.read_bytes() == before
@@ -276,16 +282,16 @@ def test_a_signed_witness_cannot_be_shortened(ledger, witness, tmp_path, monkeyp
     for release_id in ("r1", "r2"):
         draw(ledger, release_id)
     write_checkpoint(ledger, witness)
-    require_checkpoint(ledger)
+    require_checkpoint(ledger, "wages")
     monkeypatch.delenv("DPRELEASE_SIGNING_KEY")
     with pytest.raises(InputError, match="is signed; set DPRELEASE_SIGNING_KEY here too"):
-        add_to_checkpoint(ledger)  # and so its signature is not lost
+        add_to_checkpoint(ledger, "wages")  # and so its signature is not lost
     monkeypatch.setenv("DPRELEASE_SIGNING_KEY", str(key))
     lines = witness.read_text().splitlines(keepends=True)
     for forged in (lines[1:], lines[:-1], []):
         witness.write_text("".join(forged))
         with pytest.raises(InputError, match="was not signed with the key"):
-            require_checkpoint(ledger)
+            require_checkpoint(ledger, "wages")
 
 
 def test_a_backup_taken_while_others_write_is_a_whole_ledger(ledger, tmp_path):
@@ -322,6 +328,7 @@ def test_a_backup_is_restored_only_where_there_is_no_ledger(ledger, witness, tmp
     draw(Ledger(ledger_url()), "r2")
     assert cli("checkpoint") == 0
     os.remove(tmp_path / "ledger.db")
-    assert cli("restore", tmp_path / "copy.db") != 0
-    assert "wages/r2/a" in capsys.readouterr().err
-    assert not (tmp_path / "ledger.db").exists()
+    assert cli("restore", tmp_path / "copy.db") == 0
+    assert "the checkpoint knows some of wages, whose runs stop" in capsys.readouterr().out
+    with pytest.raises(LostLedgerError, match="wages/r2/a"):
+        require_checkpoint(Ledger(ledger_url()), "wages")

@@ -225,6 +225,44 @@ class TestLossAndDamage:
                     Ledger(f"sqlite:///{copy}").copy_to(tmp_path / "backup.db")
         assert sum(refused) >= 4
 
+    def test_a_damaged_draw_is_found_by_the_whole_check_and_stops_no_other_release(
+        self, ledger, path
+    ):
+        """A reservation reads the charges of its dataset, and not every draw that was ever made."""
+        for number in range(40):
+            ledger.reserve("wages", f"r{number}", "plan", {"a": Charge(Budget.of("1/100"))})
+            ledger.commit("wages", f"r{number}", "a", Noisy(np.arange(2000) + 10**12))
+        stored = bytearray(path.read_bytes())
+        with closing(sqlite3.connect(path)) as other:
+            of_draws = "SELECT rootpage FROM sqlite_master WHERE name = 'ledger_draw'"
+            root = other.execute(of_draws).fetchone()[0]
+            size = other.execute("PRAGMA page_size").fetchone()[0]
+        stored[(root - 1) * size : root * size] = b"\xff" * size
+        path.write_bytes(stored)
+        ledger = Ledger(f"sqlite:///{path}")
+        ledger.require_sound("wages")
+        ledger.reserve("wages", "more", "plan", {"a": Charge(Budget.of("1/100"))})
+        with pytest.raises(LedgerError, match="damaged"):
+            ledger.require_whole()
+
+    def test_a_reservation_costs_the_same_statements_however_long_the_history(self, ledger):
+        statements: list[str] = []
+
+        def note(*given: object) -> None:
+            statements.append(str(given[2]))
+
+        event.listen(ledger._database.engine, "before_cursor_execute", note)
+        numbers = []
+        for number in range(30):
+            statements.clear()
+            asked = {"a": Charge(Budget.of("1/100"))}
+            ledger.check("wages", f"r{number}", "plan", asked)
+            ledger.reserve("wages", f"r{number}", "plan", asked, lambda find: find("-x") and None)
+            numbers.append(len(statements))
+        event.remove(ledger._database.engine, "before_cursor_execute", note)
+        assert len(set(numbers)) == 1
+        assert not any("integrity_check" in each for each in statements)
+
     def test_text_that_is_none_is_damage(self, ledger, path):
         sound = path.read_bytes()
         path.write_bytes(sound.replace(b"A. Officer", b"A. \xff\xfeficer"))

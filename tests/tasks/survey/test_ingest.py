@@ -17,6 +17,7 @@ from schemas.survey.columns import Column
 from schemas.survey.source import TableSource
 from tasks.survey.ingest import ingest
 from tasks.survey.private_file import connect
+from tasks.survey.reading import open_survey
 from tests.conftest import DATA
 from tests.tasks.survey.tables import assert_tells_nothing, column, csv, write
 
@@ -399,3 +400,35 @@ def test_a_real_survey_keeps_every_record(tmp_path):
     found = contents(ingest(str(source), columns, 7634, tmp_path / "work"))
     expected = duckdb.execute(f"SELECT PUMA, AGEP, DENSITY FROM '{source}'").fetchall()
     assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def test_a_view_of_a_source_reads_no_other_file(tmp_path):
+    """The plan names one file: what that file says never opens another."""
+    database = str(tmp_path / "agency.duckdb")
+    other = csv(tmp_path / "secret.csv", "x\n1")
+    with duckdb.connect(database) as connection:
+        connection.execute("CREATE TABLE t AS SELECT '1' AS x")
+        connection.execute("CREATE VIEW inside AS SELECT x FROM t")
+        connection.execute(f"CREATE VIEW outside AS SELECT * FROM read_csv('{other}')")
+    inside, outside = (TableSource(database=database, table=v) for v in ("inside", "outside"))
+    assert contents(
+        ingest(inside, {"x": column("integer", bounds=(0, 9))}, 1, tmp_path / "work")
+    ) == [(1,)]
+    with pytest.raises(InputError, match="a view may read tables of this file alone"):
+        ingest(outside, {"x": TEXT}, 1, tmp_path / "work")
+
+
+def test_nothing_opens_another_file_once_a_survey_is_ingested(tmp_path):
+    source = csv(tmp_path / "survey.csv", "x\n1")
+    made = ingest(source, {"x": TEXT}, 1, tmp_path / "work")
+    with open_survey(made) as (table, _):
+        connection = table.get_backend().con
+        for statement in (
+            f"FROM read_csv('{source}')",
+            f"COPY survey TO '{tmp_path}/copy.csv'",
+            f"ATTACH '{tmp_path}/other.duckdb'",
+            "SET enable_external_access = true",
+            "SET temp_directory = '/tmp'",
+        ):
+            with pytest.raises(duckdb.Error):
+                connection.execute(statement)

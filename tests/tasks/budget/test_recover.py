@@ -1,0 +1,146 @@
+"""A ledger that has forgotten draws stops their dataset alone, and their bundles bring it back."""
+
+import shutil
+
+import pytest
+
+from dpcore.accounting.budget import Budget
+from dpcore.errors import BundleError, LostLedgerError
+from flows.cli import main
+from schemas.plan import load_plan
+from tasks.budget.reconcile import reconcile
+from tasks.bundle.verify import read_manifest, verify_budget, verify_seal
+from tasks.ledger import Ledger, State
+from tasks.workplace.home import ledger_url
+from tests import bare
+
+WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
+
+
+@pytest.fixture
+def agency(tmp_path, monkeypatch):
+    """Two datasets, each with a bundle ``r1``; then an old copy of the ledger is put back."""
+    monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    monkeypatch.setenv("DPRELEASE_CHECKPOINT", str(tmp_path / "witness"))
+    monkeypatch.setenv("DPRELEASE_OUT", str(tmp_path / "out"))
+    bare.audit_once(monkeypatch.setattr)
+    plan = bare.small_plan(tmp_path)
+    shutil.copy(tmp_path / "survey.parquet", tmp_path / "other.parquet")
+    (tmp_path / "other.yaml").write_text(
+        plan.read_text()
+        .replace("dataset: survey", "dataset: other")
+        .replace("survey.p", "other.p")
+        .replace("title: A", "approval: true, title: A")
+    )
+    assert cli("grant", "survey", "--alpha", "3", *WHO_WHY) == 0
+    assert cli("grant", "other", "--alpha", "3", *WHO_WHY) == 0
+    assert cli("checkpoint") == 0
+    return tmp_path
+
+
+def cli(*arguments: object) -> int:
+    return main(["ledger", *map(str, arguments)])
+
+
+def forget(agency, dataset: str) -> None:
+    """Publish a release, and put the ledger back that does not know it."""
+    shutil.copy(agency / "ledger.db", agency / "old.db")
+    publish(agency, dataset, "r1")
+    shutil.copy(agency / "old.db", agency / "ledger.db")
+
+
+def publish(agency, dataset: str, release_id: str) -> None:
+    plan = agency / ("plan.yaml" if dataset == "survey" else "other.yaml")
+    try:
+        bare.release(plan, release_id, agency / "out")
+    except Exception as error:
+        if "waits for a disclosure officer" not in str(error):
+            raise
+        assert main(["approve", dataset, release_id, *WHO_WHY]) == 0
+        bare.release(plan, release_id, agency / "out")
+
+
+def faults(dataset: str | None = None) -> list[tuple[str, str, str]]:
+    return [
+        (each.dataset, each.release_id, each.release_name)
+        for each in reconcile(Ledger(ledger_url()), None, dataset)
+    ]
+
+
+def test_a_lost_draw_stops_its_dataset_and_no_other(agency):
+    forget(agency, "survey")
+    with pytest.raises(LostLedgerError, match="does not know"):
+        bare.release(agency / "plan.yaml", "r2", agency / "elsewhere")
+    publish(agency, "other", "r1")
+    assert faults() == [("survey", "r1", "people"), ("survey", "r1", "sexes")]
+    assert faults("other") == []
+    assert cli("checkpoint") == 6
+    lines = (agency / "witness").read_text()
+    assert "survey/r1/people" in lines  # nothing that was seen is dropped
+    assert "other/r1/people" in lines
+
+
+@pytest.mark.parametrize("dataset", ["survey", "other"])
+def test_a_bundle_brings_its_charges_draws_and_approval_back(agency, dataset, capsys):
+    publish(agency, dataset, "r0")  # which the old copy knows
+    forget(agency, dataset)
+    bundle = agency / "out" / dataset / "r1"
+    assert cli("check") == 6
+    assert f"ledger recover {dataset}" in capsys.readouterr().out
+    assert cli("recover", dataset, *WHO_WHY) == 0
+    assert "entered r1; alpha = 1" in capsys.readouterr().out
+    ledger, manifest = Ledger(ledger_url()), read_manifest(bundle)
+    assert verify_budget(manifest, ledger) == Budget.of(1)
+    verify_seal(bundle, manifest, ledger)
+    assert [line.who for line in ledger.history(dataset) if line.action == "recover"] == [
+        "A. Officer"
+    ]
+    assert reconcile(ledger, agency / "out") == []
+    before = bundle.stat().st_mtime_ns
+    publish(agency, dataset, "r1")  # a retry draws and charges nothing
+    assert bundle.stat().st_mtime_ns == before
+    publish(agency, dataset, "r2")
+    assert ledger.spent(dataset) == Budget.of(3)
+
+
+def test_a_bundle_that_the_witness_has_not_seen_enters_nothing(agency, monkeypatch):
+    with monkeypatch.context() as without:
+        without.delenv("DPRELEASE_CHECKPOINT")
+        forget(agency, "survey")
+        forged = agency / "out" / "survey" / "r1"
+    assert cli("recover", "survey", *WHO_WHY) == 6
+    assert Ledger(ledger_url()).spent("survey") == Budget()
+    (forged / "manifest.json").write_text("{}")
+    with pytest.raises((BundleError, LostLedgerError)):
+        bare.release(agency / "plan.yaml", "r2", agency / "out")
+
+
+def test_forgotten_grants_are_granted_again_first(agency, capsys):
+    publish(agency, "survey", "r0")
+    shutil.copy(agency / "ledger.db", agency / "old.db")
+    assert cli("grant", "survey", "--alpha", "2", *WHO_WHY) == 0
+    for release_id in ("r1", "r2", "r3"):
+        publish(agency, "survey", release_id)
+    shutil.copy(agency / "old.db", agency / "ledger.db")
+    assert cli("recover", "survey", *WHO_WHY) == 3
+    assert "would overspend dataset 'survey'" in capsys.readouterr().err
+    assert cli("grant", "survey", "--alpha", "2", *WHO_WHY) == 0
+    assert cli("recover", "survey", *WHO_WHY) == 0
+    assert Ledger(ledger_url()).spent("survey") == Budget.of(4)
+
+
+def test_a_draw_that_nobody_saw_is_given_up_and_its_name_is_never_drawn_again(agency, capsys):
+    forget(agency, "survey")
+    shutil.rmtree(agency / "out" / "survey" / "r1")
+    assert cli("recover", "survey", *WHO_WHY) == 6
+    assert "ledger void survey r1 people" in capsys.readouterr().err
+    for name in ("people", "sexes"):
+        assert cli("void", "survey", "r1", name, *WHO_WHY) == 0
+    assert cli("void", "survey", "r2", "people", *WHO_WHY) == 1  # the witness never saw that
+    assert faults() == []
+    ledger = Ledger(ledger_url())
+    assert {charge.state for charge in ledger.release("survey", "r1").values()} == {State.VOID}
+    with pytest.raises(Exception, match="under a new release id"):
+        bare.release(agency / "plan.yaml", "r1", agency / "out")
+    publish(agency, "survey", "r2")
+    assert ledger.spent("survey") == load_plan(agency / "plan.yaml").requested

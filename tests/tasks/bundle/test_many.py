@@ -1,0 +1,56 @@
+"""A plan of many releases: each draw is read a fixed number of times, and never an older one."""
+
+import numpy as np
+import yaml
+
+from dpcore.accounting.budget import Budget
+from dpcore.line.statistic import Noisy
+from schemas.plan import load_plan
+from tasks.bundle.publish import measured_parts
+from tasks.ledger import Ledger, charges_of, queries
+from tasks.workplace.home import ledger_url
+from tests import bare
+
+
+def plan_of(folder, number: int):
+    """A plan of as many small histograms."""
+    document = yaml.safe_load(bare.small_plan(folder).read_text())
+    histogram = {"kind": "histogram", "columns": ["sex"]}
+    document["releases"] = [{"name": f"h{i}", **histogram} for i in range(number)]
+    document["synthesis"] = []
+    path = folder / "plan.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_the_readings_of_draws_grow_with_the_releases_and_not_with_their_square(
+    tmp_path, monkeypatch
+):
+    bare.audit_once(monkeypatch.setattr)
+    read, number = queries.read_draw, {}
+
+    for releases in (3, 9):
+        reads = []
+        monkeypatch.setattr(queries, "read_draw", lambda *a, n=reads: (n.append(a), read(*a))[1])
+        (folder := tmp_path / str(releases)).mkdir()
+        monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{folder}/ledger.db")
+        bare.release(plan_of(folder, releases), "r1", folder / "out")
+        number[releases] = len(reads)
+    assert number[9] <= 3 * number[3]
+
+
+def test_what_is_kept_is_of_these_draws(tmp_path, monkeypatch):
+    """Another ledger has other draws under the same release id."""
+    plan, seen = load_plan(plan_of(tmp_path, 2)), []
+    for name in ("one", "other", "one"):
+        monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/{name}.db")
+        ledger = Ledger(ledger_url())
+        if ledger.first_grant("survey", Budget.of(2), "the board", "a test"):
+            ledger.reserve("survey", "r1", plan.digest, charges_of(plan))
+            for release in plan.built:
+                draw = Noisy(np.array([len(seen) + 5, 7]))
+                ledger.commit("survey", "r1", release, draw)
+        parts = measured_parts(plan, "r1")
+        assert parts is measured_parts(plan, "r1")
+        seen.append([part.draw for part in parts])
+    assert seen[0] == seen[2] != seen[1]
