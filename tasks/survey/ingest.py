@@ -2,11 +2,13 @@
 
     Parquet, CSV, table --(one streaming read)--> WORKSPACE/survey.duckdb
                                                     survey       the plan's columns alone
-                                                    conversion   column, values of the wrong type
+                                                    conversion   column, look, values of the wrong type
+                                                    unfit        what else does not fit the plan
 
 A value that cannot be converted to its column's type without loss (text or 3.7 in an integer
 column) becomes null in ``survey`` and is counted in ``conversion``; ``tasks.survey.validate`` reports
-it with all other faults, and ``tasks.survey.tally`` refuses a column that has any.
+it with all other faults, and ``tasks.survey.tally`` refuses a column that has any.  A column that is
+not there, and another number of rows than the plan states, are sentences in ``unfit``.
 Values outside the bounds are moved to the nearest bound if the column says ``clamp``, and kept if it
 says ``refuse``; null, NaN and infinity are never moved.
 
@@ -23,15 +25,21 @@ import duckdb
 
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, InputError
-from schemas.survey.columns import ReadColumn, missing_codes, multiples_in, part_of_date, sources
+from schemas.survey.columns import (
+    ReadColumn,
+    missing_codes,
+    multiples_in,
+    part_of_date,
+    sources,
+)
 from schemas.survey.source import TableSource
-from tasks.survey.counts import total_of_counts
+from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.csv_file import csv_fault, with_one_line_end
 from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
-from tasks.survey.private_file import FAULTS, FILE, TABLE, call_guarded, connect
-from tasks.survey.sources import Relation, locate, require_columns
-from tasks.survey.sql import answered, clamp, convert, multiples_in_sql, quote, sql_type
+from tasks.survey.private_file import FAULTS, FILE, TABLE, UNFIT, call_guarded, connect
+from tasks.survey.sources import Relation, found_columns, locate
+from tasks.survey.sql import answered, clamp, convert, look, multiples_in_sql, quote, sql_type
 from tasks.workplace.home import private_folder
 
 LINES = "survey.csv"
@@ -50,7 +58,7 @@ def ingest(
     The source and the file are private; all other arguments are public.  ``counts``: the column that
     holds the number of records of each row, if there is one.  An earlier file is replaced once the new
     one is complete.  Raises ``InputError`` if the source cannot be found or read, ``DataError`` if it
-    lacks a column, if a count is not valid, or if ``rows`` is public and wrong.
+    has none of the columns or is damaged; ``tasks.survey.validate`` reports all else that does not fit.
     """
     refuse_lookalikes(columns)
     call_guarded(
@@ -64,15 +72,22 @@ def ingest(
         with connect(partial, read_only=False) as connection:
             partial.chmod(0o600)
             relation = locate(source, columns, connection)
-            require_columns(sources(columns).values(), relation.columns)
-            if counts and relation.columns[counts][1] == "BOOLEAN":
-                raise DataError(f"column {counts!r}, counts: has truth values, not whole numbers")
-            found = _copied(source, connection, relation, columns, counts, workspace)
-            if counts:
-                found = call_guarded(
-                    lambda: _total(connection, counts), DataError, "the counts cannot be added up"
+            there, unfit = found_columns(columns, relation.columns)
+            counted = counts if counts in there else None
+            found = _copied(source, connection, relation, there, counted, workspace)
+            if counts is None:
+                unfit += wrong_rows(found, rows, adjacency)
+            elif counted and relation.columns[counted][1] == "BOOLEAN":
+                unfit += [f"column {counts!r}, counts: has truth values, not whole numbers"]
+            elif counted:
+                unfit += call_guarded(
+                    lambda: _wrong_counts(connection, counted, rows, adjacency),
+                    DataError,
+                    "the counts cannot be added up",
                 )
-        require_rows(found, rows, adjacency)
+            connection.execute(f"CREATE TABLE {UNFIT} (line VARCHAR)")
+            for line in unfit:
+                connection.execute(f"INSERT INTO {UNFIT} VALUES (?)", [line])
         os.replace(partial, finished)
     finally:
         _remove(partial)
@@ -93,19 +108,13 @@ def refuse_lookalikes(columns: Iterable[str]) -> None:
             raise InputError(f"columns {other!r} and {name!r} differ only in capitals: rename one")
 
 
-def require_rows(found: int, rows: int, adjacency: Adjacency) -> None:
-    """Raise ``DataError`` if ``rows`` is public and wrong; the tally checks a private number."""
-    if adjacency.public_rows and found != rows:
-        raise DataError(
-            f"the survey table does not have the {rows} records that `rows` in the plan states;"
-            " count the records at the source and correct the plan (the number becomes public)"
-        )
-
-
-def _total(connection: duckdb.DuckDBPyConnection, counts: str) -> int:
+def _wrong_counts(
+    connection: duckdb.DuckDBPyConnection, counts: str, rows: int, adjacency: Adjacency
+) -> list[str]:
     import ibis  # slow to import
 
-    return total_of_counts(ibis.duckdb.from_connection(connection).table(TABLE), counts)
+    table = ibis.duckdb.from_connection(connection).table(TABLE)
+    return wrong_counts(table, counts, rows, adjacency)
 
 
 def _copied(
@@ -153,8 +162,8 @@ def _copy(
 ) -> int:
     """Fill the two tables, reading the source once; returns its number of rows (private).
 
-    Beside each column the copy first has a column that marks the values that could not be converted;
-    the marks are counted and dropped.  They are nearly all equal, so they take almost no space.
+    Beside each column the copy first has a column with the looks of the values that could not be
+    converted; they are counted and dropped.  They are nearly all null, so they take almost no space.
     """
     raw, typed, kept = [], [], []
     read = sources(columns)
@@ -171,18 +180,21 @@ def _copy(
             value = convert(f"raw{i}", kind, sql_type(column))
         typed.append(f"raw{i}, {value} AS value{i}")
         kept.append(f"{clamp(f'value{i}', column)} AS {quote(name)}")
-        kept.append(f"raw{i} IS NOT NULL AND value{i} IS NULL AS {quote(f'?{i}')}")
+        seen = look(f"raw{i}", kind, part is not None)
+        wrong = f"raw{i} IS NOT NULL AND value{i} IS NULL"
+        kept.append(f"CASE WHEN {wrong} THEN {seen} END AS {quote(f'?{i}')}")
     connection.execute(
         f"CREATE OR REPLACE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
         f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
     )
     if counts:  # a row of count 0 is no record, so its values need not be valid
         connection.execute(f"DELETE FROM {TABLE} WHERE {quote(counts)} = 0")
-    counted = ", ".join(f"count(*) FILTER ({quote(f'?{i}')})" for i in range(len(columns)))
+    counted = ", ".join(f"histogram({quote(f'?{i}')})" for i in range(len(columns)))
     numbers = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
     assert numbers is not None  # an aggregate has one row
-    connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, failures BIGINT)")
-    for i, (name, failures) in enumerate(zip(columns, numbers[:-1], strict=True)):
-        connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
+    connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, look VARCHAR, failures BIGINT)")
+    for i, (name, looks) in enumerate(zip(columns, numbers[:-1], strict=True)):
+        for seen, failures in (looks or {"": 0}).items():
+            connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?, ?)", [name, seen, failures])
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
     return int(numbers[-1])

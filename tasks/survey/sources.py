@@ -28,6 +28,7 @@ from tasks.survey.private_file import call_guarded
 from tasks.survey.sql import quote, sql_type, text
 
 PACKAGE = "package://"
+UNFITTING = "the survey table is not as the plan declares:"
 EXTRAS = {"statsmodels": "demo"}
 """Packages that an optional extra of dprelease installs."""
 
@@ -109,6 +110,15 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
         InputError,
         f"{source.database}: is not a DuckDB database, or another process is writing to it",
     )
+    known = {
+        name.lower(): name
+        for (name,) in connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' UNION ALL"
+            " SELECT view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
+        ).fetchall()
+    }
+    if source.table.lower() not in known:  # DuckDB's names have no case
+        raise InputError(no_table(source.database, source.table, known.values()))
     found = _described(
         f"source.{quote(source.table)}",
         connection,
@@ -120,6 +130,11 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
         for name, (value, kind) in found.columns.items()
     }
     return replace(found, columns=bytewise)
+
+
+def no_table(place: str, table: str, known: Iterable[str]) -> str:
+    """That a database has no such table, and the three names that are nearest to it."""
+    return f"{place}: there is no table {table!r}{suggestion(table, known, most=3, least=0)}"
 
 
 def _registered(
@@ -135,7 +150,6 @@ def _registered(
     unreadable = f"{source}: cannot be read as an Arrow table"
     names = call_guarded(lambda: source.names, InputError, unreadable)
     require_once(columns, names)
-    require_columns(columns, names)
     read = {
         name: call_guarded(
             lambda: source.column(name, wrong.get(name)),  # noqa: B023 - it is called here
@@ -143,6 +157,7 @@ def _registered(
             f"{source}: column {name!r} cannot be read",
         )
         for name in dict.fromkeys(columns)
+        if name in names
     }
     connection.register("memory", pa.table(read))
     return _described("memory", connection, unreadable, list(read))
@@ -184,15 +199,24 @@ def _csv(source: str, path: Path, columns: Collection[str]) -> Relation:
     return Relation(file.sql(), names, file)
 
 
-def require_columns(columns: Iterable[str], found: Iterable[str]) -> None:
-    """Raise ``DataError`` if the survey table lacks a column that the plan reads."""
-    missing = [name for name in dict.fromkeys(columns) if name not in found]
-    if missing:
-        raise DataError(
-            f"the survey table lacks the columns {', '.join(map(repr, missing))}"
-            " (names must match exactly, with capitals and blanks"
-            f"{suggestion(missing[0], found)})"
-        )
+def found_columns(
+    columns: Mapping[str, ReadColumn], found: Collection[str]
+) -> tuple[dict[str, ReadColumn], list[str]]:
+    """The columns that the table has, and a line about each that it lacks.
+
+    Raises ``DataError`` if it has none of them.
+    """
+    read = sources(columns)
+    there = {name: column for name, column in columns.items() if read[name] in found}
+    lacking = dict.fromkeys(column for name, column in read.items() if name not in there)
+    lines = [
+        f"column {name!r}: the table lacks it (names must match exactly, with capitals and blanks"
+        f"{suggestion(name, found, most=3)})"
+        for name in lacking
+    ]
+    if not there:
+        raise DataError("\n  ".join([UNFITTING, *lines]))
+    return there, lines
 
 
 def require_once(columns: Iterable[str], found: Sequence[str]) -> None:

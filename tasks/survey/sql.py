@@ -150,6 +150,32 @@ def convert(value: str, kind: str, target: str) -> str:
     return f"CAST(NULL AS {target})"
 
 
+_DATED = text(r"\s*[0-9]{1,4}([./-])[0-9]{1,2}[./-][0-9]{2,4}([ T].*)?")
+_SEPARATED = text(r"\s*[+-]?[0-9]+([.,_'’ \x{A0}\x{2009}\x{202F}][0-9]+)*\s*%?\s*")
+
+
+def look(value: str, kind: str, dated: bool) -> str:
+    """SQL of what a value looks like that is not of its column's type, for messages; never raises.
+
+    ``dated``: whether a date was wanted, as which eight digits may be meant.
+    """
+    if _is_number(kind) or kind == "BOOLEAN":
+        return text("number")
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return text("date")
+    if not is_text(kind):
+        return text("other")
+    value = f"CAST({value} AS VARCHAR)"
+    number = f"isfinite(TRY_CAST({value} AS DOUBLE)) AND NOT contains({value}, '_')"
+    date = f"regexp_full_match({value}, {_DATED})"
+    if dated:
+        date += f" OR regexp_full_match({value}, '\\s*[0-9]{{8}}\\s*')"
+    return (
+        f"CASE WHEN {date} THEN 'date' WHEN {number} THEN 'number'"
+        f" WHEN regexp_full_match({value}, {_SEPARATED}) THEN 'separated' ELSE 'text' END"
+    )
+
+
 def _from_text(value: str, target: str) -> str:
     number, trimmed = f"TRY_CAST({value} AS DOUBLE)", f"lower(trim({value}))"
     truth = f"WHEN {trimmed} = 'true' THEN 1 WHEN {trimmed} = 'false' THEN 0"

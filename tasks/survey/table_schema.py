@@ -16,7 +16,7 @@ from schemas.first_plan.planner import ColumnType
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
 from tasks.survey.private_file import call_guarded, connect
-from tasks.survey.sources import PACKAGE, find_in_package
+from tasks.survey.sources import PACKAGE, find_in_package, no_table
 
 
 def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
@@ -101,13 +101,14 @@ def _of_duckdb(source: TableSource) -> Mapping[str, ColumnType]:
         raise InputError(f"{source.database}: there is no such file")
     with connect(path) as connection:
         found = connection.execute(
-            "SELECT column_name, data_type FROM duckdb_columns()"
-            " WHERE table_name = ? AND NOT internal ORDER BY column_index",
-            [source.table],
+            "SELECT table_name, column_name, data_type FROM duckdb_columns()"
+            " WHERE NOT internal ORDER BY column_index"
         ).fetchall()
-    if not found:
-        raise InputError(f"{source.database}: there is no table {source.table!r}")
-    return {name: _of_sql(kind) for name, kind in found}
+    columns = {name: _of_sql(kind) for table, name, kind in found if table == source.table}
+    if not columns:
+        known = dict.fromkeys(table for table, *_ in found)
+        raise InputError(no_table(source.database, source.table, known))
+    return columns
 
 
 def _of_sql(kind: str) -> ColumnType:

@@ -23,12 +23,12 @@ from schemas.survey.columns import (
     sources,
 )
 from schemas.survey.engine import exactly, finite
-from tasks.survey.counts import total_of_counts
+from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.dates import part_of
-from tasks.survey.ingest import refuse_lookalikes, require_rows
+from tasks.survey.ingest import refuse_lookalikes
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
-from tasks.survey.sources import require_columns
+from tasks.survey.sources import UNFITTING, found_columns
 
 FITS = {
     "string": ("string",),
@@ -44,7 +44,7 @@ TIMES = ("timestamp", "timestamp('UTC')")
 
 def open_session(
     types: Mapping[str, str],
-    read: Callable[[], Any],
+    read: Callable[[Mapping[str, ReadColumn]], Any],
     columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency,
@@ -55,19 +55,33 @@ def open_session(
     """A session over the plan's columns, in their declared types and clamped where they say so.
 
     ``types``: Ibis's name of every column's type, or the engine's own name if it is not in ``FITS``.
-    ``read`` returns the Ibis table; ``counts``: the column that says how many records each row stands
-    for, if one does; ``unchanged`` raises ``DataError`` if the records of a reading
-    may differ from those of the first.  Raises ``InputError`` and ``DataError`` as
+    ``read`` returns the Ibis table, of the columns that fit; ``counts``: the column that says how many
+    records each row stands for, if one does; ``unchanged`` raises ``DataError`` if the records of a
+    reading may differ from those of the first.  Raises ``InputError`` and ``DataError`` as
     ``tasks.survey.ingest.ingest`` does.
     """
     refuse_lookalikes(columns)
-    require_columns(sources(columns).values(), types)
-    _require_types(types, columns)
+    there, unfit = found_columns(columns, types)
+    fitting, others = _fitting(types, there)
+    unfit += others
+    if not fitting:
+        raise DataError("\n  ".join([UNFITTING, *unfit]))
+    counted = counts if counts in fitting else None
     table, found, unread = call_guarded(
-        lambda: _typed(read(), columns, counts), DataError, "the survey table could not be read"
+        lambda: _typed(read(fitting), fitting),
+        DataError,
+        "the survey table could not be read",
     )
-    require_rows(found, rows, adjacency)
-    return Session(table, unread, close, unchanged)
+    if counts is None:
+        unfit += wrong_rows(found, rows, adjacency)
+    elif counted:
+        unfit += call_guarded(
+            lambda: wrong_counts(table, counted, rows, adjacency),
+            DataError,
+            "the counts cannot be added up",
+        )
+        table = table.filter(table[counted] > 0)  # 0 is no record
+    return Session(table, unread, unfit, close, unchanged)
 
 
 def _fits(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> tuple[str, ...]:
@@ -79,31 +93,29 @@ def _fits(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> tuple[str, .
     return declared + FITS["int64"] if isinstance(column, IdentifierColumn) else declared
 
 
-def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) -> None:
-    read = sources(columns)
-    lines = [
-        f"  column {read[name]!r}, type: {types[read[name]]} in the engine; the plan needs"
-        f" {' or '.join(fits)}"
-        for name, column in columns.items()
-        if types[read[name]] not in (fits := _fits(column, columns))
-    ]
-    if lines:
-        raise DataError(
-            "\n".join(
-                [
-                    "the survey table has other types than the plan declares, and dprelease converts"
-                    " nothing in the engine (name a view that converts them):",
-                    *dict.fromkeys(lines),
-                ]
+def _fitting(
+    types: Mapping[str, str], columns: Mapping[str, ReadColumn]
+) -> tuple[dict[str, ReadColumn], list[str]]:
+    """The columns whose types fit, and a line about each of the others."""
+    read, fitting, lines = sources(columns), dict[str, ReadColumn](), list[str]()
+    for name, column in columns.items():
+        fits = _fits(column, columns)
+        if types[read[name]] in fits:
+            fitting[name] = column
+        else:
+            lines.append(
+                f"column {read[name]!r}, type: {types[read[name]]} in the engine; the plan needs"
+                f" {' or '.join(fits)}, and dprelease converts nothing in the engine (name a view that"
+                " converts it)"
             )
-        )
+    return fitting, list(dict.fromkeys(lines))
 
 
 def _typed(
-    table: Any, columns: Mapping[str, ReadColumn], counts: str | None
-) -> tuple[Any, int, dict[str, int]]:
-    """The table as the plan declares it; its number of records, and of dates without their part, by
-    column (private)."""
+    table: Any, columns: Mapping[str, ReadColumn]
+) -> tuple[Any, int, dict[str, dict[str, int]]]:
+    """The table as the plan declares it, its number of rows, and by column what could not be read; all
+    are private."""
     read = sources(columns)
     raw = {name: _answered(table[read[name]], *missing_codes(name, columns)) for name in columns}
     typed = table.select(
@@ -118,12 +130,9 @@ def _typed(
         for i, name in enumerate(parts)
     }
     answers = table.aggregate(rows=table.count(), **asked).to_pyarrow().to_pylist()[0]
-    unread = dict.fromkeys(columns, 0)
-    unread |= {name: int(answers[f"n{i}"] or 0) for i, name in enumerate(parts)}
-    if not counts:
-        return typed, int(answers["rows"]), unread
-    found = total_of_counts(typed, counts)
-    return typed.filter(typed[counts] > 0), found, unread  # 0 is no record
+    unread: dict[str, dict[str, int]] = {name: {} for name in columns}
+    unread |= {name: {"date": n} for i, name in enumerate(parts) if (n := answers[f"n{i}"])}
+    return typed, int(answers["rows"]), unread
 
 
 def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import stat
 from itertools import permutations, product
 from pathlib import Path
@@ -17,6 +18,8 @@ from schemas.survey.columns import Column
 from schemas.survey.source import TableSource
 from tasks.survey.ingest import ingest
 from tasks.survey.private_file import connect
+from tasks.survey.table_schema import table_schema
+from tasks.survey.validate import validate
 from tests.conftest import DATA
 from tests.tasks.survey.tables import assert_tells_nothing, column, csv, write
 
@@ -33,7 +36,8 @@ def contents(database: Path) -> list[tuple[object, ...]]:
 
 def faults(database: Path) -> dict[str, int]:
     with connect(database) as connection:
-        return dict(connection.execute("FROM conversion").fetchall())
+        counted = "SELECT name, sum(failures)::BIGINT FROM conversion GROUP BY name"
+        return dict(connection.execute(counted).fetchall())
 
 
 def values(tmp_path: Path, source: str, of: Column, rows: int) -> tuple[list[object], int]:
@@ -270,7 +274,7 @@ def test_duckdb_spills_beside_the_file_and_prints_nothing(tmp_path):
 
 def test_missing_columns_are_named_all_at_once(tmp_path):
     source = csv(tmp_path / "t.csv", "X,y \nSECRET_7391,987654321\n")
-    with pytest.raises(DataError, match="lacks the columns 'x', 'y'") as caught:
+    with pytest.raises(DataError, match=r"'x': the table lacks it.*\n.*'y': the table") as caught:
         ingest(source, {"x": TEXT, "y": TEXT}, 1, tmp_path / "work")
     assert_tells_nothing(caught.value)
 
@@ -312,10 +316,9 @@ def test_a_number_of_rows_that_is_private_is_not_looked_at(tmp_path):
 def test_another_number_of_rows_is_refused_without_telling_it(tmp_path):
     source = write(tmp_path / "t.parquet", "SELECT 'a' AS x FROM range(4711)")
     with pytest.raises(DataError, match="does not have the 4000 records") as caught:
-        ingest(source, {"x": TEXT}, 4000, tmp_path / "work")
+        validate(ingest(source, {"x": TEXT}, 4000, tmp_path / "work"), {"x": TEXT}, "drop")
     assert "4711" not in str(caught.value)
     assert_tells_nothing(caught.value)
-    assert list((tmp_path / "work").iterdir()) == []
 
 
 LATE = b"x,y\n" + b'a,"b\nc"\n' * 9999
@@ -384,8 +387,23 @@ def test_a_database_that_is_none_or_lacks_the_table(tmp_path):
     assert_tells_nothing(caught.value)
     duckdb.connect(str(tmp_path / "empty.duckdb")).close()
     source = TableSource(database=str(tmp_path / "empty.duckdb"), table="t")
-    with pytest.raises(InputError, match="the table 't' cannot be read"):
+    with pytest.raises(InputError, match=r"there is no table 't'$"):
         ingest(source, {"x": TEXT}, 1, tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    "read", [table_schema, lambda t: ingest(t, {"x": TEXT}, 1, Path(t.database).parent / "w")]
+)
+def test_the_three_tables_nearest_to_a_wrong_name_are_named(read, tmp_path):
+    with duckdb.connect(str(tmp_path / "agency.duckdb")) as connection:
+        for name in ("Persons_2023", "persons_2024", *(f"other{i}" for i in range(170))):
+            connection.execute(f"CREATE TABLE {name} (x VARCHAR)")
+        connection.execute("CREATE VIEW person AS FROM persons_2024")
+    source = TableSource(database=str(tmp_path / "agency.duckdb"), table="persons")
+    with pytest.raises(InputError) as caught:
+        read(source)
+    said = str(caught.value).partition("did you mean ")[2]
+    assert sorted(re.findall("'(.*?)'", said)) == ["Persons_2023", "person", "persons_2024"]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
