@@ -126,6 +126,7 @@ PARTS = (
             "schemas/numbers.py",
             "schemas/survey/columns.py",
             "schemas/survey/dates.py",
+            "schemas/survey/formats.py",
             "schemas/survey/heaping.py",
             "schemas/plan/series.py",
             "schemas/plan/linked.py",

@@ -31,6 +31,8 @@ from schemas.survey.columns import (
     multiples_in,
     part_of_date,
     sources,
+    written_dates,
+    written_numbers,
 )
 from schemas.survey.source import TableSource
 from tasks.survey.counts import wrong_counts, wrong_rows
@@ -169,15 +171,17 @@ def _copy(
     read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
         expression, kind = relation.columns[read[name]]
-        raw.append(f"{answered(expression, kind, *missing_codes(name, columns))} AS raw{i}")
+        heap = multiples_in(column)
+        base = columns[heap.column] if heap else column
+        form, codes = written_numbers(base), missing_codes(name, columns)
+        raw.append(f"{answered(expression, kind, *codes, form)} AS raw{i}")
         if part := part_of_date(column):
-            value = part_in_sql(f"raw{i}", kind, part.part)
-        elif heap := multiples_in(column):
-            base = columns[heap.column]
-            number = clamp(convert(f"raw{i}", kind, sql_type(base)), base)
+            value = part_in_sql(f"raw{i}", kind, part.part, written_dates(column))
+        elif heap:
+            number = clamp(convert(f"raw{i}", kind, sql_type(base), form), base)
             value = multiples_in_sql(f"({number})", heap.multiples_of)
         else:
-            value = convert(f"raw{i}", kind, sql_type(column))
+            value = convert(f"raw{i}", kind, sql_type(column), form)
         typed.append(f"raw{i}, {value} AS value{i}")
         kept.append(f"{clamp(f'value{i}', column)} AS {quote(name)}")
         seen = look(f"raw{i}", kind, part is not None)

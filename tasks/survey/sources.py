@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from dpcore.errors import DataError, InputError
 from dpcore.suggestion import suggestion
-from schemas.survey.columns import IdentifierColumn, ReadColumn, sources
+from schemas.survey.columns import IdentifierColumn, ReadColumn, source_in_words, sources
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
 from tasks.survey.memory import MemoryTable
@@ -208,15 +208,20 @@ def found_columns(
     """
     read = sources(columns)
     there = {name: column for name, column in columns.items() if read[name] in found}
-    lacking = dict.fromkeys(column for name, column in read.items() if name not in there)
-    lines = [
-        f"column {name!r}: the table lacks it (names must match exactly, with capitals and blanks"
-        f"{suggestion(name, found, most=3)})"
-        for name in lacking
-    ]
+    lines = dict.fromkeys(
+        _lacks(source_in_words(name, columns), read[name], found)
+        for name in columns
+        if name not in there
+    )
     if not there:
         raise DataError("\n  ".join([UNFITTING, *lines]))
-    return there, lines
+    return there, [*lines]
+
+
+def _lacks(shown: str, name: str, found: Collection[str]) -> str:
+    meant = suggestion(name, found, most=3) if shown == name else "; see its `source_name`"
+    exactly = f"names must match exactly, with capitals and blanks{meant}"
+    return f"column {shown!r}: the table lacks it ({exactly})"
 
 
 def require_once(columns: Iterable[str], found: Sequence[str]) -> None:

@@ -16,15 +16,15 @@ from typing import Any
 from dpcore.errors import DataError
 from schemas.survey.checks import RULES, survey_schema
 from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn, part_of_date
-from schemas.survey.unit import COUNT, WEIGHT
+from schemas.survey.unit import COUNT, of_weights
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, Unread, open_survey, unfit
 from tasks.survey.sources import UNFITTING
 from tasks.survey.sql import sql_type
 
 REMEDIES = {
-    "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30; list codes for no"
-    " answer under the column's `missing`.",
+    "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30, or as the column's"
+    " `format` says; list codes for no answer under its `missing`.",
     "null": "A column with `nullable: true` may lack values.",
     "bounds": "`outside: clamp` of a column moves its values to the nearest bound.",
     "category": "Categories are compared character by character: 01 is not 1, and a blank at an end, or"
@@ -33,7 +33,7 @@ REMEDIES = {
 """By rule, what a plan may say of a column that is published."""
 
 _NUMBER = {
-    "separated": "with separators, a decimal comma or a percent sign",
+    "separated": "with separators, a decimal comma or a percent sign (state `format`)",
     "date": "dates (`from` reads their parts)",
     "text": "text (use `type: categorical`, or list codes for no answer under `missing`)",
 }
@@ -46,7 +46,7 @@ LOOKS: Mapping[str, Mapping[str, str]] = {
     },
     "date": {
         "number": "numbers",
-        "date": "dates that are written otherwise, or do not exist",
+        "date": "dates in another form (state `format`), or that do not exist",
         "text": "text",
     },
 }
@@ -99,7 +99,7 @@ def _broken(survey: Survey, columns: Mapping[str, ReadColumn]) -> list[str]:
         )
     ]
     units = {name for name, column in columns.items() if isinstance(column, IdentifierColumn)}
-    weighed = {name for name, column in columns.items() if column is WEIGHT}
+    weighed = {name for name, column in columns.items() if of_weights(column)}
     known = {REMEDIES.get(rule, INVALID) for name, rule in broken if name not in units | weighed}
     known |= {WEIGHTS for name, _ in broken if name in weighed}
     known |= {IDENTIFIERS for name, _ in broken if name in units}
@@ -110,6 +110,9 @@ def _broken(survey: Survey, columns: Mapping[str, ReadColumn]) -> list[str]:
 def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
     """How many of the values that cannot be read look like what."""
     wanted = {"BIGINT": "whole", "DOUBLE": "real", "BOOLEAN": "truth"}.get(sql_type(column), "")
+    if getattr(column, "format", "") and any(looks.values()):
+        decimals = ", or with decimals" * (wanted == "whole" and not part_of_date(column))
+        return f": not written as `format` says{decimals}"
     known = LOOKS["date" if part_of_date(column) else wanted] if wanted else {}
     found = [f"{rows} {known[look]}" for look, rows in looks.items() if look in known]
     return f": {', '.join(found)}" if found else ""

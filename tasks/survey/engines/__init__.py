@@ -1,8 +1,9 @@
 """Surveys that stay in their engine, which validates and tallies them; nothing but counts leaves it.
 
 Each engine's module provides its table and the types of its columns; this one does what is common.
-No value is converted: a column fits if every value of its type is a value of the declared type.  A
-column that does not fit is refused; a view at the source can convert it.  Parts of dates are computed.
+No value is converted: a column fits if every value of its type is a value of the declared type, or if
+it is text for which the plan states a ``format``.  A column that does not fit is refused; a view at the
+source can convert it.  Parts of dates are computed.
 """
 
 import re
@@ -16,15 +17,21 @@ from schemas.survey.columns import (
     CategoricalColumn,
     ContinuousColumn,
     IdentifierColumn,
+    IntegerColumn,
     ReadColumn,
     missing_codes,
     multiples_in,
     part_of_date,
+    source_in_words,
     sources,
+    written_dates,
+    written_numbers,
 )
 from schemas.survey.engine import exactly, finite
+from schemas.survey.formats import PLAIN, NumberFormat
 from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.dates import part_of
+from tasks.survey.engines.text import number_of, part_of_text
 from tasks.survey.ingest import refuse_lookalikes
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
@@ -88,9 +95,12 @@ def _fits(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> tuple[str, .
     if heap := multiples_in(column):
         column = columns[heap.column]
     if part := part_of_date(column):
-        return TIMES if part.part == "hour" else ("date", *TIMES)
+        stored = TIMES if part.part == "hour" else ("date", *TIMES)
+        return stored + ("string", "int32", "int64") * (written_dates(column) is not None)
     declared = FITS[str(engine_type(column))]
-    return declared + FITS["int64"] if isinstance(column, IdentifierColumn) else declared
+    if isinstance(column, IdentifierColumn):
+        return declared + FITS["int64"]
+    return declared + ("string",) * (written_numbers(column) is not None)
 
 
 def _fitting(
@@ -104,9 +114,9 @@ def _fitting(
             fitting[name] = column
         else:
             lines.append(
-                f"column {read[name]!r}, type: {types[read[name]]} in the engine; the plan needs"
-                f" {' or '.join(fits)}, and dprelease converts nothing in the engine (name a view that"
-                " converts it)"
+                f"column {source_in_words(name, columns)!r}, type: {types[read[name]]} in the engine;"
+                f" the plan needs {' or '.join(fits)}, and dprelease converts nothing in the engine"
+                " (name a view that converts it, or state the `format` of text)"
             )
     return fitting, list(dict.fromkeys(lines))
 
@@ -117,25 +127,40 @@ def _typed(
     """The table as the plan declares it, its number of rows, and by column what could not be read; all
     are private."""
     read = sources(columns)
-    raw = {name: _answered(table[read[name]], *missing_codes(name, columns)) for name in columns}
+    raw = {
+        name: _answered(table[read[name]], *missing_codes(name, columns), _form(column, columns))
+        for name, column in columns.items()
+    }
     typed = table.select(
         **{
             name: _clamp(_value(raw[name], column, columns), column)
             for name, column in columns.items()
         }
     )
-    parts = [name for name, column in columns.items() if part_of_date(column)]
+    parts = [
+        name
+        for name, column in columns.items()
+        if part_of_date(column) or (_form(column, columns) and raw[name].type().is_string())
+    ]
     asked = {
         f"n{i}": (raw[name].notnull() & _value(raw[name], columns[name], columns).isnull()).sum()
         for i, name in enumerate(parts)
     }
     answers = table.aggregate(rows=table.count(), **asked).to_pyarrow().to_pylist()[0]
     unread: dict[str, dict[str, int]] = {name: {} for name in columns}
-    unread |= {name: {"date": n} for i, name in enumerate(parts) if (n := answers[f"n{i}"])}
+    unread |= {name: {"date": int(n)} for i, name in enumerate(parts) if (n := answers[f"n{i}"])}
     return typed, int(answers["rows"]), unread
 
 
-def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any:
+def _form(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> NumberFormat | None:
+    """How the numbers are written from which a column is read, if the plan says so."""
+    heap = multiples_in(column)
+    return written_numbers(columns[heap.column] if heap else column)
+
+
+def _answered(
+    value: Any, texts: Sequence[str], numbers: Sequence[float], form: NumberFormat | None
+) -> Any:
     """Null where a value is one of the codes that stand for no answer."""
     import ibis
 
@@ -145,8 +170,14 @@ def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any
         codes = [exactly(number) for number in (*numbers, *written)]
         found = value.cast("float64").isin(codes)
     else:
-        codes = [*texts, *(f"{number:.15g}" for number in numbers)]
-        found = value.cast("string").isin(codes)
+        codes = [*texts, *map(exactly, numbers)]
+        text = value.cast("string")
+        found = text.isin(texts) if texts else ibis.literal(False)
+        if numbers:
+            number = number_of(text, form or PLAIN, whole=False).isin([*map(exactly, numbers)])
+            found |= number.fill_null(False)
+        if any(number != number for number in numbers):
+            found |= text.strip().lower() == "nan"
     return ibis.ifelse(found, ibis.null(kind), value) if codes else value
 
 
@@ -155,7 +186,7 @@ def _value(value: Any, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
 
     if heap := multiples_in(column):
         base = columns[heap.column]
-        number = _clamp(value.cast(engine_type(base)), base)
+        number = _clamp(_number(value, base), base)
         real = number.cast("float64")
         known = [
             ((real / m).floor() * m == real, ibis.literal(m, "int64")) for m in heap.multiples_of
@@ -163,7 +194,21 @@ def _value(value: Any, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
         found = ibis.cases(*known, else_=ibis.literal(0, "int64"))
         return ibis.ifelse(number.notnull(), found, ibis.null("int64"))
     part = part_of_date(column)
-    return part_of(value, part.part) if part else value.cast(engine_type(column))
+    if (
+        part
+        and (form := written_dates(column))
+        and (value.type().is_string() or value.type().is_integer())
+    ):
+        return part_of_text(value, form, part.part)
+    return part_of(value, part.part) if part else _number(value, column)
+
+
+def _number(value: Any, column: ReadColumn) -> Any:
+    """A value in the declared type, which may be a number that is written as text."""
+    form = written_numbers(column)
+    if form and value.type().is_string():
+        return number_of(value, form, whole=isinstance(column, IntegerColumn))
+    return value.cast(engine_type(column))
 
 
 def _clamp(value: Any, column: ReadColumn) -> Any:

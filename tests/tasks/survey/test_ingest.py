@@ -220,6 +220,42 @@ def test_codes_of_no_answer_are_null_and_no_faults(written, of, expected, tmp_pa
     assert wrong == ("'na'" in written)  # what is neither a code nor a number
 
 
+NOT_NUMBERS = [
+    ("['1', 'nan', '3']::DOUBLE[]", "integer", [1, 3, None]),
+    ("['1', 'nan', 'inf']::FLOAT[]", "continuous", [1.0, None, "inf"]),
+    ("['1', 'NaN', 'nan ', 'NAN', 'nano']", "continuous", [1.0, None, None, None, None]),
+    ("['a', 'NaN', 'nan', 'nano']", "categorical", [None, None, "a", "nano"]),
+    ("['1', 'nan']::DOUBLE[]", "categorical", ["1", None]),
+    ("[1, 3]::INTEGER[]", "integer", [1, 3]),
+]
+
+
+@pytest.mark.parametrize("code", ["NaN", float("nan")])
+@pytest.mark.parametrize(("written", "of", "expected"), NOT_NUMBERS)
+def test_a_float_that_is_no_number_may_be_a_code_of_no_answer(
+    written, of, expected, code, tmp_path
+):
+    more = {"categories": ["a"]} if of == "categorical" else {"bounds": (0, 9)}
+    coded = column(of, missing=[code], **more)
+    assert coded.model_dump(mode="json")["missing"] == ["NaN"]
+    source = write(tmp_path / "t.parquet", f"SELECT unnest({written}) AS x")
+    found, wrong = values(tmp_path, source, coded, len(expected))
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    assert wrong == (of == "continuous" and "nano" in written)
+
+
+def test_a_float_that_is_no_number_stops_the_reading_of_no_other(tmp_path):
+    """A Parquet file's smallest and largest value are of its numbers alone."""
+    written = pa.table({"x": [1.0, float("nan"), 2.0, None, 0.5]})
+    parquet.write_table(written, tmp_path / "t.parquet")
+    for of, known in ((TEXT, "1"), (WHOLE, 1), (REAL, 1.0), (TRUTH, True)):
+        coded = of.model_copy(update={"missing": ["NA", "2"]})
+        found, wrong = values(tmp_path, str(tmp_path / "t.parquet"), coded, 5)
+        assert found[0] == known
+        assert found[2:4] == [None, None]
+        assert wrong == (0 if of is REAL else 1 if of is TEXT else 2)
+
+
 def test_whole_numbers_too_large_for_the_machine_are_clamped_or_stay_outside(tmp_path):
     source = csv(tmp_path / "t.csv", "x\n-5\n50\n1e30\n99999999999999999999\n\n")
     clamped = column("integer", bounds=(0, 100), outside="clamp", nullable=True)
