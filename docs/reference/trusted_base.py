@@ -180,6 +180,7 @@ UNREAD = {
     "schemas/survey/blanks.py": "a plan that is not filled in",
     "schemas/survey/derived.py": "columns of synthetic records that follow from others",
     "schemas/first_plan/planner.py": "writes a plan from names and types of columns",
+    "schemas/first_plan/questionnaire.py": "reads a questionnaire, for that plan",
     "schemas/plan/operation.py": "schedules and approval",
     "schemas/plan/synthesis.py": "synthetic records, from noisy statistics",
     "tasks/bundle/digests.py": "digests of published files",

@@ -59,7 +59,7 @@ class Question:
 
     type: str
     keys: Mapping[str, Any]
-    edges: list[float] | None = None
+    edges: list[float] | str | None = None
 
 
 def read_questionnaire(path: Path) -> dict[str, Question]:

@@ -40,9 +40,9 @@ class PlanDocument(Section):
     dprelease: Literal[1] = Field(description="The version of this document's format.")
     dataset: Name = Field(description="The ledger keeps one budget per dataset.")
     source: Source = Field(
-        description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
-        "Python package, a table of a DuckDB or PostgreSQL database, or a survey on Spark. Never "
-        "published."
+        description="A Parquet, CSV, Excel, Stata or SPSS file, `package://NAME/PATH` for a file inside"
+        " an installed Python package, a table of a DuckDB or PostgreSQL database, or a survey on Spark."
+        " Never published."
     )
     rows: StrictInt = Field(
         ge=1,

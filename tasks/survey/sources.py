@@ -2,6 +2,7 @@
 
     Parquet, CSV, CSV.gz    found by its path, or inside an installed package; not opened as a pattern
     DuckDB table or view    attached read-only; its text is compared byte by byte, without a collation
+    Excel, Stata, SPSS      through a reader of an optional extra (``office_files``)
     table in memory         its columns as Arrow
 
 Columns are taken by position where DuckDB would rename those that are equal but for capitals.
@@ -24,10 +25,13 @@ from schemas.survey.columns import IdentifierColumn, ReadColumn, source_in_words
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
 from tasks.survey.memory import MemoryTable
+from tasks.survey.office_files import READERS, office_table
 from tasks.survey.private_file import call_guarded
 from tasks.survey.sql import quote, sql_type, text
 
 PACKAGE = "package://"
+ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", *READERS)
+OR_ENDINGS = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
 UNFITTING = "the survey table is not as the plan declares:"
 EXTRAS = {"statsmodels": "demo"}
 """Packages that an optional extra of dprelease installs."""
@@ -53,6 +57,10 @@ def locate(
         return _registered(source, declared, connection)
     columns = set(sources(declared).values())
     path = find_file(source)
+    if path.suffix.lower() in READERS:
+        unreadable = f"{source}: cannot be read as a file of {_suffix(path)[1:]}"
+        table = call_guarded(lambda: office_table(path), InputError, unreadable)
+        return _registered(table, declared, connection)
     # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
     if _suffix(path) == ".parquet":
         sql = f"read_parquet({text(glob.escape(str(path)))}, hive_partitioning=false)"
@@ -72,8 +80,10 @@ def find_file(source: str | TableSource) -> Path:
     else:
         name = source
         path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
-        if _suffix(path) not in (".parquet", ".csv", ".csv.gz"):
-            raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
+        if _suffix(path) not in ENDINGS:
+            raise InputError(
+                f"{source}: the survey table must be a file that ends with {OR_ENDINGS}"
+            )
     if not call_guarded(path.is_file, InputError, f"{name}: cannot be opened"):
         raise InputError(f"{name}: there is no such file")
     if not os.access(path, os.R_OK):

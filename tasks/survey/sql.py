@@ -116,8 +116,8 @@ def written(value: str, kind: str) -> str:
     as_text = f"CAST({value} AS VARCHAR)"
     if is_text(kind) or kind in _WHOLE or kind in ("BOOLEAN", "UUID", "DATE"):
         return as_text
-    # A file's smallest and largest value are of its numbers: DuckDB would take from them that no value is
-    # NaN, and leave out a comparison that keeps it out.
+    # A file's smallest and largest value are of its numbers: DuckDB would take from them that no value
+    # is NaN, and leave out a comparison that keeps it out.
     if kind in _FLOATS:
         return (
             f"CASE WHEN NOT isnan({value}) AND abs({value}) < {real(2**53)}"

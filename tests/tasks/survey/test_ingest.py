@@ -88,7 +88,7 @@ def test_a_file_inside_an_installed_package(tmp_path):
     ("source", "says"),
     [
         ("nowhere/survey.parquet", "nowhere/survey.parquet: there is no such file"),
-        ("survey.xlsx", "must be a .parquet, .csv or .csv.gz file"),
+        ("survey.ods", "must be a file that ends with .parquet, .csv,"),
         ("https://example.org/survey.csv", "there is no such file"),
         ("bad\0name.csv", "there is no such file|cannot be opened"),
         ("package://statsmodels/../../secret.csv", "must have the form"),
