@@ -157,6 +157,7 @@ def _registered(
         for name, column in sources(declared).items()
         if sql_type(declared[name]) == "VARCHAR"
     }
+    shown = {of: source_in_words(name, declared) for name, of in sources(declared).items()}
     unreadable = f"{source}: cannot be read as an Arrow table"
     names = call_guarded(lambda: source.names, InputError, unreadable)
     require_once(columns, names)
@@ -164,7 +165,7 @@ def _registered(
         name: call_guarded(
             lambda: source.column(name, wrong.get(name)),  # noqa: B023 - it is called here
             DataError,
-            f"{source}: column {name!r} cannot be read",
+            f"{source}: column {shown[name]!r} cannot be read",
         )
         for name in dict.fromkeys(columns)
         if name in names

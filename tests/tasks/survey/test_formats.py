@@ -14,6 +14,7 @@ from dpcore.errors import DataError
 from schemas.survey.columns import Column
 from schemas.survey.formats import date_format, number_format
 from schemas.survey.source import PostgreSQLSource
+from schemas.survey.unit import Weights
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import open_survey
@@ -243,6 +244,22 @@ def test_codes_of_no_answer_are_read_in_the_format(tmp_path):
         DataError, match="1 row cannot be read as the declared type: not written as"
     ):
         validate(ingest(source, columns, 5, tmp_path / "w"), columns)
+
+
+def test_weights_and_multiples_are_read_in_the_format_of_their_numbers(tmp_path):
+    stated = {"largest": "2000", "step": "1", "total": "5000", "format": "1.234,5"}
+    weights = Weights.model_validate({"column": "x", **stated})
+    table = table_of(["1.234,5", "7", "1234.5"])
+    assert parquet(table, weights.read, tmp_path) == [1234.5, 7.0, None]
+    of = column("integer", bounds=(0, 10**4), format="1.234", nullable=True)
+    heap = column("integer", nullable=True, **{"from": {"column": "x", "multiples_of": [500, 10]}})
+    pa.parquet.write_table(table_of(["1.500", "20", "21", "1500.0"]), tmp_path / "t.parquet")
+    survey = ingest(str(tmp_path / "t.parquet"), {"x": of, "y": heap}, 4, tmp_path / "w")
+    with connect(survey) as connection:
+        found = connection.execute("SELECT y FROM survey").fetchall()
+    assert found == [(500,), (10,), (0,), (None,)]
+    with pytest.raises(ValidationError, match="is not 1234.5"):
+        Weights.model_validate({"column": "x", **stated, "format": "DD.MM.YYYY"})
 
 
 REFUSED = [
