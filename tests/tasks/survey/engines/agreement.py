@@ -150,9 +150,9 @@ def cases() -> dict[str, Case]:
     number = {"format": "1.234,5", "nullable": True, "missing": [-9]}
     people = pa.table(
         {
-            "pay": ["1.234,5", "-9", "-9,0", "x", "7", None],
-            "age": ["1.234", "7,0", "7,5", "-9", "SECRET_7391", "7"],
-            "day": ["31.12.2024", "1.2.2024", "31.2.2024", "", None, "1.1.0001"],
+            "pay": ["1.234,5", "-9", "-9,0", "x", "7", None, "12\u0085"],
+            "age": ["1.234", "7,0", "7,5", "-9", "SECRET_7391", "7", "12\u0085"],
+            "day": ["31.12.2024", "1.2.2024", "31.2.2024", "", None, "1.1.0001", "1.1.2024\u0085"],
         }
     )
     written = {
@@ -166,7 +166,7 @@ def cases() -> dict[str, Case]:
             **{"from": {"column": "day", "part": "month"}},
         ),
     }
-    readable = people.filter(pa.array([True, True, False, False, False, True]))
+    readable = people.filter(pa.array([True, True, *[False] * 3, True, False]))
 
     edges = Grid("pay", 1.0, 100.0, 64, transform="log").edge(np.arange(65))
     beside = [np.nextafter(edges, 0.0), edges, np.nextafter(edges, 1e9)]
@@ -211,7 +211,7 @@ def cases() -> dict[str, Case]:
         ),
         "no number": (unknown.slice(0, 3), unknowns, 3, axes(unknowns)),
         "numbers and dates as people write them": (readable, written, 3, axes(written)),
-        "what is written otherwise": (people, written, 6, []),
+        "what is written otherwise": (people, written, 7, []),
         "no date": (dated, known, 5, axes(known)),
         "dates that break rules": (dated, late, 5, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),
