@@ -116,11 +116,11 @@ def written(value: str, kind: str) -> str:
     as_text = f"CAST({value} AS VARCHAR)"
     if is_text(kind) or kind in _WHOLE or kind in ("BOOLEAN", "UUID", "DATE"):
         return as_text
-    # A file's smallest and largest value are of its numbers: DuckDB would take from them that no value
-    # is NaN, and leave out a comparison that keeps it out.
+    # TRY_CAST, because a file's smallest and largest value are of its numbers: DuckDB takes from them
+    # that no value is NaN, and leaves out a comparison that would keep it out.
     if kind in _FLOATS:
         return (
-            f"CASE WHEN NOT isnan({value}) AND abs({value}) < {real(2**53)}"
+            f"CASE WHEN abs({value}) < {real(2**53)}"
             f" THEN CASE WHEN floor({value}) = {value}"
             f" THEN CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)"
             f" ELSE CAST(CAST({value} AS DOUBLE) AS VARCHAR) END END"
