@@ -169,7 +169,11 @@ LOOKS = [
     (REAL, "[DATE '2024-01-31']", "1 dates (`from` reads their parts)"),
     (WHOLE, "['SECRET_7391', '', '1..2']", "3 text (use `type: categorical`, or list codes"),
     (TRUTH, "['yes', '7']", "1 numbers other than 0 and 1, 1 text other than true and false"),
-    (YEAR, "['20240131', '1/31/2024', '2024-02-30', '7', 'x']", "3 dates that are written other"),
+    (
+        YEAR,
+        "['20240131', '1/31/2024', '2024-02-30', '7', 'x']",
+        "3 dates in another form (state `format`)",
+    ),
     (YEAR, "['20240131', '7', 'x']", "1 numbers, 1 text"),
 ]
 
