@@ -8,6 +8,8 @@
 "; did you mean 'pairs.age.sex'?"
 >>> suggestion("telepathy", ["histogram", "margins"])
 ''
+>>> suggestion("person", ["persons", "households", "persons_2024"], most=2)
+"; did you mean 'persons' or 'persons_2024'?"
 """
 
 from collections.abc import Iterable
@@ -24,8 +26,11 @@ ELSEWHERE = {
 """What the literature calls a parameter, and its name here."""
 
 
-def suggestion(word: object, known: Iterable[object]) -> str:
-    """The end of an error message: the known name that is most like ``word``, or nothing."""
+def suggestion(word: object, known: Iterable[object], most: int = 1, least: float = 0.6) -> str:
+    """The end of an error message: the ``most`` known names that are most like ``word``, or nothing.
+
+    ``least``: how like it they must be, from 0 to 1.
+    """
     names = [str(name) for name in known]
     here = ELSEWHERE.get(str(word).lower())
     if here in names:
@@ -35,5 +40,7 @@ def suggestion(word: object, known: Iterable[object]) -> str:
     if other_order:
         return f"; did you mean {other_order[0]!r}?"
     folded = {name.lower(): name for name in names}
-    close = get_close_matches(str(word).lower(), folded, n=1)
-    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+    close = get_close_matches(str(word).lower(), folded, n=most, cutoff=least)
+    *others, last = [repr(folded[name]) for name in close] or [""]
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return f"; did you mean {listed}?" if close else ""

@@ -19,6 +19,7 @@ from tasks.audit.audit import (
     FULL_DRAWS,
     QUICK_DRAWS,
     audit_one,
+    audit_shortly,
     audit_together,
     level_of_each,
     require_passed,
@@ -64,12 +65,12 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
     )
     remove_abandoned()
     bundle = bundle_path(the_plan, release_id, out)
-    admission = admit(the_plan, release_id, bundle, part)
-    if admission is None:
+    sources = admit(the_plan, release_id, bundle, part)
+    if sources is None:
         log_line("already published: nothing was charged or drawn again")
         return str(bundle)
     with staging_folder(bundle) as staging:
-        draw_missing(the_plan, release_id, admission.sources, part)
+        audited = draw_missing(the_plan, release_id, sources, part)
         add_to_checkpoint(Ledger(ledger_url()), the_plan.dataset)
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
@@ -79,7 +80,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
             for synthesis in the_plan.synthesis
         )
         analyses = write_analyses(the_plan, release_id, staging)
-        made = PreparedBundle(staging, tables, microdata, analyses, admission.audited)
+        made = PreparedBundle(staging, tables, microdata, analyses, audited)
         await_approval(the_plan, release_id, made)
         publish(the_plan, release_id, made, bundle)
     if in_flow_run():
@@ -89,14 +90,18 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
 
 def draw_missing(
     plan: Plan, release_id: str, sources: list[str], part: Fraction | None = None
-) -> None:
-    """The private part, one run at a time for each dataset: from the survey to committed draws."""
+) -> list[AuditResult]:
+    """The private part, one run at a time for each dataset: from the survey to committed draws.
+
+    Returns the results of the short audit, which comes once the survey is known to fit the plan.
+    """
     if not missing_draws(plan, release_id):
-        return
+        return passed_audit(plan)
     with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
         survey = ingest_survey(plan, workspace)
         with closing_survey(survey):
             validate_survey(plan, survey)
+            audited = passed_audit(plan)
             reserve_budget(plan, release_id, sources, part)
             names = missing_draws(plan, release_id)
             tallied = tally_survey(plan, release_id, names, survey, workspace)
@@ -104,6 +109,14 @@ def draw_missing(
             draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.subject})", tallied)
             for s in map(plan.section, names)
         )
+    return audited
+
+
+def passed_audit(plan: Plan) -> list[AuditResult]:
+    """The results of the short audit; raises ``AuditError`` if a bound is above its claim."""
+    audited = audit_shortly(plan)
+    require_passed(plan, audited)
+    return audited
 
 
 def audit_plan(the_plan: Plan, draws: int | None = None, quick: bool = False) -> list[AuditResult]:

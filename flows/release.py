@@ -1,6 +1,6 @@
 """The release flow of the command line: a plan goes in, a published bundle comes out.
 
-    check budget -> audit -> ingest -> validate -> reserve budget -> tally -> draw each release
+    check budget -> ingest -> validate -> audit -> reserve budget -> tally -> draw each release
         -> write tables, synthesize, fit models -> (approval) -> publish -> announce
 
 Draws run in parallel, and so do tables and synthetic tables (``operation.parallel``).  The steps are

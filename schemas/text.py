@@ -53,7 +53,9 @@ def refuse_treacherous(document: Any) -> None:
             if _unseen(sign, text):
                 name = unicodedata.name(sign, "a control character")
                 raise ValueError(f"{place}: holds U+{ord(sign):04X} ({name}), which nobody sees")
-        written = place.startswith(("columns.", "publication."))
+        written = place.startswith(("columns.", "publication.")) and not place.endswith(
+            ".source_name"
+        )
         if written and FORMULA.match(text) and ".derived" not in place:
             raise ValueError(
                 f"{place}: {text[:20]!r} starts as a formula of a spreadsheet, which would calculate it;"

@@ -57,7 +57,7 @@ def audit_once(put: Callable[[object, str, Any], None] = setattr) -> None:
             audited.extend(audit_shortly(plan))
         return audited
 
-    put(admission, "audit_shortly", first)
+    put(flows.course, "audit_shortly", first)
 
 
 def module_of(step: str) -> ModuleType:

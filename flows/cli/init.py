@@ -16,7 +16,8 @@ def init(
     file: Annotated[
         str,
         Parameter(
-            help="a Parquet, CSV or DuckDB file, or package://NAME/PATH inside a Python package"
+            help="a Parquet, CSV, Excel, Stata, SPSS or DuckDB file, or package://NAME/PATH inside a"
+            " Python package"
         ),
     ],
     /,
@@ -41,17 +42,18 @@ def init(
     ] = None,
     output: Output = ANSWER,
 ) -> None:
-    """Write a first plan from a table's columns, and a questionnaire if there is one; reads no value."""
+    """Write a first plan from a table's columns, and a questionnaire or its labels; reads no value."""
     from schemas.first_plan.planner import first_plan
     from schemas.first_plan.questionnaire import read_questionnaire
     from schemas.survey.source import TableSource
-    from tasks.survey.table_schema import table_schema
+    from tasks.survey.table_schema import questions_of, table_schema
 
     columns = table_schema(TableSource(database=file, table=table) if table else file)
     place = _relative_to(out.parent if out else Path(), file)
     source = {"database": place, "table": table} if table else place
     words = re.findall("[a-z0-9]+", (table or Path(file).name.partition(".")[0]).lower())
-    questions = read_questionnaire(questionnaire) if questionnaire else None
+    said = questions_of(file) if table is None else None
+    questions = read_questionnaire(questionnaire) if questionnaire else said
     for name in [name for name in questions or {} if name not in columns]:
         meant = suggestion(name, columns)
         output.note(f"{questionnaire}: {name!r} is no column of the table, and left out{meant}")

@@ -180,7 +180,7 @@ def _described(
             bounds = BLANK if part == "year" else f"[{lower}, {upper}]"
             if question and part == "year":
                 lower, upper = question.keys["bounds"]
-                if lower == upper:
+                if lower == upper and lower != BLANK:
                     continue
                 bounds = f"[{lower}, {upper}]"
             lines += [f"{_flow(own)}:", "  type: integer", f"  bounds: {bounds}"]
@@ -210,7 +210,7 @@ def _bins(
         name: edges for name, (edges, _) in cells.items() if edges and name in columns
     }
     real = (name for name, kind in columns.items() if kind is ColumnType.REAL)
-    return bins | {name: BLANK for name in real if name not in said}
+    return bins | {name: BLANK for name in real if name not in cells}
 
 
 def _densities(columns: Mapping[str, ColumnType]) -> Iterator[tuple[str, str]]:

@@ -53,15 +53,16 @@ def _columns(plan: PlanDocument) -> None:
 def _unpublished(plan: PlanDocument) -> None:
     """Columns that are read but not published must not be used otherwise."""
     taken = {name.lower() for name in (*plan.columns, *sources(plan.columns).values())}
+    read = sources(plan.read_columns)
     for place, name in plan.unpublished.items():
         if not nameable(name):
             raise ValueError(f"{place}: is not a valid column name")
-        if name.lower() in taken:
+        if {name.lower(), read[name].lower()} & taken:
             raise ValueError(
                 f"{place}: {name!r} is already used; remove it from columns, or copy the column at"
                 " the source"
             )
-        taken.add(name.lower())
+        taken |= {name.lower(), read[name].lower()}
     if plan.counts and (plan.unit or plan.weights):
         raise ValueError(
             "counts: a row of several records has no unit and no weight for each of them; use a table of"

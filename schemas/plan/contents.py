@@ -31,7 +31,7 @@ from schemas.releases.moments import MomentsSection
 from schemas.survey.columns import Column, IdentifierColumn, Invalid, ReadColumn
 from schemas.survey.derived import groups_of
 from schemas.survey.source import Source
-from schemas.survey.unit import COUNT, WEIGHT, UnitColumn, Weights
+from schemas.survey.unit import COUNT, UnitColumn, Weights
 
 
 class PlanDocument(Section):
@@ -40,9 +40,9 @@ class PlanDocument(Section):
     dprelease: Literal[1] = Field(description="The version of this document's format.")
     dataset: Name = Field(description="The ledger keeps one budget per dataset.")
     source: Source = Field(
-        description="A Parquet or CSV file, `package://NAME/PATH` for a file inside an installed "
-        "Python package, a table of a DuckDB or PostgreSQL database, or a survey on Spark. Never "
-        "published."
+        description="A Parquet, CSV, Excel, Stata or SPSS file, `package://NAME/PATH` for a file inside"
+        " an installed Python package, a table of a DuckDB or PostgreSQL database, or a survey on Spark."
+        " Never published."
     )
     rows: StrictInt = Field(
         ge=1,
@@ -190,9 +190,9 @@ class PlanDocument(Section):
         """Every column that the private steps read."""
         columns: dict[str, ReadColumn] = {**self.columns}
         if self.unit:
-            columns[self.unit.column] = IdentifierColumn()
+            columns[self.unit.column] = IdentifierColumn(source_name=self.unit.source_name)
         if self.weights:
-            columns[self.weights.column] = WEIGHT
+            columns[self.weights.column] = self.weights.read
         if self.counts:
             columns[self.counts] = COUNT
         return columns
@@ -295,10 +295,12 @@ class PlanDocument(Section):
         return next(section for section in self.releases if section.name == name)
 
     def public(self) -> dict[str, Any]:
-        """The plan as JSON values, without the table's location and the operation."""
+        """The plan as JSON values, without the table's location and names, and the operation."""
         optional = ("series", "counts", "linked", "analyses")
         absent = {key for key in optional if getattr(self, key) in (None, [])}
-        hidden = {"source", "operation"} | absent
+        hidden: dict[str, Any] = dict.fromkeys({"source", "operation"} | absent, True)
+        hidden |= {"privacy_unit": {"source_name"}, "weights": {"source_name"}}
+        hidden["columns"] = {name: {"source_name"} for name in self.columns}
         return self.model_dump(mode="json", by_alias=True, exclude=hidden)
 
     @cached_property

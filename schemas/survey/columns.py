@@ -30,6 +30,14 @@ from pydantic import (
 from dpcore.domain.axes import Axis, Bins, Categories, Category, Grid
 from schemas.document import Section, absent
 from schemas.survey.dates import PartOfDate
+from schemas.survey.formats import (
+    DateFormat,
+    Format,
+    NumberFormat,
+    SourceName,
+    date_format,
+    number_format,
+)
 from schemas.survey.heaping import Multiples
 from schemas.text import Line, look_alikes, told_apart
 
@@ -75,8 +83,8 @@ LABEL = (
     " description."
 )
 MISSING = (
-    'Codes that stand for no answer, such as [-9, "NA"]: they are read as null, and the column is'
-    " nullable. Numbers are compared as numbers, text as it is written."
+    'Codes that stand for no answer, such as [-9, "NA", NaN]: they are read as null, and the column is'
+    " nullable. Numbers are compared as numbers, text as it is written; NaN is also a float's."
 )
 
 _Kind = TypeVar("_Kind")
@@ -119,7 +127,20 @@ def _nullable_if_missing(given: Any) -> Any:
     return {**given, "nullable": True}
 
 
-_Missing = Annotated[list[StrictStr | StrictInt | StrictFloat], Field(description=MISSING)]
+NAN = "NaN"
+"""The code of no answer that floats which are not numbers have."""
+
+
+def _with_nan(codes: Any) -> Any:
+    """YAML's .nan as the word, which JSON has too."""
+    return [NAN if c != c else c for c in codes] if isinstance(codes, list | tuple) else codes
+
+
+_Missing = Annotated[
+    list[StrictStr | StrictInt | StrictFloat],
+    BeforeValidator(_with_nan),
+    Field(description=MISSING),
+]
 
 
 def _as_text(mapping: Any) -> Any:
@@ -157,6 +178,7 @@ class CategoricalColumn(Section):
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: _Missing = Field(default_factory=list, exclude_if=absent)
+    source_name: SourceName = ""
     label: Line = Field(default="", max_length=60, description=LABEL, exclude_if=absent)
     description: str = Field(default="", description=DESCRIPTION)
 
@@ -197,6 +219,8 @@ class _NumberColumn(Section):
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: _Missing = Field(default_factory=list, exclude_if=absent)
+    format: Format = ""
+    source_name: SourceName = ""
     labels: _Labels = Field(default_factory=dict, exclude_if=absent)
     unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
     label: Line = Field(default="", max_length=60, description=LABEL, exclude_if=absent)
@@ -237,7 +261,19 @@ class _NumberColumn(Section):
             raise ValueError("point_masses: must ascend")
         if any(not lower <= point <= upper for point in self.point_masses):
             raise ValueError("point_masses: must lie within the bounds")
+        self._check_format()
         return self
+
+    def _check_format(self) -> None:
+        """Raise ``ValueError`` where the format is none, or is not that of such numbers."""
+        if not self.format:
+            return
+        try:
+            percent = number_format(self.format).percent
+        except ValueError as error:
+            raise ValueError(f"format: {error}") from None
+        if percent and max(map(abs, self.bounds)) >= 100:
+            raise ValueError("format: 12% is read as 0.12; state bounds as shares, such as [0, 1]")
 
     @property
     def listed(self) -> Sequence[Category] | None:
@@ -322,6 +358,21 @@ class IntegerColumn(_NumberColumn):
         """Without ``from`` where there is none: the digests of such plans know nothing of it."""
         return {k: v for k, v in dump(self).items() if v is not None}
 
+    def _check_format(self) -> None:
+        if isinstance(self.from_, Multiples):
+            for key in ("format", "source_name"):
+                if getattr(self, key):
+                    raise ValueError(f"{key}: state it for {self.from_.column}, of which these are")
+        elif self.from_ and self.format:
+            try:
+                date_format(self.format)
+            except ValueError as error:
+                raise ValueError(f"format: {error}") from None
+        elif self.format.endswith("%"):
+            raise ValueError("format: 12% is read as 0.12, so the type must be continuous")
+        else:
+            super()._check_format()
+
     def axis(self, name: str) -> Axis:
         """One cell per whole number, or per level."""
         if self.levels is not None:
@@ -389,6 +440,7 @@ class IdentifierColumn(Section):
     """A column that identifies privacy units: read as text, in no release, and never null."""
 
     nullable: Literal[False] = False
+    source_name: SourceName = ""
 
 
 ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierColumn
@@ -422,8 +474,35 @@ def check_rounded(columns: Mapping[str, "Column"]) -> None:
 
 def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
     """By column, the survey's column from which it is read: of its own name, or of another."""
-    parts = {name: part_of_date(c) or multiples_in(c) for name, c in columns.items()}
-    return {name: part.column if part else name for name, part in parts.items()}
+    return {name: _source(name, column, columns) for name, column in columns.items()}
+
+
+def _source(name: str, column: ReadColumn, columns: Mapping[str, ReadColumn]) -> str:
+    of = part_of_date(column) or multiples_in(column)
+    if column.source_name or of is None:
+        return column.source_name or name
+    base = columns.get(of.column)
+    read = base is not None and not part_of_date(base)  # else a computed column, of the same name
+    return (base.source_name if read and base else "") or of.column
+
+
+def source_in_words(name: str, columns: Mapping[str, ReadColumn]) -> str:
+    """What a message calls the survey's column: a ``source_name`` is not shown."""
+    of = part_of_date(columns[name]) or multiples_in(columns[name])
+    return name if columns[name].source_name or of is None else of.column
+
+
+def written_numbers(column: ReadColumn) -> NumberFormat | None:
+    """The format of a column of numbers, if the plan states one."""
+    if not isinstance(column, _NumberColumn) or part_of_date(column) or not column.format:
+        return None
+    return number_format(column.format)
+
+
+def written_dates(column: ReadColumn) -> DateFormat | None:
+    """The format of the dates of which a column is a part, if the plan states one."""
+    dated = isinstance(column, IntegerColumn) and part_of_date(column) and column.format
+    return date_format(dated) if dated else None
 
 
 def missing_codes(
@@ -434,7 +513,7 @@ def missing_codes(
     column = columns[heap.column if heap else name]
     codes = () if isinstance(column, IdentifierColumn) else column.missing
     texts = [code for code in codes if isinstance(code, str)]
-    return texts, [float(code) for code in codes if not isinstance(code, str)]
+    return texts, [float(code) for code in codes if not isinstance(code, str) or code == NAN]
 
 
 def meaning(column: Column) -> str:

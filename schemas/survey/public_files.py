@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import PlanError
+from dpcore.suggestion import suggestion
 from schemas.survey.blanks import BLANK
 
 RECORDS = "records"
@@ -79,7 +80,11 @@ def _rows(
         raise PlanError(f"{place}: {path} cannot be read ({reason})") from None
     missing = [column for column in columns if header.count(column) != 1]
     if missing:
-        raise PlanError(f"{place}: {path} must have one column {missing[0]!r}, among {header}")
+        others_named = [column for column in header if column != missing[0]]
+        raise PlanError(
+            f"{place}: {path} must have one column {missing[0]!r}"
+            f"{suggestion(missing[0], others_named, most=3)}"
+        )
     if not others and len(header) > len(columns):
         unknown = [column for column in header if column not in columns]
         raise PlanError(f"{place}: {path} has columns that are not used here: {unknown}")

@@ -13,9 +13,16 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.survey.columns import ContinuousColumn, IntegerColumn
+from schemas.survey.formats import Format, SourceName, number_format
 
 WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
 """The check on a column of weights: finite and not negative."""
+
+
+def of_weights(column: object) -> bool:
+    """Whether a column that is read is that of the weights."""
+    return isinstance(column, ContinuousColumn) and column.bounds == WEIGHT.bounds
+
 
 COUNT = IntegerColumn(type="integer", bounds=(0, 2**40))
 """The check on a column of counts: as many as a plan may have rows, and never null."""
@@ -39,6 +46,7 @@ class UnitColumn(Section):
         description="At most this many records of a unit are used; which ones depends on the unit's own"
         " records alone. Noise grows with it.",
     )
+    source_name: SourceName = ""
     name: StrictStr = Field(
         default="unit",
         pattern=r"^[^\W\d_][\w -]{0,39}$",
@@ -53,6 +61,8 @@ class Weights(Section):
         description="A numeric column, not among `columns`. Null, negative and infinite weights are"
         " not valid."
     )
+    source_name: SourceName = ""
+    format: Format = ""
     largest: WrittenRational = Field(
         description="Larger weights count as this one. Noise grows with it."
     )
@@ -66,6 +76,8 @@ class Weights(Section):
 
     @model_validator(mode="after")
     def _whole_steps(self) -> Self:
+        if self.format:
+            number_format(self.format)
         if self.step == 0:
             raise ValueError("step: must be positive")
         steps = self.largest / self.step
@@ -77,6 +89,12 @@ class Weights(Section):
         if not self.step <= self.total <= self.step * 2**50:
             raise ValueError("total: must lie between one step and 2**50 of them")
         return self
+
+    @property
+    def read(self) -> ContinuousColumn:
+        """How the column is read."""
+        stated = {"source_name": self.source_name, "format": self.format}
+        return WEIGHT.model_copy(update=stated)
 
     @property
     def most_steps(self) -> int:

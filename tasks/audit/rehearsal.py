@@ -75,11 +75,12 @@ def rehearse_shortly(plan: Plan) -> None:
 def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
     built = list(plan.built.values())
     # What is computed is written: no date has the first year, month and weekday.
+    own = {"source_name": "", "format": ""}
     whole = {
-        n: c.model_copy(update={"from_": None} if isinstance(c, IntegerColumn) else {})
-        for n, c in plan.columns.items()
+        name: _changed(column, {"from_": None, **own}) for name, column in plan.columns.items()
     }
-    plan = plan.model_copy(update={"columns": whole})
+    unread = {key: _changed(getattr(plan, key), own) for key in ("privacy_unit", "weights")}
+    plan = plan.model_copy(update={"columns": whole, **unread})
     adjacencies = [_of_one_period(plan, release.adjacency) for release in built]
     rows = [_others(plan) + adjacency.most for adjacency in adjacencies]
     expected = survey_pairs([release.domain for release in built], rows, adjacencies)[0]
@@ -107,6 +108,16 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                         f"{release.name}: a made-up survey is not tallied as the audit assumes, so"
                         " an audit would prove nothing; this is a fault of dprelease: report it"
                     )
+
+
+def _changed(section: Any, changes: dict[str, Any]) -> Any:
+    """A section of a plan, changed where it has the keys."""
+    known = set(getattr(type(section), "model_fields", ()))
+    return (
+        section.model_copy(update={k: v for k, v in changes.items() if k in known})
+        if known
+        else section
+    )
 
 
 def _of_one_period(plan: Plan, adjacency: Adjacency) -> Adjacency:

@@ -19,6 +19,7 @@ from dpcore.releases.counts.cells import cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
+from dpcore.suggestion import suggestion
 from schemas.bundle.manifest import ReleaseRecord
 from schemas.plan import Plan
 from tasks.bundle.listing import Columns
@@ -164,8 +165,9 @@ def _factors(table: str, columns: Columns, weights: Weights) -> Floats:
         given = weights(columns) if callable(weights) else weights
     except KeyError as error:
         raise InputError(
-            f"{table}: has no column {error.args[0]!r}; its columns: {list(columns)}; NAME_from and"
-            " NAME_to are the ends of a binned column's bins"
+            f"{table}: has no column {error.args[0]!r}"
+            f"{suggestion(error.args[0], columns, most=3, least=0)} (NAME_from and NAME_to are the ends"
+            " of a binned column's bins)"
         ) from None
     chosen: Any = np.ma.asarray(np.ones(rows) if given is None else given)
     if chosen.shape != rows:

@@ -51,8 +51,7 @@ class BundleTables:
         if name not in self.tables:
             meant = next((table for table in self.tables if table.endswith(f"/{name}")), name)
             raise InputError(
-                f"{self.path}: has no table {name!r}{suggestion(meant, self.tables)};"
-                f" its tables: {sorted(self.tables)}"
+                f"{self.path}: has no table {name!r}{suggestion(meant, self.tables, most=3, least=0)}"
             )
         listed, wanted = self.tables[name], list[str]()
         file = self.path / listed.path

@@ -17,6 +17,7 @@ from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of, middles
 from dpcore.post.tables.margins import Attributes
+from dpcore.suggestion import suggestion
 
 MOST_TERMS = 60
 """Columns of a design: the features are nearly half their square."""
@@ -144,7 +145,8 @@ def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
         raise InputError(f"{formula}: | outside braces separates several models; write one")
     for name in named:
         if name not in domain.names:
-            raise InputError(f"{formula}: {name!r} is not one of {', '.join(domain.names)}")
+            meant = suggestion(name, domain.names, most=3, least=0)
+            raise InputError(f"{formula}: {name!r} is no column of the records{meant}")
     return asked, named
 
 

@@ -14,6 +14,7 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
 from dpcore.estimates.model import Coefficient, fit_model
 from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.suggestion import suggestion
 from schemas.plan import Plan
 from tasks.inference.designs import design_of
 
@@ -37,7 +38,8 @@ class Fit:
         for coefficient in self.coefficients:
             if coefficient.name == name:
                 return coefficient
-        raise InputError(f"{name}: is not one of {', '.join(c.name for c in self.coefficients)}")
+        known = [coefficient.name for coefficient in self.coefficients]
+        raise InputError(f"{name}: is no coefficient{suggestion(name, known, most=3, least=0)}")
 
     def frame(self) -> Any:
         """The coefficients as a pandas DataFrame."""

@@ -13,12 +13,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpcore.errors import DataError
+from dpcore.domain.adjacency import Adjacency
 from schemas.survey.unit import COUNT
 
 
-def total_of_counts(table: Any, counts: str) -> int:
-    """The number of records (private); raises ``DataError`` if a count is not valid.
+def wrong_rows(found: int, rows: int, adjacency: Adjacency) -> list[str]:
+    """A line if ``rows`` is public and wrong; the tally checks a private number."""
+    if not adjacency.public_rows or found == rows:
+        return []
+    return [
+        f"the table does not have the {rows} records that `rows` in the plan states; count the records"
+        " at the source and correct the plan (the number becomes public)"
+    ]
+
+
+def wrong_counts(table: Any, counts: str, rows: int, adjacency: Adjacency) -> list[str]:
+    """A line if a count is not valid, or if they add up to another number than is public.
 
     A value that is not a whole number is null in ``table``.  The sum is exact up to 2**53, which is
     more than any public number of records.
@@ -29,11 +39,11 @@ def total_of_counts(table: Any, counts: str) -> int:
         valid=column.between(*COUNT.bounds).sum(),
         total=column.sum().cast("float64"),
     ).to_pyarrow()
-    rows, valid, total = (found[name][0].as_py() or 0 for name in ("rows", "valid", "total"))
-    if rows != valid:
-        wrong = f"{rows - valid} row{'s' * (rows - valid != 1)}"
-        raise DataError(
-            "the survey table is not as the plan declares:\n"
-            f"  column {counts!r}, counts: {wrong} without a whole number from 0 to {COUNT.bounds[1]}"
-        )
-    return int(total)
+    records, valid, total = (found[name][0].as_py() or 0 for name in ("rows", "valid", "total"))
+    if records == valid:
+        return wrong_rows(int(total), rows, adjacency)
+    wrong = f"{records - valid} row{'s' * (records - valid != 1)}"
+    return [
+        f"column {counts!r}, counts: {wrong} without a whole number from 0 to {COUNT.bounds[1]};"
+        " correct them at the source"
+    ]

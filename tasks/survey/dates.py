@@ -8,24 +8,27 @@ from datetime import date, datetime
 from typing import Any
 
 from schemas.survey.dates import Part
-from tasks.survey.sql import is_text, moment, text
+from schemas.survey.formats import TIME, DateFormat
+from tasks.survey.sql import dated, is_text, moment, text
 
 FIELDS: dict[Part, str] = {"year": "year", "month": "month", "weekday": "isodow", "hour": "hour"}
 """DuckDB's names of the parts."""
 
 _DAY = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIME = r"[ T]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?Z?"
 
 
-def part_in_sql(value: str, kind: str, part: Part) -> str:
+def part_in_sql(value: str, kind: str, part: Part, form: DateFormat | None = None) -> str:
     """SQL of a part of a value of the DuckDB type ``kind``, as BIGINT; it never raises.
 
-    Text must be written 2020-01-31, or 2020-01-31 17:30 with seconds or without, or with a T between.
+    Text must be written 2020-01-31, or 2020-01-31 17:30 with seconds or without, or with a T between;
+    with ``form``, the day as it says.
     """
+    if form and kind != "DATE" and not kind.startswith("TIMESTAMP"):
+        value, kind = dated(value, kind, form), "VARCHAR"
     if is_text(kind):
-        form = text(_DAY + (_TIME if part == "hour" else f"({_TIME})?") + r"\s*")
+        plain = text(_DAY + (TIME if part == "hour" else f"{TIME}?") + r"\s*")
         value = f"CAST({value} AS VARCHAR)"
-        value = f"CASE WHEN regexp_full_match({value}, {form}) THEN trim({value}) END"
+        value = f"CASE WHEN regexp_full_match({value}, {plain}) THEN trim({value}) END"
         at = f"TRY_CAST({value} AS TIMESTAMP)"
     elif not kind.startswith("TIMESTAMP") and (part == "hour" or kind != "DATE"):
         return "CAST(NULL AS BIGINT)"

@@ -2,11 +2,13 @@
 
     Parquet, CSV, table --(one streaming read)--> WORKSPACE/survey.duckdb
                                                     survey       the plan's columns alone
-                                                    conversion   column, values of the wrong type
+                                                    conversion   column, look, values of the wrong type
+                                                    unfit        what else does not fit the plan
 
 A value that cannot be converted to its column's type without loss (text or 3.7 in an integer
 column) becomes null in ``survey`` and is counted in ``conversion``; ``tasks.survey.validate`` reports
-it with all other faults, and ``tasks.survey.tally`` refuses a column that has any.
+it with all other faults, and ``tasks.survey.tally`` refuses a column that has any.  A column that is
+not there, and another number of rows than the plan states, are sentences in ``unfit``.
 Values outside the bounds are moved to the nearest bound if the column says ``clamp``, and kept if it
 says ``refuse``; null, NaN and infinity are never moved.
 
@@ -24,15 +26,23 @@ import duckdb
 
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, InputError
-from schemas.survey.columns import ReadColumn, missing_codes, multiples_in, part_of_date, sources
+from schemas.survey.columns import (
+    ReadColumn,
+    missing_codes,
+    multiples_in,
+    part_of_date,
+    sources,
+    written_dates,
+    written_numbers,
+)
 from schemas.survey.source import TableSource
-from tasks.survey.counts import total_of_counts
+from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.csv_file import csv_fault, with_one_line_end
 from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
-from tasks.survey.private_file import FAULTS, FILE, TABLE, call_guarded, connect
-from tasks.survey.sources import Relation, locate, require_columns
-from tasks.survey.sql import answered, clamp, convert, multiples_in_sql, quote, sql_type
+from tasks.survey.private_file import FAULTS, FILE, TABLE, UNFIT, call_guarded, connect
+from tasks.survey.sources import Relation, found_columns, locate
+from tasks.survey.sql import answered, clamp, convert, look, multiples_in_sql, quote, sql_type
 from tasks.workplace.home import private_folder
 from tasks.workplace.room import require_room_at_home
 
@@ -52,7 +62,7 @@ def ingest(
     The source and the file are private; all other arguments are public.  ``counts``: the column that
     holds the number of records of each row, if there is one.  An earlier file is replaced once the new
     one is complete.  Raises ``InputError`` if the source cannot be found or read, ``DataError`` if it
-    lacks a column, if a count is not valid, or if ``rows`` is public and wrong.
+    has none of the columns or is damaged; ``tasks.survey.validate`` reports all else that does not fit.
     """
     refuse_lookalikes(columns)
     call_guarded(
@@ -67,17 +77,22 @@ def ingest(
             partial.chmod(0o600)
             ibis: Any = _with_ibis(connection) if counts else None
             relation = locate(source, columns, connection)
-            require_columns(sources(columns).values(), relation.columns)
-            if counts and relation.columns[counts][1] == "BOOLEAN":
-                raise DataError(f"column {counts!r}, counts: has truth values, not whole numbers")
-            found = _copied(source, connection, relation, columns, counts, workspace)
-            if counts:
-                found = call_guarded(
-                    lambda: total_of_counts(ibis.table(TABLE), counts),
+            there, unfit = found_columns(columns, relation.columns)
+            counted = counts if counts in there else None
+            found = _copied(source, connection, relation, there, counted, workspace)
+            if counts is None:
+                unfit += wrong_rows(found, rows, adjacency)
+            elif counted and relation.columns[counted][1] == "BOOLEAN":
+                unfit += [f"column {counts!r}, counts: has truth values, not whole numbers"]
+            elif counted:
+                unfit += call_guarded(
+                    lambda: wrong_counts(ibis.table(TABLE), counted, rows, adjacency),
                     DataError,
                     "the counts cannot be added up",
                 )
-        require_rows(found, rows, adjacency)
+            connection.execute(f"CREATE TABLE {UNFIT} (line VARCHAR)")
+            for line in unfit:
+                connection.execute(f"INSERT INTO {UNFIT} VALUES (?)", [line])
         os.replace(partial, finished)
     except DataError:
         require_room_at_home()  # where the disk is full, what was read says nothing of the survey
@@ -99,15 +114,6 @@ def refuse_lookalikes(columns: Iterable[str]) -> None:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise InputError(f"columns {other!r} and {name!r} differ only in capitals: rename one")
-
-
-def require_rows(found: int, rows: int, adjacency: Adjacency) -> None:
-    """Raise ``DataError`` if ``rows`` is public and wrong; the tally checks a private number."""
-    if adjacency.public_rows and found != rows:
-        raise DataError(
-            f"the survey table does not have the {rows} records that `rows` in the plan states;"
-            " count the records at the source and correct the plan (the number becomes public)"
-        )
 
 
 def _with_ibis(connection: duckdb.DuckDBPyConnection) -> Any:
@@ -162,37 +168,42 @@ def _copy(
 ) -> int:
     """Fill the two tables, reading the source once; returns its number of rows (private).
 
-    Beside each column the copy first has a column that marks the values that could not be converted;
-    the marks are counted and dropped.  They are nearly all equal, so they take almost no space.
+    Beside each column the copy first has a column with the looks of the values that could not be
+    converted; they are counted and dropped.  They are nearly all null, so they take almost no space.
     """
     raw, typed, kept = [], [], []
     read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
         expression, kind = relation.columns[read[name]]
-        raw.append(f"{answered(expression, kind, *missing_codes(name, columns))} AS raw{i}")
+        heap = multiples_in(column)
+        base = columns[heap.column] if heap else column
+        form, codes = written_numbers(base), missing_codes(name, columns)
+        raw.append(f"{answered(expression, kind, *codes, form)} AS raw{i}")
         if part := part_of_date(column):
-            value = part_in_sql(f"raw{i}", kind, part.part)
-        elif heap := multiples_in(column):
-            base = columns[heap.column]
-            number = clamp(convert(f"raw{i}", kind, sql_type(base)), base)
+            value = part_in_sql(f"raw{i}", kind, part.part, written_dates(column))
+        elif heap:
+            number = clamp(convert(f"raw{i}", kind, sql_type(base), form), base)
             value = multiples_in_sql(f"({number})", heap.multiples_of)
         else:
-            value = convert(f"raw{i}", kind, sql_type(column))
+            value = convert(f"raw{i}", kind, sql_type(column), form)
         typed.append(f"raw{i}, {value} AS value{i}")
         kept.append(f"{clamp(f'value{i}', column)} AS {quote(name)}")
-        kept.append(f"raw{i} IS NOT NULL AND value{i} IS NULL AS {quote(f'?{i}')}")
+        seen = look(f"raw{i}", kind, part is not None)
+        wrong = f"raw{i} IS NOT NULL AND value{i} IS NULL"
+        kept.append(f"CASE WHEN {wrong} THEN {seen} END AS {quote(f'?{i}')}")
     connection.execute(
         f"CREATE OR REPLACE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
         f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
     )
     if counts:  # a row of count 0 is no record, so its values need not be valid
         connection.execute(f"DELETE FROM {TABLE} WHERE {quote(counts)} = 0")
-    counted = ", ".join(f"count(*) FILTER ({quote(f'?{i}')})" for i in range(len(columns)))
+    counted = ", ".join(f"histogram({quote(f'?{i}')})" for i in range(len(columns)))
     numbers = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
     assert numbers is not None  # an aggregate has one row
-    connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, failures BIGINT)")
-    for i, (name, failures) in enumerate(zip(columns, numbers[:-1], strict=True)):
-        connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?)", [name, failures])
+    connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, look VARCHAR, failures BIGINT)")
+    for i, (name, looks) in enumerate(zip(columns, numbers[:-1], strict=True)):
+        for seen, failures in (looks or {"": 0}).items():
+            connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?, ?)", [name, seen, failures])
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
     connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
     return int(numbers[-1])

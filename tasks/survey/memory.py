@@ -96,6 +96,11 @@ def _each(values: Iterable[Any], write: Write) -> pa.Array:
     return pa.array([write(value) for value in values], pa.large_string())
 
 
+def written_each(values: Iterable[Any], wrong: str | None) -> Column:
+    """Python objects, each as text by itself."""
+    return _each(values, partial(written, wrong=wrong))
+
+
 def written(value: Any, wrong: str | None = None) -> str | None:
     """A Python object as text, the same for the same value; null for a missing value.
 

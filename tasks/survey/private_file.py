@@ -17,6 +17,7 @@ from dpcore.errors import DPReleaseError, InputError
 FILE = "survey.duckdb"
 TABLE = "survey"
 FAULTS = "conversion"
+UNFIT = "unfit"
 MEMORY_LIMIT = "2GiB"
 """The memory that DuckDB may use; beyond it, it writes temporary files into the workspace."""
 

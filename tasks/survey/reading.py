@@ -5,32 +5,39 @@ Session    a survey that stays in its engine (``tasks.survey.engines``); open fr
            the last, so that all of them see the same records
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+from duckdb import DuckDBPyConnection
 
 from dpcore.errors import DataError
-from tasks.survey.private_file import FAULTS, TABLE, call_guarded, confine, connect
+from tasks.survey.private_file import FAULTS, TABLE, UNFIT, call_guarded, confine, connect
+
+Unread: TypeAlias = Mapping[str, Mapping[str, int]]
+"""By column, how many values could not be read, by what they look like (``sql.look``); private."""
 
 
 class Session:
     """An open session with the engine in which a survey stays; ``table`` is private.
 
-    ``unread``: by column, how many values could not be read (private): dates without the part that the
-    plan asks for, as columns of another type were refused.  ``unchanged`` raises ``DataError`` if a
-    reading may have seen other records than the first one.
+    ``unread``: by column, how many values could not be read, and as what they are written (private).
+    ``unfit``: sentences about the table, without values or counts, that do not fit the plan.
+    ``unchanged`` raises ``DataError`` if a reading may have seen other records than the first one.
     """
 
     def __init__(
         self,
         table: Any,
-        unread: Mapping[str, int],
+        unread: Unread,
+        unfit: Sequence[str],
         close: Callable[[], object],
         unchanged: Callable[[], object],
     ):
         self.table = table
         self.unread = unread
+        self.unfit = unfit
         self.close = close
         self.unchanged = unchanged
 
@@ -39,8 +46,8 @@ Survey = Path | Session
 
 
 @contextmanager
-def open_survey(survey: Survey) -> Iterator[tuple[Any, Mapping[str, int]]]:
-    """The table, and the number of values of the wrong type by column; both are private."""
+def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread]]:
+    """The table, and the values of the wrong type by column; both are private."""
     import ibis  # slow to import, and only the private steps need it
 
     if isinstance(survey, Session):
@@ -48,14 +55,30 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Mapping[str, int]]]:
         survey.unchanged()
         return
     with connect(survey) as connection:
-        unread = call_guarded(
-            lambda: dict(connection.execute(f"FROM {FAULTS}").fetchall()),
-            DataError,
-            "the private copy of the survey is damaged: run again",
-        )
+        unread: dict[str, dict[str, int]] = {}
+        for name, cause, failures in _rows(connection, FAULTS):
+            unread.setdefault(name, {})
+            if failures:
+                unread[name][cause] = failures
         opened = ibis.duckdb.from_connection(connection)
         confine(connection)
         yield opened.table(TABLE), unread
+
+
+def unfit(survey: Survey) -> Sequence[str]:
+    """What the plan states of the table and the table contradicts; without values or counts."""
+    if isinstance(survey, Session):
+        return survey.unfit
+    with connect(survey) as connection:
+        return [line for (line,) in _rows(connection, UNFIT)]
+
+
+def _rows(connection: DuckDBPyConnection, table: str) -> list[tuple[Any, ...]]:
+    return call_guarded(
+        lambda: connection.execute(f"FROM {table}").fetchall(),
+        DataError,
+        "the private copy of the survey is damaged: run again",
+    )
 
 
 def closing_survey(survey: Survey) -> AbstractContextManager[object]:

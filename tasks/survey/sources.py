@@ -3,6 +3,7 @@
     Parquet, CSV, CSV.gz    found by its path, or inside an installed package; not opened as a pattern
     DuckDB table or view    attached read-only, without access to other files; its text is compared byte
                             by byte, without a collation
+    Excel, Stata, SPSS      through a reader of an optional extra (``office_files``)
     table in memory         its columns as Arrow
 
 Columns are taken by position where DuckDB would rename those that are equal but for capitals.
@@ -21,14 +22,18 @@ from pyarrow import parquet
 
 from dpcore.errors import DataError, InputError
 from dpcore.suggestion import suggestion
-from schemas.survey.columns import IdentifierColumn, ReadColumn, sources
+from schemas.survey.columns import IdentifierColumn, ReadColumn, source_in_words, sources
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
 from tasks.survey.memory import MemoryTable
+from tasks.survey.office_files import READERS, office_table
 from tasks.survey.private_file import call_guarded, confine
 from tasks.survey.sql import quote, sql_type, text
 
 PACKAGE = "package://"
+ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", *READERS)
+OR_ENDINGS = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+UNFITTING = "the survey table is not as the plan declares:"
 EXTRAS = {"statsmodels": "demo"}
 """Packages that an optional extra of dprelease installs."""
 
@@ -53,6 +58,10 @@ def locate(
         return _registered(source, declared, connection)
     columns = set(sources(declared).values())
     path = find_file(source)
+    if path.suffix.lower() in READERS:
+        unreadable = f"{source}: cannot be read as a file of {_suffix(path)[1:]}"
+        table = call_guarded(lambda: office_table(path), InputError, unreadable)
+        return _registered(table, declared, connection)
     # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
     if _suffix(path) == ".parquet":
         sql = f"read_parquet({text(glob.escape(str(path)))}, hive_partitioning=false)"
@@ -74,8 +83,10 @@ def find_file(source: str | TableSource) -> Path:
     else:
         name = source
         path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
-        if _suffix(path) not in (".parquet", ".csv", ".csv.gz"):
-            raise InputError(f"{source}: the survey table must be a .parquet, .csv or .csv.gz file")
+        if _suffix(path) not in ENDINGS:
+            raise InputError(
+                f"{source}: the survey table must be a file that ends with {OR_ENDINGS}"
+            )
     if not call_guarded(path.is_file, InputError, f"{name}: cannot be opened"):
         raise InputError(f"{name}: there is no such file")
     if not os.access(path, os.R_OK):
@@ -113,6 +124,15 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
         f"{source.database}: is not a DuckDB database, or another process is writing to it",
     )
     confine(connection)
+    known = {
+        name.lower(): name
+        for (name,) in connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' UNION ALL"
+            " SELECT view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
+        ).fetchall()
+    }
+    if source.table.lower() not in known:  # DuckDB's names have no case
+        raise InputError(no_table(source.database, source.table, known.values()))
     found = _described(
         f"source.{quote(source.table)}",
         connection,
@@ -127,6 +147,11 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
     return replace(found, columns=bytewise)
 
 
+def no_table(place: str, table: str, known: Iterable[str]) -> str:
+    """That a database has no such table, and the three names that are nearest to it."""
+    return f"{place}: there is no table {table!r}{suggestion(table, known, most=3, least=0)}"
+
+
 def _registered(
     source: MemoryTable, declared: Mapping[str, ReadColumn], connection: duckdb.DuckDBPyConnection
 ) -> Relation:
@@ -137,17 +162,18 @@ def _registered(
         for name, column in sources(declared).items()
         if sql_type(declared[name]) == "VARCHAR"
     }
+    shown = {of: source_in_words(name, declared) for name, of in sources(declared).items()}
     unreadable = f"{source}: cannot be read as an Arrow table"
     names = call_guarded(lambda: source.names, InputError, unreadable)
     require_once(columns, names)
-    require_columns(columns, names)
     read = {
         name: call_guarded(
             lambda: source.column(name, wrong.get(name)),  # noqa: B023 - it is called here
             DataError,
-            f"{source}: column {name!r} cannot be read",
+            f"{source}: column {shown[name]!r} cannot be read",
         )
         for name in dict.fromkeys(columns)
+        if name in names
     }
     connection.register("memory", pa.table(read))
     confine(connection)
@@ -190,15 +216,29 @@ def _csv(source: str, path: Path, columns: Collection[str]) -> Relation:
     return Relation(file.sql(), names, file)
 
 
-def require_columns(columns: Iterable[str], found: Iterable[str]) -> None:
-    """Raise ``DataError`` if the survey table lacks a column that the plan reads."""
-    missing = [name for name in dict.fromkeys(columns) if name not in found]
-    if missing:
-        raise DataError(
-            f"the survey table lacks the columns {', '.join(map(repr, missing))}"
-            " (names must match exactly, with capitals and blanks"
-            f"{suggestion(missing[0], found)})"
-        )
+def found_columns(
+    columns: Mapping[str, ReadColumn], found: Collection[str]
+) -> tuple[dict[str, ReadColumn], list[str]]:
+    """The columns that the table has, and a line about each that it lacks.
+
+    Raises ``DataError`` if it has none of them.
+    """
+    read = sources(columns)
+    there = {name: column for name, column in columns.items() if read[name] in found}
+    lines = dict.fromkeys(
+        _lacks(source_in_words(name, columns), read[name], found)
+        for name in columns
+        if name not in there
+    )
+    if not there:
+        raise DataError("\n  ".join([UNFITTING, *lines]))
+    return there, [*lines]
+
+
+def _lacks(shown: str, name: str, found: Collection[str]) -> str:
+    meant = suggestion(name, found, most=3) if shown == name else "; see its `source_name`"
+    exactly = f"names must match exactly, with capitals and blanks{meant}"
+    return f"column {shown!r}: the table lacks it ({exactly})"
 
 
 def require_once(columns: Iterable[str], found: Sequence[str]) -> None:

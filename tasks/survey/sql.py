@@ -13,6 +13,7 @@ from schemas.survey.columns import (
     IntegerColumn,
     ReadColumn,
 )
+from schemas.survey.formats import PLAIN, TIME, TRIMMED, DateFormat, NumberFormat
 
 
 def quote(name: str) -> str:
@@ -40,12 +41,22 @@ def sql_type(column: ReadColumn) -> str:
     return "BIGINT" if isinstance(column, IntegerColumn) else "DOUBLE"
 
 
-def answered(value: str, kind: str, texts: Sequence[str], numbers: Sequence[float]) -> str:
+def answered(
+    value: str,
+    kind: str,
+    texts: Sequence[str],
+    numbers: Sequence[float],
+    form: NumberFormat | None = None,
+) -> str:
     """SQL of a value, null where it is one of the codes that stand for no answer; never raises."""
     tests = [f"{written(value, kind)} IN ({', '.join(map(text, texts))})"] if texts else []
     if numbers:
-        number = value if _is_number(kind) else written(value, kind)
-        tests.append(f"TRY_CAST({number} AS DOUBLE) IN ({', '.join(map(real, numbers))})")
+        number = value if _is_number(kind) else _digits(written(value, kind), form or PLAIN)
+        known = ", ".join(real(number) for number in numbers if number == number) or "NULL"
+        tests.append(f"TRY_CAST({number} AS DOUBLE) IN ({known})")
+        if any(number != number for number in numbers):
+            as_text = f"lower({_trimmed(written(value, kind))}) = 'nan'"
+            tests.append(f"isnan({value})" if kind in _FLOATS else as_text)
     return f"CASE WHEN {' OR '.join(tests)} THEN NULL ELSE {value} END" if tests else value
 
 
@@ -105,10 +116,13 @@ def written(value: str, kind: str) -> str:
     as_text = f"CAST({value} AS VARCHAR)"
     if is_text(kind) or kind in _WHOLE or kind in ("BOOLEAN", "UUID", "DATE"):
         return as_text
+    # TRY_CAST, because a file's smallest and largest value are of its numbers: DuckDB takes from them
+    # that no value is NaN, and leaves out a comparison that would keep it out.
     if kind in _FLOATS:
         return (
-            f"CASE WHEN abs({value}) < {real(2**53)} THEN CASE WHEN floor({value}) = {value}"
-            f" THEN CAST(CAST({value} AS BIGINT) AS VARCHAR)"
+            f"CASE WHEN abs({value}) < {real(2**53)}"
+            f" THEN CASE WHEN floor({value}) = {value}"
+            f" THEN CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)"
             f" ELSE CAST(CAST({value} AS DOUBLE) AS VARCHAR) END END"
         )
     if kind.startswith("DECIMAL"):
@@ -120,17 +134,42 @@ def written(value: str, kind: str) -> str:
     return "CAST(NULL AS VARCHAR)"
 
 
-def convert(value: str, kind: str, target: str) -> str:
+def _trimmed(value: str) -> str:
+    return f"trim({value}, {text(TRIMMED)})"
+
+
+def _digits(value: str, form: NumberFormat) -> str:
+    """SQL of text in a format, as 1234.5; null where it is in another form."""
+    number = _trimmed(value)
+    digits = number
+    for sign in form.dropped:
+        digits = f"replace({digits}, {text(sign)}, '')"
+    digits = f"replace({digits}, {text(form.decimal)}, '.') || {text(form.shift)}"
+    return f"CASE WHEN regexp_full_match({number}, {text(form.pattern)}) THEN {digits} END"
+
+
+def dated(value: str, kind: str, form: DateFormat) -> str:
+    """SQL of text or a number in a format, as 2024-01-31 and a time; else null."""
+    day, pattern = _trimmed(written(value, kind)), form.pattern
+    whole, rest = text(f"{pattern}{TIME}?"), text(f"{pattern}({TIME}?)")
+    groups = {part: f"regexp_extract({day}, {rest}, {i})" for i, part in enumerate(form.order, 1)}
+    month, days = (f"lpad({groups[part]}, 2, '0')" for part in "MD")
+    iso = f"{groups['Y']} || '-' || {month} || '-' || {days} || regexp_extract({day}, {rest}, 4)"
+    return f"CASE WHEN regexp_full_match({day}, {whole}) THEN {iso} END"
+
+
+def convert(value: str, kind: str, target: str, form: NumberFormat | None = None) -> str:
     """SQL that converts a value to the target type, or to null if that would lose something.
 
     Whole numbers may be written 3, 3.0 or 3e0; truth values true, t or 1, and they count as 1 and 0.
-    Text keeps its zeros and blanks.  The SQL never raises: one wrong value must not stop the reading of
-    the others.
+    Text keeps its zeros and blanks.  ``form``: how numbers are written in text.  The SQL never raises:
+    one wrong value must not stop the reading of the others.
     """
     if target == "VARCHAR":
         return written(value, kind)
     if is_text(kind):
-        return _from_text(f"CAST({value} AS VARCHAR)", target)
+        as_text = f"CAST({value} AS VARCHAR)"
+        return _from_text(_digits(as_text, form) if form else as_text, target)
     whole, truth, number = kind in _WHOLE, kind == "BOOLEAN", _is_number(kind)
     if target == "DOUBLE" and (number or truth):
         # DuckDB rounds decimals and the longest whole numbers twice; their digits are rounded once.
@@ -148,6 +187,32 @@ def convert(value: str, kind: str, target: str) -> str:
     if target == "BOOLEAN" and number:
         return f"CASE WHEN {value} = 0 THEN false WHEN {value} = 1 THEN true END"
     return f"CAST(NULL AS {target})"
+
+
+_DATED = text(r"\s*[0-9]{1,4}([./-])[0-9]{1,2}[./-][0-9]{2,4}([ T].*)?")
+_SEPARATED = text(r"\s*[+-]?[0-9]+([.,_'’ \x{A0}\x{2009}\x{202F}][0-9]+)*\s*%?\s*")
+
+
+def look(value: str, kind: str, dated: bool) -> str:
+    """SQL of what a value looks like that is not of its column's type, for messages; never raises.
+
+    ``dated``: whether a date was wanted, as which eight digits may be meant.
+    """
+    if _is_number(kind) or kind == "BOOLEAN":
+        return text("number")
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return text("date")
+    if not is_text(kind):
+        return text("other")
+    value = f"CAST({value} AS VARCHAR)"
+    number = f"isfinite(TRY_CAST({value} AS DOUBLE)) AND NOT contains({value}, '_')"
+    date = f"regexp_full_match({value}, {_DATED})"
+    if dated:
+        date += f" OR regexp_full_match({value}, '\\s*[0-9]{{8}}\\s*')"
+    return (
+        f"CASE WHEN {date} THEN 'date' WHEN {number} THEN 'number'"
+        f" WHEN regexp_full_match({value}, {_SEPARATED}) THEN 'separated' ELSE 'text' END"
+    )
 
 
 def _from_text(value: str, target: str) -> str:

@@ -50,9 +50,5 @@ def ingest_survey(plan: Plan, workspace: Path) -> Survey:
 
 @step("validate")
 def validate_survey(plan: Plan, survey: Survey) -> None:
-    """Check the table against the plan's columns; errors name columns, rules and counts alone.
-
-    A plan with another rule for values that are not valid refuses none.
-    """
-    if plan.invalid == "refuse":
-        validate(survey, plan.read_columns)
+    """Check the table against the plan; errors name columns, rules and counts alone."""
+    validate(survey, plan.read_columns, plan.invalid)

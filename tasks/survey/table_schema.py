@@ -13,10 +13,13 @@ import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
 from schemas.first_plan.planner import ColumnType
+from schemas.first_plan.questionnaire import Question
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
+from tasks.survey.office_files import READERS
+from tasks.survey.office_labels import office_questions, office_schema
 from tasks.survey.private_file import call_guarded, confine, connect
-from tasks.survey.sources import PACKAGE, find_in_package
+from tasks.survey.sources import ENDINGS, OR_ENDINGS, PACKAGE, find_in_package, no_table
 
 
 def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
@@ -34,12 +37,24 @@ def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
         message = f"{source}: cannot be read as a Parquet file"
         schema = call_guarded(lambda: pq.read_schema(path), InputError, message)
         return {field.name: _of_arrow(field.type) for field in schema}
-    if not path.name.lower().endswith((".csv", ".csv.gz")):
+    if path.suffix.lower() in READERS:
+        message = f"{source}: cannot be read as a file of {path.suffix[1:]}"
+        return _named_columns(
+            source, call_guarded(lambda: office_schema(path), InputError, message)
+        )
+    if not path.name.lower().endswith(ENDINGS):
         raise InputError(
-            f"{source}: the table must be a .parquet, .csv or .csv.gz file, or a table of a DuckDB"
+            f"{source}: the table must be a file that ends with {OR_ENDINGS}, or a table of a DuckDB"
             " file (name it with --table)"
         )
     return _of_csv(source, path)
+
+
+def questions_of(source: str) -> Mapping[str, Question]:
+    """What the file says of its columns itself, as those of Stata and SPSS do; empty for others."""
+    path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
+    message = f"{source}: its labels cannot be read"
+    return call_guarded(lambda: office_questions(path), InputError, message)
 
 
 def _of_arrow(kind: pa.DataType) -> ColumnType:
@@ -62,13 +77,18 @@ def _of_csv(source: str, path: Path) -> Mapping[str, ColumnType]:
     message = f"{source}: cannot be read as CSV"
     headers = call_guarded(lambda: csv_headers(path, source), InputError, message)
     header = max(headers.values(), key=len)
-    for place, name in enumerate(header, 1):
+    return _named_columns(source, {name: _named(name) for name in header})
+
+
+def _named_columns(source: str, columns: Mapping[str, ColumnType]) -> Mapping[str, ColumnType]:
+    """The columns; raises ``InputError`` if one's name is a number, which may be a value."""
+    for place, name in enumerate(columns, 1):
         if VALUE.fullmatch(name) and not YEAR.fullmatch(name):
             raise InputError(
                 f"{source}: field {place} of the first line is a number. If the line is a record, put a"
                 " line of column names before it; if not, give the column a name"
             )
-    return {name: _named(name) for name in header}
+    return columns
 
 
 VALUE = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*")
@@ -102,13 +122,14 @@ def _of_duckdb(source: TableSource) -> Mapping[str, ColumnType]:
     with connect(path) as connection:
         confine(connection)
         found = connection.execute(
-            "SELECT column_name, data_type FROM duckdb_columns()"
-            " WHERE table_name = ? AND NOT internal ORDER BY column_index",
-            [source.table],
+            "SELECT table_name, column_name, data_type FROM duckdb_columns()"
+            " WHERE NOT internal ORDER BY column_index"
         ).fetchall()
-    if not found:
-        raise InputError(f"{source.database}: there is no table {source.table!r}")
-    return {name: _of_sql(kind) for name, kind in found}
+    columns = {name: _of_sql(kind) for table, name, kind in found if table == source.table}
+    if not columns:
+        known = dict.fromkeys(table for table, *_ in found)
+        raise InputError(no_table(source.database, source.table, known))
+    return columns
 
 
 def _of_sql(kind: str) -> ColumnType:

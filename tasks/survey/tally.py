@@ -42,7 +42,7 @@ from tasks.survey.bounding import (
 from tasks.survey.cells import count_cells, keep_valid
 from tasks.survey.linked import wide_records
 from tasks.survey.private_file import call_guarded
-from tasks.survey.reading import Survey, open_survey
+from tasks.survey.reading import Survey, Unread, open_survey, unfit
 
 LARGEST_PACK = 2**20
 """Domains are packed together as long as at most this many cells can be occupied."""
@@ -51,7 +51,7 @@ LARGEST_TOTAL = 2.0**61
 """Records, or steps of weight, of a survey: sums of as many are exact in 64 bits.  A trillion records of
 ``MOST_STEPS`` each are fewer."""
 
-UNREAD = "values of the wrong type were found: validate the survey table first"
+UNREAD = "the survey table does not fit the plan: validate it first"
 
 Axes = tuple[Axis, ...]
 
@@ -84,6 +84,8 @@ def tallies(
     of neighbours differ in each cell by the records that were removed from it and added to it; cutting
     makes no difference larger and turns none round, so they remain the tallies of neighbours.
     """
+    if unfit(survey):
+        raise DataError(UNREAD)
     found: dict[Domain, Tally] = {}
     with open_survey(survey) as (table, unread):
         if invalid == "drop":
@@ -113,14 +115,14 @@ def tallies(
 
 
 def _linked(
-    table: Any, unread: Mapping[str, int], unit: UnitColumn, linked: Linked, invalid: Invalid
-) -> tuple[Any, Mapping[str, int]]:
+    table: Any, unread: Unread, unit: UnitColumn, linked: Linked, invalid: Invalid
+) -> tuple[Any, Unread]:
     """The wide records; no value of them has the wrong type."""
     if invalid == "refuse" and any(unread.values()):
         raise DataError(UNREAD)
     wide = partial(wide_records, table, unit, linked)
     table = call_guarded(wide, DataError, "the survey table could not be linked")
-    return table, dict.fromkeys(table.columns, 0)
+    return table, {name: {} for name in table.columns}
 
 
 def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
@@ -145,7 +147,7 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
 
 def _count(
     table: Any,
-    unread: Mapping[str, int],
+    unread: Unread,
     axes: Axes,
     unit: UnitColumn | None,
     weights: Weights | None,

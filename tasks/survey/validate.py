@@ -6,7 +6,7 @@ each rule, with the Ibis expressions of the checks.  Memory does not grow with t
 and no value leaves the engine.
 
     the survey table is not as the plan declares:
-      column 'age', type: 3 rows cannot be read as the declared type
+      column 'age', type: 3 rows cannot be read as the declared type: 3 with ...
       column 'income', bounds: 1 row outside the bounds
 """
 
@@ -15,14 +15,16 @@ from typing import Any
 
 from dpcore.errors import DataError
 from schemas.survey.checks import RULES, survey_schema
-from schemas.survey.columns import IdentifierColumn, ReadColumn
-from schemas.survey.unit import COUNT, WEIGHT
+from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn, part_of_date
+from schemas.survey.unit import COUNT, of_weights
 from tasks.survey.private_file import call_guarded
-from tasks.survey.reading import Survey, open_survey
+from tasks.survey.reading import Survey, Unread, open_survey, unfit
+from tasks.survey.sources import UNFITTING
+from tasks.survey.sql import sql_type
 
 REMEDIES = {
-    "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30; list codes for no"
-    " answer under the column's `missing`.",
+    "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30, or as the column's"
+    " `format` says; list codes for no answer under its `missing`.",
     "null": "A column with `nullable: true` may lack values.",
     "bounds": "`outside: clamp` of a column moves its values to the nearest bound.",
     "category": "Categories are compared character by character: 01 is not 1, and a blank at an end, or"
@@ -30,13 +32,33 @@ REMEDIES = {
 }
 """By rule, what a plan may say of a column that is published."""
 
+_NUMBER = {
+    "separated": "with separators, a decimal comma or a percent sign (state `format`)",
+    "date": "dates (`from` reads their parts)",
+    "text": "text (use `type: categorical`, or list codes for no answer under `missing`)",
+}
+LOOKS: Mapping[str, Mapping[str, str]] = {
+    "whole": {"number": "with decimals (use `type: continuous`)", **_NUMBER},
+    "real": _NUMBER,
+    "truth": {
+        "number": "numbers other than 0 and 1",
+        "text": "text other than true and false",
+    },
+    "date": {
+        "number": "numbers",
+        "date": "dates in another form (state `format`), or that do not exist",
+        "text": "text",
+    },
+}
+"""By what was wanted: the values that cannot be read, by what they look like, and what reads them."""
+
 IDENTIFIERS = (
     "The privacy unit's column must hold text or a whole number in every record: correct it at the"
     " source."
 )
 WEIGHTS = (
-    "Weights must be numbers from 0, and counts whole numbers: correct them at the source. For weights,"
-    " `invalid` in the plan can also state what happens to other values."
+    "Weights must be numbers from 0: correct them at the source, or state in `invalid` of the plan what"
+    " happens to other values."
 )
 INVALID = "`invalid` in the plan can state what happens to such values, instead of a refusal."
 
@@ -44,49 +66,72 @@ Faults = dict[tuple[str, str], int]
 """Number of records that break a rule, by column and rule."""
 
 
-def validate(survey: Survey, columns: Mapping[str, ReadColumn]) -> None:
-    """Raise ``DataError`` with every broken rule of every column.
+def validate(
+    survey: Survey, columns: Mapping[str, ReadColumn], invalid: Invalid = "refuse"
+) -> None:
+    """Raise ``DataError`` with everything that does not fit the plan, and every broken rule of values.
 
     ``survey`` is private.  The error names columns, rules and numbers of records, and holds no
-    value, nor does its cause or context.
+    value, nor does its cause or context.  Where ``invalid`` is another rule, no value is refused.
     """
-    faults = call_guarded(
+    lines = [f"  {line}" for line in unfit(survey)]
+    if invalid == "refuse":
+        lines += _broken(survey, columns)
+    if lines:
+        raise DataError("\n".join([UNFITTING, *lines]))
+
+
+def _broken(survey: Survey, columns: Mapping[str, ReadColumn]) -> list[str]:
+    """A line for each broken rule, and then what a plan may say of such values."""
+    looks, faults = call_guarded(
         lambda: _count(survey, columns), DataError, "the survey table could not be checked"
     )
-    broken = {place: rows for place, rows in faults.items() if rows}
-    if broken:
-        order = {name: i for i, name in enumerate(columns)}
-        rules = list(RULES)
-        lines = [
-            f"  column {name!r}, {rule}: {rows} {'row' if rows == 1 else 'rows'} {RULES[rule]}"
-            for (name, rule), rows in sorted(
-                broken.items(), key=lambda item: (order[item[0][0]], rules.index(item[0][1]))
-            )
-        ]
-        units = {name for name, column in columns.items() if isinstance(column, IdentifierColumn)}
-        weighed = {name for name, column in columns.items() if column in (WEIGHT, COUNT)}
-        known = {
-            REMEDIES.get(rule, INVALID) for name, rule in broken if name not in units | weighed
-        }
-        known |= {WEIGHTS for name, _ in broken if name in weighed}
-        known |= {IDENTIFIERS for name, _ in broken if name in units}
-        remedies = (*REMEDIES.values(), IDENTIFIERS, WEIGHTS, INVALID)
-        lines += [f"  {remedy}" for remedy in remedies if remedy in known]
-        raise DataError("\n".join(["the survey table is not as the plan declares:", *lines]))
+    # What is wrong with counts does not fit under any rule, and is among those lines.
+    broken = {
+        place: rows for place, rows in faults.items() if rows and columns[place[0]] is not COUNT
+    }
+    order, rules = list(columns), list(RULES)
+    lines = [
+        f"  column {name!r}, {rule}: {rows} {'row' if rows == 1 else 'rows'} {RULES[rule]}"
+        f"{_looks(columns[name], looks[name]) if rule == 'type' else ''}"
+        for (name, rule), rows in sorted(
+            broken.items(), key=lambda item: (order.index(item[0][0]), rules.index(item[0][1]))
+        )
+    ]
+    units = {name for name, column in columns.items() if isinstance(column, IdentifierColumn)}
+    weighed = {name for name, column in columns.items() if of_weights(column)}
+    known = {REMEDIES.get(rule, INVALID) for name, rule in broken if name not in units | weighed}
+    known |= {WEIGHTS for name, _ in broken if name in weighed}
+    known |= {IDENTIFIERS for name, _ in broken if name in units}
+    remedies = (*REMEDIES.values(), IDENTIFIERS, WEIGHTS, INVALID)
+    return [*lines, *(f"  {remedy}" for remedy in remedies if remedy in known)]
 
 
-def _count(survey: Survey, columns: Mapping[str, ReadColumn]) -> Faults:
-    schema = survey_schema(columns)
+def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
+    """How many of the values that cannot be read look like what."""
+    wanted = {"BIGINT": "whole", "DOUBLE": "real", "BOOLEAN": "truth"}.get(sql_type(column), "")
+    if getattr(column, "format", "") and any(looks.values()):
+        decimals = ", or with decimals" * (wanted == "whole" and not part_of_date(column))
+        return f": not written as `format` says{decimals}"
+    known = LOOKS["date" if part_of_date(column) else wanted] if wanted else {}
+    found = [f"{rows} {known[look]}" for look, rows in looks.items() if look in known]
+    return f": {', '.join(found)}" if found else ""
+
+
+def _count(survey: Survey, columns: Mapping[str, ReadColumn]) -> tuple[Unread, Faults]:
     with open_survey(survey) as (table, unread):
-        faults: Faults = {(name, "type"): failures for name, failures in unread.items()}
-        if tuple(table.columns) != tuple(schema.columns) or set(unread) != set(columns):
+        there = {name: column for name, column in columns.items() if name in unread}
+        schema = survey_schema(there)
+        lacks = tuple(table.columns) != tuple(schema.columns) or set(unread) != set(there)
+        if lacks or (len(there) < len(columns) and not unfit(survey)):
             raise DataError("the copy of the survey has other columns than the plan: run again")
+        faults = {(name, "type"): sum(looks.values()) for name, looks in unread.items()}
         faults |= _count_in_engine(table, schema)
     # A value of the wrong type was stored as null: it is one fault, not two.
-    for name in columns:
+    for name in there:
         if (name, "null") in faults:
             faults[name, "null"] -= faults[name, "type"]
-    return faults
+    return unread, faults
 
 
 def _count_in_engine(table: Any, schema: Any) -> Faults:

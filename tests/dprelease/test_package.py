@@ -184,7 +184,7 @@ def test_a_bundle_gives_frames_and_answers_with_errors(out):
     arrow = dprelease.open_bundle(bundle.path, frames="arrow")
     assert arrow.table("people").to_pandas().equals(people)
     assert "microdata/everybody" in repr(arrow)
-    with pytest.raises(dprelease.InputError, match="has no table 'nobody'; its tables"):
+    with pytest.raises(dprelease.InputError, match=r"has no table 'nobody'; did you mean .* or "):
         bundle.table("nobody")
     with pytest.raises(dprelease.InputError, match="did you mean 'microdata/everybody'"):
         bundle.table("everybody")
@@ -209,7 +209,7 @@ def test_rows_are_chosen_as_in_a_pandas_data_frame(out):
         assert bundle.total("jobs", chosen).value == pytest.approx(nobody)
     cooks = bundle.share("jobs", lambda t: t["job"] == "cook", lambda t: t["job"].notna())
     assert 0 < cooks.value < 1
-    with pytest.raises(dprelease.InputError, match="has no column 'jub'; its columns"):
+    with pytest.raises(dprelease.InputError, match="has no column 'jub'; did you mean 'job'"):
         bundle.total("jobs", lambda t: t["jub"] == "cook")
 
 

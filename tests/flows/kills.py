@@ -40,7 +40,6 @@ import tasks.draw
 from dpcore.accounting.budget import Budget
 from dpcore.errors import DPReleaseError
 from schemas.plan import load_plan
-from tasks import admission
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger, State, queries, tables
@@ -406,7 +405,7 @@ def main() -> None:
     install(boundaries)
     sabotage(options.sabotage)
     cases = new_cases(options.folder, options.composition)
-    admission.audit_shortly(load_plan(next(cases).plan))
+    flows.course.audit_shortly(load_plan(next(cases).plan))
     rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(options.sabotage))
     if options.random:
         rows |= kill_at_random(cases, boundaries, options.random)

@@ -270,7 +270,10 @@ def test_a_changed_bundle_is_noticed(bundle, plan_path):
         run(plan_path)
 
 
-def test_a_table_that_breaks_its_plan_spends_nothing(plan_path, survey):
+def test_a_table_that_breaks_its_plan_spends_nothing_and_waits_for_no_audit(
+    plan_path, survey, monkeypatch
+):
+    monkeypatch.setattr("flows.course.audit_shortly", lambda _: pytest.fail("audited"))
     survey.loc[3, "age"] = 17
     survey.loc[4, "sex"] = "SECRET_7391"
     survey.to_parquet(plan_path.parent / "survey.parquet")

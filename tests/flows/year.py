@@ -13,8 +13,8 @@ import sys
 from itertools import islice
 from pathlib import Path
 
+from flows import course
 from schemas.plan import load_plan
-from tasks import admission
 from tasks.workplace.schedule import beginning, due_times, run_id
 from tests.bare import release
 from tests.flows.kills import Boundaries, install
@@ -27,7 +27,7 @@ def main() -> None:
     boundaries = Boundaries()
     install(boundaries)
     loaded = load_plan(plan)
-    admission.audit_shortly(loaded)
+    course.audit_shortly(loaded)
     schedule = loaded.operation.schedule
     assert schedule is not None
     begins = beginning(schedule, plan, ())

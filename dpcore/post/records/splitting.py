@@ -23,7 +23,6 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.post.records.denoise import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
-
 SEEN = 3.0
 """A group holds something if its records are this many standard errors."""
 
@@ -40,11 +39,11 @@ def split_groups(
     """(rows,) cells of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
-    that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the
-    first cells where these are in order, such as those of numbers; cells of different kinds are not
-    exchanged; ``error``: of the number of records in a group.  Within a group the cells follow these counts after shrinkage towards ``declining`` ones;
-    which record gets which cell is random, so within a group the cells are independent of all other
-    columns.
+    that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the first cells, where
+    these are in order as those of numbers are; cells of different kinds are not exchanged; ``error``:
+    of the number of records in a group.  Within a group the cells follow these counts after shrinkage
+    towards ``declining`` ones; which record gets which cell is random, so within a group the cells are
+    independent of all other columns.
     """
     result = np.empty_like(column)
     kinds = np.zeros(0, dtype=np.int64) if kinds is None else kinds

@@ -1,8 +1,9 @@
 """Surveys that stay in their engine, which validates and tallies them; nothing but counts leaves it.
 
 Each engine's module provides its table and the types of its columns; this one does what is common.
-No value is converted: a column fits if every value of its type is a value of the declared type.  A
-column that does not fit is refused; a view at the source can convert it.  Parts of dates are computed.
+No value is converted: a column fits if every value of its type is a value of the declared type, or if
+it is text for which the plan states a ``format``.  A column that does not fit is refused; a view at the
+source can convert it.  Parts of dates are computed.
 """
 
 import re
@@ -16,19 +17,25 @@ from schemas.survey.columns import (
     CategoricalColumn,
     ContinuousColumn,
     IdentifierColumn,
+    IntegerColumn,
     ReadColumn,
     missing_codes,
     multiples_in,
     part_of_date,
+    source_in_words,
     sources,
+    written_dates,
+    written_numbers,
 )
 from schemas.survey.engine import exactly, finite
-from tasks.survey.counts import total_of_counts
+from schemas.survey.formats import PLAIN, NumberFormat
+from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.dates import part_of
-from tasks.survey.ingest import refuse_lookalikes, require_rows
+from tasks.survey.engines.text import number_of, part_of_text
+from tasks.survey.ingest import refuse_lookalikes
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
-from tasks.survey.sources import require_columns
+from tasks.survey.sources import UNFITTING, found_columns
 
 FITS = {
     "string": ("string",),
@@ -44,7 +51,7 @@ TIMES = ("timestamp", "timestamp('UTC')")
 
 def open_session(
     types: Mapping[str, str],
-    read: Callable[[], Any],
+    read: Callable[[Mapping[str, ReadColumn]], Any],
     columns: Mapping[str, ReadColumn],
     rows: int,
     adjacency: Adjacency,
@@ -55,78 +62,105 @@ def open_session(
     """A session over the plan's columns, in their declared types and clamped where they say so.
 
     ``types``: Ibis's name of every column's type, or the engine's own name if it is not in ``FITS``.
-    ``read`` returns the Ibis table; ``counts``: the column that says how many records each row stands
-    for, if one does; ``unchanged`` raises ``DataError`` if the records of a reading
-    may differ from those of the first.  Raises ``InputError`` and ``DataError`` as
+    ``read`` returns the Ibis table, of the columns that fit; ``counts``: the column that says how many
+    records each row stands for, if one does; ``unchanged`` raises ``DataError`` if the records of a
+    reading may differ from those of the first.  Raises ``InputError`` and ``DataError`` as
     ``tasks.survey.ingest.ingest`` does.
     """
     refuse_lookalikes(columns)
-    require_columns(sources(columns).values(), types)
-    _require_types(types, columns)
+    there, unfit = found_columns(columns, types)
+    fitting, others = _fitting(types, there)
+    unfit += others
+    if not fitting:
+        raise DataError("\n  ".join([UNFITTING, *unfit]))
+    counted = counts if counts in fitting else None
     table, found, unread = call_guarded(
-        lambda: _typed(read(), columns, counts), DataError, "the survey table could not be read"
+        lambda: _typed(read(fitting), fitting),
+        DataError,
+        "the survey table could not be read",
     )
-    require_rows(found, rows, adjacency)
-    return Session(table, unread, close, unchanged)
+    if counts is None:
+        unfit += wrong_rows(found, rows, adjacency)
+    elif counted:
+        unfit += call_guarded(
+            lambda: wrong_counts(table, counted, rows, adjacency),
+            DataError,
+            "the counts cannot be added up",
+        )
+        table = table.filter(table[counted] > 0)  # 0 is no record
+    return Session(table, unread, unfit, close, unchanged)
 
 
 def _fits(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> tuple[str, ...]:
     if heap := multiples_in(column):
         column = columns[heap.column]
     if part := part_of_date(column):
-        return TIMES if part.part == "hour" else ("date", *TIMES)
+        stored = TIMES if part.part == "hour" else ("date", *TIMES)
+        return stored + ("string", "int32", "int64") * (written_dates(column) is not None)
     declared = FITS[str(engine_type(column))]
-    return declared + FITS["int64"] if isinstance(column, IdentifierColumn) else declared
+    if isinstance(column, IdentifierColumn):
+        return declared + FITS["int64"]
+    return declared + ("string",) * (written_numbers(column) is not None)
 
 
-def _require_types(types: Mapping[str, str], columns: Mapping[str, ReadColumn]) -> None:
-    read = sources(columns)
-    lines = [
-        f"  column {read[name]!r}, type: {types[read[name]]} in the engine; the plan needs"
-        f" {' or '.join(fits)}"
-        for name, column in columns.items()
-        if types[read[name]] not in (fits := _fits(column, columns))
-    ]
-    if lines:
-        raise DataError(
-            "\n".join(
-                [
-                    "the survey table has other types than the plan declares, and dprelease converts"
-                    " nothing in the engine (name a view that converts them):",
-                    *dict.fromkeys(lines),
-                ]
+def _fitting(
+    types: Mapping[str, str], columns: Mapping[str, ReadColumn]
+) -> tuple[dict[str, ReadColumn], list[str]]:
+    """The columns whose types fit, and a line about each of the others."""
+    read, fitting, lines = sources(columns), dict[str, ReadColumn](), list[str]()
+    for name, column in columns.items():
+        fits = _fits(column, columns)
+        if types[read[name]] in fits:
+            fitting[name] = column
+        else:
+            lines.append(
+                f"column {source_in_words(name, columns)!r}, type: {types[read[name]]} in the engine;"
+                f" the plan needs {' or '.join(fits)}, and dprelease converts nothing in the engine"
+                " (name a view that converts it, or state the `format` of text)"
             )
-        )
+    return fitting, list(dict.fromkeys(lines))
 
 
 def _typed(
-    table: Any, columns: Mapping[str, ReadColumn], counts: str | None
-) -> tuple[Any, int, dict[str, int]]:
-    """The table as the plan declares it; its number of records, and of dates without their part, by
-    column (private)."""
+    table: Any, columns: Mapping[str, ReadColumn]
+) -> tuple[Any, int, dict[str, dict[str, int]]]:
+    """The table as the plan declares it, its number of rows, and by column what could not be read; all
+    are private."""
     read = sources(columns)
-    raw = {name: _answered(table[read[name]], *missing_codes(name, columns)) for name in columns}
+    raw = {
+        name: _answered(table[read[name]], *missing_codes(name, columns), _form(column, columns))
+        for name, column in columns.items()
+    }
     typed = table.select(
         **{
             name: _clamp(_value(raw[name], column, columns), column)
             for name, column in columns.items()
         }
     )
-    parts = [name for name, column in columns.items() if part_of_date(column)]
+    parts = [
+        name
+        for name, column in columns.items()
+        if part_of_date(column) or (_form(column, columns) and raw[name].type().is_string())
+    ]
     asked = {
         f"n{i}": (raw[name].notnull() & _value(raw[name], columns[name], columns).isnull()).sum()
         for i, name in enumerate(parts)
     }
     answers = table.aggregate(rows=table.count(), **asked).to_pyarrow().to_pylist()[0]
-    unread = dict.fromkeys(columns, 0)
-    unread |= {name: int(answers[f"n{i}"] or 0) for i, name in enumerate(parts)}
-    if not counts:
-        return typed, int(answers["rows"]), unread
-    found = total_of_counts(typed, counts)
-    return typed.filter(typed[counts] > 0), found, unread  # 0 is no record
+    unread: dict[str, dict[str, int]] = {name: {} for name in columns}
+    unread |= {name: {"date": int(n)} for i, name in enumerate(parts) if (n := answers[f"n{i}"])}
+    return typed, int(answers["rows"]), unread
 
 
-def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any:
+def _form(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> NumberFormat | None:
+    """How the numbers are written from which a column is read, if the plan says so."""
+    heap = multiples_in(column)
+    return written_numbers(columns[heap.column] if heap else column)
+
+
+def _answered(
+    value: Any, texts: Sequence[str], numbers: Sequence[float], form: NumberFormat | None
+) -> Any:
     """Null where a value is one of the codes that stand for no answer."""
     import ibis
 
@@ -136,8 +170,14 @@ def _answered(value: Any, texts: Sequence[str], numbers: Sequence[float]) -> Any
         codes = [exactly(number) for number in (*numbers, *written)]
         found = value.cast("float64").isin(codes)
     else:
-        codes = [*texts, *(f"{number:.15g}" for number in numbers)]
-        found = value.cast("string").isin(codes)
+        codes = [*texts, *map(exactly, numbers)]
+        text = value.cast("string")
+        found = text.isin(texts) if texts else ibis.literal(False)
+        if numbers:
+            number = number_of(text, form or PLAIN, whole=False).isin([*map(exactly, numbers)])
+            found |= number.fill_null(False)
+        if any(number != number for number in numbers):
+            found |= text.strip().lower() == "nan"
     return ibis.ifelse(found, ibis.null(kind), value) if codes else value
 
 
@@ -146,7 +186,7 @@ def _value(value: Any, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
 
     if heap := multiples_in(column):
         base = columns[heap.column]
-        number = _clamp(value.cast(engine_type(base)), base)
+        number = _clamp(_number(value, base), base)
         real = number.cast("float64")
         known = [
             ((real / m).floor() * m == real, ibis.literal(m, "int64")) for m in heap.multiples_of
@@ -154,7 +194,21 @@ def _value(value: Any, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
         found = ibis.cases(*known, else_=ibis.literal(0, "int64"))
         return ibis.ifelse(number.notnull(), found, ibis.null("int64"))
     part = part_of_date(column)
-    return part_of(value, part.part) if part else value.cast(engine_type(column))
+    if (
+        part
+        and (form := written_dates(column))
+        and (value.type().is_string() or value.type().is_integer())
+    ):
+        return part_of_text(value, form, part.part)
+    return part_of(value, part.part) if part else _number(value, column)
+
+
+def _number(value: Any, column: ReadColumn) -> Any:
+    """A value in the declared type, which may be a number that is written as text."""
+    form = written_numbers(column)
+    if form and value.type().is_string():
+        return number_of(value, form, whole=isinstance(column, IntegerColumn))
+    return value.cast(engine_type(column))
 
 
 def _clamp(value: Any, column: ReadColumn) -> Any:

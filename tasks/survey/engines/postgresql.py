@@ -17,6 +17,7 @@ from schemas.survey.source import PostgreSQLSource
 from tasks.survey.engines import open_session
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Session
+from tasks.survey.sources import no_table
 from tasks.survey.sql import quote
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ DESCRIBED = """
 """
 
 
+KNOWN = """
+    SELECT nspname || '.' || relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relkind IN ('r', 'v', 'm', 'f', 'p') AND nspname NOT IN ('pg_catalog', 'information_schema')
+"""
+
+
 def open_postgresql(
     source: PostgreSQLSource,
     columns: Mapping[str, ReadColumn],
@@ -74,10 +81,15 @@ def open_postgresql(
             f"{source.postgresql}: the columns of {source.table} cannot be read",
         )
         if not types:
-            raise InputError(f"{source.postgresql}: there is no table {source.table}")
+            known = call_guarded(
+                lambda: [name for (name,) in connection.execute(KNOWN).fetchall()],
+                InputError,
+                f"{source.postgresql}: its tables cannot be listed",
+            )
+            raise InputError(no_table(source.postgresql, source.table, known))
         return open_session(
             types,
-            lambda: _table(connection, name, types, columns),
+            lambda read: _table(connection, name, types, read),
             columns,
             rows,
             adjacency,

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, InputError
+from dpcore.suggestion import suggestion
 from schemas.survey.columns import ReadColumn
 from schemas.survey.source import SparkSource
 from tasks.survey.engines import open_session
@@ -64,7 +65,7 @@ def open_spark(
         table, unchanged = _table(session, source)
         types = {name: str(kind.copy(nullable=True)) for name, kind in table.schema().items()}
         return open_session(
-            types, lambda: table, columns, rows, adjacency, counts, close, unchanged
+            types, lambda _: table, columns, rows, adjacency, counts, close, unchanged
         )
     except BaseException:
         close()
@@ -103,7 +104,9 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
     unreadable = f"{source.place}: cannot be read by Spark as {source.form}"
     before = call_guarded(lambda: _files_if_any(session, source), InputError, unreadable)
     if before is None:
-        raise InputError(f"{source.place}: Spark does not find this {source.what}")
+        known = call_guarded(lambda: _tables(session, source), InputError, unreadable)
+        meant = suggestion(source.place, known, most=3, least=0)
+        raise InputError(f"{source.place}: Spark does not find this {source.what}{meant}")
     if not before[0]:
         unknown = "is not stored in files, so a change during the run would go unnoticed"
         raise InputError(f"{source.place}: {'has no files' if source.parquet else unknown}")
@@ -118,6 +121,14 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
     if not call_guarded(lambda: _create_view(session, source), InputError, unreadable):
         raise DataError("the survey table has two columns of the same name: rename one")
     return ibis.pyspark.connect(session).table(VIEW), unchanged
+
+
+def _tables(session: SparkSession, source: SparkSource) -> list[str]:
+    """The tables of the schema, if there is one of this name."""
+    schema = source.place.rpartition(".")[0]
+    if source.parquet or not session.catalog.databaseExists(schema):
+        return []
+    return [f"{schema}.{table.name}" for table in session.catalog.listTables(schema)]
 
 
 def _frame(session: SparkSession, source: SparkSource) -> DataFrame:

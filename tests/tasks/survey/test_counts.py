@@ -22,6 +22,7 @@ from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.survey.tally import tallies
+from tasks.survey.validate import validate
 from tests import bare
 from tests.conftest import plan_of_every_kind
 
@@ -114,7 +115,7 @@ def test_a_count_that_is_not_valid_stops_every_plan_and_is_not_shown(wrong, inva
     changes = {"counts": "n", "invalid": invalid, "neighbours": "add-remove"}
     plan = load_plan(written_plan(tmp_path), changes)
     with pytest.raises(DataError) as caught:
-        ingest_survey.fn(plan, tmp_path / "work")
+        validate_survey.fn(plan, ingest_survey.fn(plan, tmp_path / "work"))
     assert "column 'n', counts: 1 row without a whole number from 0 to" in str(caught.value)
     assert str(wrong) not in str(caught.value).replace(str(2**40), "")
 
@@ -124,7 +125,7 @@ def test_truth_values_are_no_counts(tmp_path):
     frame.to_parquet(tmp_path / "survey.parquet")
     plan = load_plan(written_plan(tmp_path), {"counts": "n", "neighbours": "add-remove"})
     with pytest.raises(DataError, match="counts: has truth values"):
-        ingest_survey.fn(plan, tmp_path / "work")
+        validate_survey.fn(plan, ingest_survey.fn(plan, tmp_path / "work"))
 
 
 def test_a_row_of_count_zero_stands_for_no_record(tmp_path):
@@ -162,8 +163,11 @@ def test_values_that_are_not_valid_are_dealt_with_as_in_the_records(invalid, tmp
 
 def test_public_rows_are_the_sum_of_the_counts(tmp_path):
     assert counted(tmp_path, [1, 1, None], [2, 3, 4], 9, Adjacency())[1] == 5
+    survey = written(tmp_path, [1, 1, None], [2, 3, 4], 3, Adjacency())
     with pytest.raises(DataError, match="the 3 records that `rows` in the plan states"):
-        written(tmp_path, [1, 1, None], [2, 3, 4], 3, Adjacency())
+        validate(survey, {"n": COUNT}, "clamp")
+    with pytest.raises(DataError, match="does not fit the plan"):
+        tallies(survey, [DIGITS], 3, PRIVATE, counts="n")
 
 
 def test_a_row_that_stands_for_no_record_counts_nothing(tmp_path):

@@ -112,7 +112,7 @@ def test_a_date_has_no_hour_and_a_table_without_it_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"column 'hour', type: 1 row cannot be read"):
         validate(tmp_path / "work" / "survey.duckdb", PARTS)
     source = write(tmp_path / "t.parquet", "SELECT DATE '2026-11-22' AS discharged, 1 AS month")
-    with pytest.raises(DataError, match="lacks the columns 'admitted' "):
+    with pytest.raises(DataError, match="column 'admitted': the table lacks it"):
         parts(source, tmp_path)
 
 
@@ -185,7 +185,7 @@ def test_capitals_and_other_columns_are_no_obstacle(tmp_path):
     source = write(
         tmp_path / "t.parquet", "SELECT DATE '2026-11-22' AS Admitted, 'x' AS month, 3 AS weekday"
     )
-    with pytest.raises(DataError, match="lacks the columns 'admitted'"):
+    with pytest.raises(DataError, match="column 'admitted': the table lacks it"):
         parts(source, tmp_path, DAYS)
     with pytest.raises(InputError, match="differ only in capitals"):
         parts(source, tmp_path, DAYS | {"Month": DAYS["month"]})

@@ -279,7 +279,7 @@ def test_names_that_no_plan_allows_are_left_out_and_said_in_every_form(tmp_path,
         ("t.csv", "", "no column"),
         ("t.parquet", "Zanzibar", "cannot be read as a Parquet file"),
         ("t.duckdb", "Zanzibar", "name it with --table"),
-        ("t.xlsx", "Zanzibar", "must be a .parquet"),
+        ("t.ods", "Zanzibar", "must be a file that ends with .parquet"),
     ],
 )
 def test_a_table_that_has_no_names_is_refused_without_its_values(

@@ -383,6 +383,37 @@ def test_every_form_of_a_table_gives_the_same_tally(form, rule, unit, name, expe
     assert counted(plan_of(rule, unit), source, tmp_path / "w") == expected(rule, unit, name)
 
 
+FORMATS = {"age": "1.234", "amount": "1 234,5", "pay": "1.234,5", "month": "DD.MM.YYYY"}
+
+
+def as_people_write(table: Table) -> Table:
+    """The table with decimal commas, and days in another order."""
+    days = [f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in table["day"]]
+    pay = [None if v is None else str(v).replace(".", ",") for v in table["pay"]]
+    return {name: list(map(spelled, of)) for name, of in table.items()} | {"day": days, "pay": pay}
+
+
+PEOPLE: dict[str, Form] = {
+    "CSV": lambda t, f: csv(arrow(t), f),
+    "Parquet": lambda t, f: parquet(arrow(t), f),
+    "dictionary": lambda t, f: parquet(shuffled(t, pa.string(), null=False), f),
+    "pandas": lambda t, f: MemoryTable(pd.DataFrame(t)),
+    "DuckDB": lambda t, f: database("VARCHAR", pay="VARCHAR", works="VARCHAR")(t, f),
+}
+
+
+@pytest.mark.parametrize("form", PEOPLE)
+def test_a_table_as_people_write_it_gives_the_same_tally(form, expected, tmp_path):
+    for rule, unit, name in SOME:
+        document = plan_of(rule, unit).public() | {"source": "t.parquet"}
+        for column_name, written in FORMATS.items():
+            document["columns"][column_name]["format"] = written
+        source = PEOPLE[form](as_people_write(TABLES[name]), tmp_path)
+        found = counted(load_plan(document), source, tmp_path / "w")
+        assert found == expected(rule, unit, name)
+        (tmp_path / "t.duckdb").unlink(missing_ok=True)
+
+
 @pytest.mark.parametrize(("rule", "unit"), list(itertools.product(RULES, (False, True))))
 @pytest.mark.parametrize("name", NEIGHBOURS)
 def test_one_record_moves_each_tally_by_at_most_one_unit(rule, unit, name, expected):

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import stat
 from itertools import permutations, product
 from pathlib import Path
@@ -18,6 +19,8 @@ from schemas.survey.source import TableSource
 from tasks.survey.ingest import ingest
 from tasks.survey.private_file import connect
 from tasks.survey.reading import open_survey
+from tasks.survey.table_schema import table_schema
+from tasks.survey.validate import validate
 from tests.conftest import DATA
 from tests.tasks.survey.tables import assert_tells_nothing, column, csv, write
 
@@ -34,7 +37,8 @@ def contents(database: Path) -> list[tuple[object, ...]]:
 
 def faults(database: Path) -> dict[str, int]:
     with connect(database) as connection:
-        return dict(connection.execute("FROM conversion").fetchall())
+        counted = "SELECT name, sum(failures)::BIGINT FROM conversion GROUP BY name"
+        return dict(connection.execute(counted).fetchall())
 
 
 def values(tmp_path: Path, source: str, of: Column, rows: int) -> tuple[list[object], int]:
@@ -85,7 +89,7 @@ def test_a_file_inside_an_installed_package(tmp_path):
     ("source", "says"),
     [
         ("nowhere/survey.parquet", "nowhere/survey.parquet: there is no such file"),
-        ("survey.xlsx", "must be a .parquet, .csv or .csv.gz file"),
+        ("survey.ods", "must be a file that ends with .parquet, .csv,"),
         ("https://example.org/survey.csv", "there is no such file"),
         ("bad\0name.csv", "there is no such file|cannot be opened"),
         ("package://statsmodels/../../secret.csv", "must have the form"),
@@ -217,6 +221,42 @@ def test_codes_of_no_answer_are_null_and_no_faults(written, of, expected, tmp_pa
     assert wrong == ("'na'" in written)  # what is neither a code nor a number
 
 
+NOT_NUMBERS = [
+    ("['1', 'nan', '3']::DOUBLE[]", "integer", [1, 3, None]),
+    ("['1', 'nan', 'inf']::FLOAT[]", "continuous", [1.0, None, "inf"]),
+    ("['1', 'NaN', 'nan ', 'NAN', 'nano']", "continuous", [1.0, None, None, None, None]),
+    ("['a', 'NaN', 'nan', 'nano']", "categorical", [None, None, "a", "nano"]),
+    ("['1', 'nan']::DOUBLE[]", "categorical", ["1", None]),
+    ("[1, 3]::INTEGER[]", "integer", [1, 3]),
+]
+
+
+@pytest.mark.parametrize("code", ["NaN", float("nan")])
+@pytest.mark.parametrize(("written", "of", "expected"), NOT_NUMBERS)
+def test_a_float_that_is_no_number_may_be_a_code_of_no_answer(
+    written, of, expected, code, tmp_path
+):
+    more = {"categories": ["a"]} if of == "categorical" else {"bounds": (0, 9)}
+    coded = column(of, missing=[code], **more)
+    assert coded.model_dump(mode="json")["missing"] == ["NaN"]
+    source = write(tmp_path / "t.parquet", f"SELECT unnest({written}) AS x")
+    found, wrong = values(tmp_path, source, coded, len(expected))
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    assert wrong == (of == "continuous" and "nano" in written)
+
+
+def test_a_float_that_is_no_number_stops_the_reading_of_no_other(tmp_path):
+    """A Parquet file's smallest and largest value are of its numbers alone."""
+    written = pa.table({"x": [1.0, float("nan"), 2.0, None, 0.5]})
+    parquet.write_table(written, tmp_path / "t.parquet")
+    for of, known in ((TEXT, "1"), (WHOLE, 1), (REAL, 1.0), (TRUTH, True)):
+        coded = of.model_copy(update={"missing": ["NA", "2"]})
+        found, wrong = values(tmp_path, str(tmp_path / "t.parquet"), coded, 5)
+        assert found[0] == known
+        assert found[2:4] == [None, None]
+        assert wrong == (0 if of is REAL else 1 if of is TEXT else 2)
+
+
 def test_whole_numbers_too_large_for_the_machine_are_clamped_or_stay_outside(tmp_path):
     source = csv(tmp_path / "t.csv", "x\n-5\n50\n1e30\n99999999999999999999\n\n")
     clamped = column("integer", bounds=(0, 100), outside="clamp", nullable=True)
@@ -271,7 +311,7 @@ def test_duckdb_spills_beside_the_file_and_prints_nothing(tmp_path):
 
 def test_missing_columns_are_named_all_at_once(tmp_path):
     source = csv(tmp_path / "t.csv", "X,y \nSECRET_7391,987654321\n")
-    with pytest.raises(DataError, match="lacks the columns 'x', 'y'") as caught:
+    with pytest.raises(DataError, match=r"'x': the table lacks it.*\n.*'y': the table") as caught:
         ingest(source, {"x": TEXT, "y": TEXT}, 1, tmp_path / "work")
     assert_tells_nothing(caught.value)
 
@@ -313,10 +353,9 @@ def test_a_number_of_rows_that_is_private_is_not_looked_at(tmp_path):
 def test_another_number_of_rows_is_refused_without_telling_it(tmp_path):
     source = write(tmp_path / "t.parquet", "SELECT 'a' AS x FROM range(4711)")
     with pytest.raises(DataError, match="does not have the 4000 records") as caught:
-        ingest(source, {"x": TEXT}, 4000, tmp_path / "work")
+        validate(ingest(source, {"x": TEXT}, 4000, tmp_path / "work"), {"x": TEXT}, "drop")
     assert "4711" not in str(caught.value)
     assert_tells_nothing(caught.value)
-    assert list((tmp_path / "work").iterdir()) == []
 
 
 LATE = b"x,y\n" + b'a,"b\nc"\n' * 9999
@@ -385,8 +424,23 @@ def test_a_database_that_is_none_or_lacks_the_table(tmp_path):
     assert_tells_nothing(caught.value)
     duckdb.connect(str(tmp_path / "empty.duckdb")).close()
     source = TableSource(database=str(tmp_path / "empty.duckdb"), table="t")
-    with pytest.raises(InputError, match="the table 't' cannot be read"):
+    with pytest.raises(InputError, match=r"there is no table 't'$"):
         ingest(source, {"x": TEXT}, 1, tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    "read", [table_schema, lambda t: ingest(t, {"x": TEXT}, 1, Path(t.database).parent / "w")]
+)
+def test_the_three_tables_nearest_to_a_wrong_name_are_named(read, tmp_path):
+    with duckdb.connect(str(tmp_path / "agency.duckdb")) as connection:
+        for name in ("Persons_2023", "persons_2024", *(f"other{i}" for i in range(170))):
+            connection.execute(f"CREATE TABLE {name} (x VARCHAR)")
+        connection.execute("CREATE VIEW person AS FROM persons_2024")
+    source = TableSource(database=str(tmp_path / "agency.duckdb"), table="persons")
+    with pytest.raises(InputError) as caught:
+        read(source)
+    said = str(caught.value).partition("did you mean ")[2]
+    assert sorted(re.findall("'(.*?)'", said)) == ["Persons_2023", "person", "persons_2024"]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")

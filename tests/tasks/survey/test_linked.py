@@ -150,7 +150,7 @@ def test_values_of_the_wrong_type_stop_the_tally_of_any_column(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     database = ingest(str(tmp_path / "t.parquet"), READ, 1, tmp_path / "work", HOMES)
     domain = Domain((OLDEST.wide(COLUMNS, TWO)[SIZE].axis(SIZE),))
-    with pytest.raises(DataError, match="wrong type"):
+    with pytest.raises(DataError, match="does not fit the plan"):
         tallies(database, [domain], unit=TWO, linked=OLDEST)
 
 

@@ -134,10 +134,13 @@ def test_all_faults_of_all_columns_are_reported_together(tmp_path):
         validate(database, columns)
     assert str(caught.value).splitlines() == [
         "the survey table is not as the plan declares:",
-        "  column 'the income', type: 2 rows cannot be read as the declared type",
+        "  column 'the income', type: 2 rows cannot be read as the declared type: 2 text (use"
+        " `type: categorical`, or list codes for no answer under `missing`)",
         "  column 'the income', bounds: 1 row outside the bounds",
         "  column 'the income', finite: 1 row NaN or infinite",
-        "  column 'age', type: 2 rows cannot be read as the declared type",
+        "  column 'age', type: 2 rows cannot be read as the declared type: 1 with decimals (use"
+        " `type: continuous`), 1 text (use `type: categorical`, or list codes for no answer under"
+        " `missing`)",
         "  column 'age', null: 1 row missing, but the column is not nullable",
         "  column 'age', bounds: 2 rows outside the bounds",
         "  column 'sex', null: 1 row missing, but the column is not nullable",
@@ -147,8 +150,81 @@ def test_all_faults_of_all_columns_are_reported_together(tmp_path):
     assert_tells_nothing(caught.value)
 
 
-@pytest.mark.parametrize("column", [WEIGHT, COUNT])
-def test_a_weight_is_told_its_own_remedy(tmp_path, column):
+YEAR = {"column": "x", "part": "year"}
+LOOKS = [
+    (WHOLE, "['7.5', '1e-3', '0.1']", "3 with decimals (use `type: continuous`)"),
+    (WHOLE, "[7.5, 1.5]::DOUBLE[]", "2 with decimals (use `type: continuous`)"),
+    (CODE, "[7.5]::DECIMAL(5, 2)[]", "1 with decimals (use `type: continuous`)"),
+    (
+        WHOLE,
+        "['1,5', '1.234,5', '12%', '1 234']",
+        "4 with separators, a decimal comma or a percent",
+    ),
+    (REAL, "['1''234', '1_0', 'ten', '1 234', '1.2.3']", "4 with separators"),
+    (
+        REAL,
+        "['31.12.2024', '2024/01/31', '2024-01-31 17:30']",
+        "3 dates (`from` reads their parts)",
+    ),
+    (REAL, "[DATE '2024-01-31']", "1 dates (`from` reads their parts)"),
+    (WHOLE, "['SECRET_7391', '', '1..2']", "3 text (use `type: categorical`, or list codes"),
+    (TRUTH, "['yes', '7']", "1 numbers other than 0 and 1, 1 text other than true and false"),
+    (
+        YEAR,
+        "['20240131', '1/31/2024', '2024-02-30', '7', 'x']",
+        "3 dates in another form (state `format`)",
+    ),
+    (YEAR, "['20240131', '7', 'x']", "1 numbers, 1 text"),
+]
+
+
+@pytest.mark.parametrize(("of", "values", "says"), LOOKS)
+def test_what_cannot_be_read_is_said_to_be_what_it_looks_like(of, values, says, tmp_path):
+    if of is YEAR:
+        of = column("integer", bounds=(1900, 2100), **{"from": YEAR})
+    with pytest.raises(DataError) as caught:
+        validate(made(tmp_path, f"SELECT unnest({values}) AS x", {"x": of}), {"x": of})
+    line = next(line for line in str(caught.value).splitlines() if "'x', type" in line)
+    assert says in line
+    assert_tells_nothing(caught.value)
+
+
+def test_everything_that_does_not_fit_is_said_at_once(tmp_path):
+    columns = {"age": WHOLE, "sex": TEXT, "wage": REAL, "agee": WHOLE, "n": COUNT}
+    written = (
+        "SELECT unnest([1.5, 200, 3]) AS age, unnest(['a', 'SECRET_7391', 'b']) AS sex, 1 AS Wage"
+    )
+    source = write(tmp_path / "t.parquet", written)
+    database = ingest(source, columns, 4, tmp_path / "work")
+    with pytest.raises(DataError) as caught:
+        validate(database, columns)
+    assert [line.partition(" (")[0] for line in str(caught.value).splitlines()[1:7]] == [
+        "  column 'wage': the table lacks it",
+        "  column 'agee': the table lacks it",
+        "  column 'n': the table lacks it",
+        "  the table does not have the 4 records that `rows` in the plan states; count the records at"
+        " the source and correct the plan",
+        "  column 'age', type: 1 row cannot be read as the declared type: 1 with decimals",
+        "  column 'age', bounds: 1 row outside the bounds",
+    ]
+    assert "did you mean 'age' or 'Wage'?" in str(caught.value)
+    assert "'sex', category: 1 row" in str(caught.value)
+    assert_tells_nothing(caught.value)
+
+
+def test_another_rule_for_values_refuses_none_and_still_needs_columns_and_rows(tmp_path):
+    source, columns = write(tmp_path / "t.parquet", "SELECT unnest([7.5, 200]) AS x"), {"x": WHOLE}
+    validate(ingest(source, columns, 2, tmp_path / "work"), columns, "clamp")
+    database = ingest(source, columns | {"y": WHOLE}, 3, tmp_path / "work")
+    with pytest.raises(DataError) as caught:
+        validate(database, columns | {"y": WHOLE}, "own-cell")
+    lacking, rows = str(caught.value).splitlines()[1:]
+    assert "'y': the table lacks it" in lacking
+    assert "the 3 records" in rows
+
+
+def test_a_weight_is_told_its_own_remedy(tmp_path):
+    column = WEIGHT
     with pytest.raises(DataError, match="'w', bounds: 1 row") as caught:
         validate(made(tmp_path, "SELECT -1 AS w", {"w": column}), {"w": column})
     assert str(caught.value).splitlines()[2:] == [f"  {WEIGHTS}"]

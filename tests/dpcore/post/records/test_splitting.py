@@ -55,5 +55,7 @@ def test_a_value_that_many_people_have_stands_out_of_its_group():
     groups = np.repeat([0, 1, 2], [30, 30, 40])
     noisy = exact + generator.normal(0, 10, 100)
     column = np.repeat(groups, exact)
-    made = np.bincount(split_groups(column, groups, noisy, 100.0, generator, np.zeros(100, int)), minlength=100)
+    made = np.bincount(
+        split_groups(column, groups, noisy, 100.0, generator, np.zeros(100, int)), minlength=100
+    )
     assert abs(made[80] - 200) < 50

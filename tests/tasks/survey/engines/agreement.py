@@ -141,6 +141,33 @@ def cases() -> dict[str, Case]:
     }
     known = {"year": parts["year on"].model_copy(update={"missing": ["1999-12-31"]})}
 
+    odd = [1.0, float("nan"), None, float("inf")]
+    unknown = pa.table({"real": pa.array(odd), "text": ["a", "NaN", "nan", "nano"]})
+    unknowns = {
+        "real": column("continuous", bounds=(0.0, 4.0), outside="clamp", missing=["NaN"]),
+        "text": column("categorical", categories=["a", "nano"], missing=["NaN"]),
+    }
+    number = {"format": "1.234,5", "nullable": True, "missing": [-9]}
+    people = pa.table(
+        {
+            "pay": ["1.234,5", "-9", "-9,0", "x", "7", None, "12\u0085"],
+            "age": ["1.234", "7,0", "7,5", "-9", "SECRET_7391", "7", "12\u0085"],
+            "day": ["31.12.2024", "1.2.2024", "31.2.2024", "", None, "1.1.0001", "1.1.2024\u0085"],
+        }
+    )
+    written = {
+        "pay": column("continuous", bounds=(-10.0, 2e3), **number),
+        "age": column("integer", bounds=(-10, 2000), **number),
+        "month": column(
+            "integer",
+            bounds=(1, 12),
+            nullable=True,
+            format="DD.MM.YYYY",
+            **{"from": {"column": "day", "part": "month"}},
+        ),
+    }
+    readable = people.filter(pa.array([True, True, *[False] * 3, True, False]))
+
     edges = Grid("pay", 1.0, 100.0, 64, transform="log").edge(np.arange(65))
     beside = [np.nextafter(edges, 0.0), edges, np.nextafter(edges, 1e9)]
     positive = pa.table({"pay": pa.array(np.clip(np.concatenate(beside), 1.0, 100.0))})
@@ -182,6 +209,9 @@ def cases() -> dict[str, Case]:
                 for name, cells in (("log", 4096), ("sqrt", 1024), ("log1p", 64))
             ],
         ),
+        "no number": (unknown.slice(0, 3), unknowns, 3, axes(unknowns)),
+        "numbers and dates as people write them": (readable, written, 3, axes(written)),
+        "what is written otherwise": (people, written, 7, []),
         "no date": (dated, known, 5, axes(known)),
         "dates that break rules": (dated, late, 5, []),
         "another's cells": (small, narrow, 2, [Domain((narrow["age"].bins("age", [0, 2, 10]),))]),

@@ -71,8 +71,9 @@ def test_counts_are_added_up_in_the_engine(database):
         (tally,) = tallies(survey, [Domain((AGE["age"].axis("age"),))], 14, counts="n")
         assert (tally.cells.tolist(), tally.counts.tolist()) == ([30, 40], [9, 5])
     database.execute("UPDATE survey SET n = NULL WHERE age = 40")
-    with pytest.raises(DataError, match="column 'n', counts: 1 row"):
-        open_postgresql(SOURCE, read, 9, counts="n")
+    survey = open_postgresql(SOURCE, read, 9, counts="n")
+    with closing_survey(survey), pytest.raises(DataError, match="column 'n', counts: 1 row"):
+        validate(survey, read)
 
 
 def test_what_changes_meanwhile_is_not_seen(database):
@@ -184,7 +185,10 @@ def test_an_error_of_the_engine_is_told_without_its_words(database):
 
 
 def test_a_place_that_is_not_there_is_told_without_the_password(database, monkeypatch):
-    with pytest.raises(InputError, match=r"there is no table public\.survey"):
+    database.execute("CREATE TABLE surveys_2024 (age int)")
+    with pytest.raises(
+        InputError, match=r"no table 'public\.survey'; did you mean 'public.surveys_"
+    ):
         open_postgresql(SOURCE, AGE, 1)
     monkeypatch.setenv("SURVEY_DATABASE", f"postgresql://ledger:{PASSWORD}@127.0.0.1:1/x")
     with pytest.raises(InputError, match="env:SURVEY_DATABASE: the database cannot be") as caught:

@@ -1,0 +1,67 @@
+"""Numbers and dates that a survey writes as text, as Ibis expressions that say what ``survey.sql`` does.
+
+An engine stops a query that casts what it cannot read, so nothing is cast before its form is known, and
+days are checked by arithmetic.
+"""
+
+from typing import Any
+
+from schemas.survey.dates import Part
+from schemas.survey.formats import TIME, DateFormat, NumberFormat
+
+DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+SHIFTS = (0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4)
+"""By month, how far its first day is in the week."""
+
+_END = "(?!a|[^a])"
+"""Where text ends, also after a line end, which ``$`` would skip in some engines."""
+
+
+def number_of(value: Any, form: NumberFormat, whole: bool) -> Any:
+    """A number of an Ibis text; null where it is written in another form, or is not ``whole``."""
+    import ibis  # slow to import, and only the private steps need it
+
+    digits = text = value.strip()
+    for sign in form.dropped:
+        digits = digits.replace(sign, "")
+    digits = digits.replace(form.decimal, ".")
+    fits = text.re_search(f"^({form.pattern}){_END}")
+    if not whole:
+        return ibis.ifelse(fits, digits + form.shift, ibis.null("string")).cast("float64")
+    fits &= digits.re_search(f"^[+-]?[0-9]+([.]0*)?{_END}")
+    before = digits.re_extract("^([+-]?[0-9]+)", 1)
+    return ibis.ifelse(fits, before, ibis.null("string")).cast("int64")
+
+
+def part_of_text(value: Any, form: DateFormat, part: Part) -> Any:
+    """A part of the date in an Ibis text or whole number; null where it is none in this form."""
+    import ibis
+
+    text = value.cast("string").strip()
+    fits = text.re_search(f"^{form.pattern}{TIME}{'?' * (part != 'hour')}{_END}")
+
+    def group(pattern: str, number: int) -> Any:
+        return ibis.ifelse(fits, text.re_extract(pattern, number), ibis.null("string")).cast(
+            "int64"
+        )
+
+    day = {sign: group(f"^{form.pattern}", i) for i, sign in enumerate(form.order, 1)}
+    year, month = day["Y"], day["M"]
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    most = _by_month(month, DAYS) + ibis.ifelse(leap & (month == 2), 1, 0)
+    known = year.between(1, 9999) & month.between(1, 12) & (day["D"] >= 1) & (day["D"] <= most)
+    if part == "weekday":
+        before = year - ibis.ifelse(month < 3, 1, 0)
+        leaps = before // 4 - before // 100 + before // 400
+        number = (before + leaps + _by_month(month, SHIFTS) + day["D"] + 6) % 7 + 1
+    else:
+        number = {"year": year, "month": month}.get(part)
+        if number is None:
+            number = group(f"^{form.pattern}{TIME}", 5)
+    return ibis.ifelse(known, number.cast("int64"), ibis.null("int64"))
+
+
+def _by_month(month: Any, numbers: tuple[int, ...]) -> Any:
+    import ibis
+
+    return ibis.cases(*((month == i, number) for i, number in enumerate(numbers, 1)), else_=0)

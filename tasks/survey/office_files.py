@@ -1,0 +1,143 @@
+"""Tables of spreadsheets and statistical packages: Excel, Stata and SPSS, through their readers.
+
+    survey.xlsx    the first sheet; its first row has the names; a row without any value is no record
+    survey.dta     Stata; missing values of all sorts are null, and so is empty text
+    survey.sav     SPSS; values that it declares missing are values, which a plan lists under ``missing``
+
+Each value is read by itself, like one of a table in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import InputError
+from tasks.survey.memory import Column, MemoryTable, written_each
+
+READERS = {".xlsx": "openpyxl", ".dta": "pyreadstat", ".sav": "pyreadstat", ".zsav": "pyreadstat"}
+"""The packages that read files, by the ending of their names."""
+
+FIRST = {
+    ".dta": datetime(1960, 1, 1),
+    ".sav": datetime(1582, 10, 14),
+    ".zsav": datetime(1582, 10, 14),
+}
+DAYS = ("%td", "%d", "DATE", "ADATE", "EDATE", "SDATE", "JDATE")
+TIMES = ("%tc", "%tC", "DATETIME", "YMDHMS")
+"""Formats of columns of dates, without their widths."""
+
+
+def _reader(path: Path) -> Any:
+    name = READERS[path.suffix.lower()]
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(
+            f'{path}: needs the package {name}; run: pip install "dprelease[files]"'
+        ) from None
+
+
+def office_table(path: Path) -> MemoryTable:
+    """The table in a file; raises ``InputError`` if its reader is not installed."""
+    return _Sheet(path) if path.suffix.lower() == ".xlsx" else _StatisticalFile(path)
+
+
+class _Sheet(MemoryTable):
+    """The first sheet of a workbook."""
+
+    def __init__(self, path: Path) -> None:
+        book = _reader(path).load_workbook(path, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # some programs write wrong ones
+        rows = sheet.iter_rows(values_only=True)
+        header = ["" if name is None else str(name) for name in next(rows, ())]
+        self._path, self._header = path, header
+        self._rows = [row for row in rows if any(value is not None for value in row)]
+        book.close()
+
+    def __repr__(self) -> str:
+        return str(self._path)
+
+    @property
+    def names(self) -> list[str]:
+        return self._header
+
+    def column(self, name: str, wrong: str | None = None) -> Column:
+        place = self._header.index(name)
+        values = (row[place] if place < len(row) else None for row in self._rows)
+        return written_each(map(_as_stored, values), wrong)
+
+
+def _as_stored(value: Any) -> Any:
+    """A workbook's numbers are floats, which the reader gives as whole ones where they are."""
+    if type(value) is not int:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+class _StatisticalFile(MemoryTable):
+    """A file of Stata or SPSS."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._known = path, metadata(path)
+
+    def __repr__(self) -> str:
+        return str(self._path)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._known.column_names)
+
+    def column(self, name: str, wrong: str | None = None) -> Column:
+        frame, _ = _read(self._path, usecols=[name])
+        moment = _moments(self._path, self._known.original_variable_types[name])
+        values = frame[name] if moment is None else map(moment, frame[name])
+        return written_each((None if value == "" else value for value in values), wrong)
+
+
+def _read(path: Path, **options: Any) -> Any:
+    """A data frame of the values as they are stored, and what the file says of its columns."""
+    reader = _reader(path)
+    if path.suffix.lower() == ".dta":
+        return reader.read_dta(path, disable_datetime_conversion=True, **options)
+    return reader.read_sav(path, disable_datetime_conversion=True, user_missing=True, **options)
+
+
+def metadata(path: Path) -> Any:
+    """What a file of Stata or SPSS says of its columns; no value is read."""
+    return _read(path, metadataonly=True)[1]
+
+
+def is_of(kind: str, formats: tuple[str, ...]) -> bool:
+    """Whether a column's format is one of these, whatever its width."""
+    return kind in formats or kind.rstrip("0123456789.") in formats
+
+
+def _moments(path: Path, kind: str) -> Callable[[float], datetime | str | None] | None:
+    """How a column's numbers are moments: days or thousandths of a second in Stata, seconds in SPSS."""
+    stata = path.suffix.lower() == ".dta"
+    if not is_of(kind, DAYS + TIMES):
+        return None
+    unit = (
+        timedelta(days=1)
+        if stata and is_of(kind, DAYS)
+        else timedelta(milliseconds=1 if stata else 1000)
+    )
+
+    def moment(value: float) -> datetime | str | None:
+        if math.isnan(value):
+            return None
+        try:
+            return FIRST[path.suffix.lower()] + value * unit
+        except OverflowError:
+            return "no date"
+
+    return moment
