@@ -63,7 +63,7 @@ def _question(known: Any, name: str, words: str | None) -> Question:
     elif kind is ColumnType.TEXT or (len(labels) > 1 and not scale):
         keys["categories"], type = list(labels) or BLANK, "categorical"
     else:
-        keys["bounds"], edges = BLANK, BLANK
+        keys["bounds"] = BLANK
         type = "integer" if kind is ColumnType.WHOLE else "continuous"
     keys |= {"labels": {str(code): label for code, label in labels.items()}} if labels else {}
     keys |= {"missing": missing} if missing else {}
