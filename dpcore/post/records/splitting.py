@@ -41,9 +41,9 @@ def split_groups(
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
     that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the first cells,
     where these are in order as those of numbers are; cells of different kinds are not exchanged;
-    ``error``: of the number of records in a group.  Within a group the cells follow these counts after shrinkage
-    towards ``declining`` ones; which record gets which cell is random, so within a group the cells are
-    independent of all other columns.
+    ``error``: of the number of records in a group. Within a group the cells follow these counts after
+    shrinkage towards ``declining`` ones; which record gets which cell is random, so within a group the
+    cells are independent of all other columns.
     """
     result = np.empty_like(column)
     kinds = np.zeros(0, dtype=np.int64) if kinds is None else kinds
