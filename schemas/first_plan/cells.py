@@ -72,7 +72,7 @@ class Numbers:
         return self.step or (Decimal(1) if self.whole else None)
 
     @property
-    def _values(self) -> Decimal:
+    def _number(self) -> Decimal:
         return (self.upper - self.lower) / self._unit + 1 if self._unit else Decimal("Infinity")
 
     @property
@@ -81,9 +81,9 @@ class Numbers:
 
     def for_records(self) -> Cells:
         """Many cells."""
-        if self._values > MOST_VALUES:
+        if self._number > MOST_VALUES:
             alike = self._equal(EQUAL, FEW) if self._alike else ()
-            return self._cells(alike or self._growing(FINE, ALONE))
+            return self._as_cells(alike or self._growing(FINE, ALONE))
         if self._unit == 1 and self.whole:
             return Cells(None, [])
         assert self._unit is not None
@@ -96,7 +96,7 @@ class Numbers:
         if self._alike or self.unit.lower().rstrip("s") in MEASURES:
             return Cells(self._written(self._equal(MOST_IN_TABLES, FEW)), [])
         events = max(-self.lower, self.upper) <= MOST_VALUES
-        return self._cells(self._growing(FEW, ALONE_IN_TABLES if events else 0))
+        return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0))
 
     @property
     def _alike(self) -> bool:
@@ -121,7 +121,7 @@ class Numbers:
         below = growing(max(-self.upper, least), -self.lower, self._unit, steps)
         return [*map(Decimal, small), *above, *(-edge for edge in below)]
 
-    def _cells(self, inner: Iterable[Decimal]) -> Cells:
+    def _as_cells(self, inner: Iterable[Decimal]) -> Cells:
         points = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
         own = sorted(p for p in points if not (self.whole and {p, p + 1} <= {*inner, self.lower}))
         cast = int if self.whole else float

@@ -67,8 +67,8 @@ SHARED = READABLE | S_ISGID | S_IWGRP
 
 
 _MEASURING = Lock()
-_MEASURED: dict[tuple[str | None, ...], list[DrawnRelease]] = {}
-"""What was measured last, by its plan and the digests of its draws."""
+_MEASURED: dict[tuple[str | None, ...], tuple[Plan, list[DrawnRelease]]] = {}
+"""What was measured last, with its plan, by the plan's digest and those of its draws."""
 
 
 @dataclass(frozen=True)
@@ -357,11 +357,13 @@ def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
     charges = Ledger(ledger_url()).release(plan.dataset, release_id)
     drawn = (plan.digest, release_id, *(charge.digest for charge in charges.values()))
     with _MEASURING:
-        if drawn not in _MEASURED:
+        of, parts = _MEASURED.get(drawn, (None, []))
+        if of is not plan:  # parts are found by the very releases of a plan
             draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
+            parts = parts_of(release_id, plan.built, draws)
             _MEASURED.clear()
-            _MEASURED[drawn] = parts_of(release_id, plan.built, draws)
-        return _MEASURED[drawn]
+            _MEASURED[drawn] = plan, parts
+        return parts
 
 
 def _guarantee(plan: Plan) -> Guarantee:
