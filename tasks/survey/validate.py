@@ -119,11 +119,12 @@ def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
 
 
 def _count(survey: Survey, columns: Mapping[str, ReadColumn]) -> tuple[Unread, Faults]:
+    misfit = bool(unfit(survey))
     with open_survey(survey) as (table, unread):
         there = {name: column for name, column in columns.items() if name in unread}
         schema = survey_schema(there)
         lacks = tuple(table.columns) != tuple(schema.columns) or set(unread) != set(there)
-        if lacks or (len(there) < len(columns) and not unfit(survey)):
+        if lacks or (len(there) < len(columns) and not misfit):
             raise DataError("the copy of the survey has other columns than the plan: run again")
         faults = {(name, "type"): sum(looks.values()) for name, looks in unread.items()}
         faults |= _count_in_engine(table, schema)
