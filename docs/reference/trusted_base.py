@@ -178,7 +178,7 @@ UNREAD = {
     "dpcore/post/**/*.py": "sees noisy statistics alone",
     "schemas/survey/blanks.py": "a plan that is not filled in",
     "schemas/survey/derived.py": "columns of synthetic records that follow from others",
-    "schemas/first_plan/planner.py": "writes a plan from names and types of columns",
+    "schemas/first_plan/described.py": "describes columns by their names and types",
     "schemas/plan/operation.py": "schedules and approval",
     "schemas/plan/synthesis.py": "synthetic records, from noisy statistics",
     "tasks/bundle/digests.py": "digests of published files",

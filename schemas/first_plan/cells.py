@@ -79,24 +79,31 @@ class Numbers:
     def _top(self) -> Decimal:
         return self.upper + 1 if self.whole else self.upper
 
-    def for_records(self) -> Cells:
-        """Many cells."""
+    def for_records(self, points: Sequence[float] | None = None) -> Cells:
+        """Many cells; ``points``: the values that have a cell of their own in all tables of a plan."""
         if self._values > MOST_VALUES:
             alike = self._equal(EQUAL, FEW) if self._alike else ()
-            return self._cells(alike or self._growing(FINE, ALONE))
+            return self._cells(alike or self._growing(FINE, ALONE), points)
         if self._unit == 1 and self.whole:
             return Cells(None, [])
         assert self._unit is not None
         return Cells(self._written(equal(self.lower, self._top, self._unit)), [])
 
-    def for_tables(self) -> Cells:
+    def for_tables(self, points: Sequence[float] | None = None) -> Cells:
         """Cells that people read."""
         if self.whole and self._unit == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
         if self._alike or self.unit.lower().rstrip("s") in MEASURES:
-            return Cells(self._written(self._equal(MOST_IN_TABLES, FEW)), [])
+            own = [Decimal(str(point)) for point in points or ()]
+            return Cells(self._written(self._equal(MOST_IN_TABLES, FEW), own), list(points or ()))
         events = max(-self.lower, self.upper) <= MOST_VALUES
-        return self._cells(self._growing(FEW, ALONE_IN_TABLES if events else 0))
+        return self._cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
+
+    @property
+    def amount(self) -> bool:
+        """Whether values crowd near zero and reach far from it: shapes show on a logarithmic scale."""
+        measured = self.unit.lower().rstrip("s") in MEASURES
+        return self.lower >= 0 and self.upper >= MOST_VALUES and not (self._alike or measured)
 
     @property
     def _alike(self) -> bool:
@@ -121,9 +128,13 @@ class Numbers:
         below = growing(max(-self.upper, least), -self.lower, self._unit, steps)
         return [*map(Decimal, small), *above, *(-edge for edge in below)]
 
-    def _cells(self, inner: Iterable[Decimal]) -> Cells:
-        points = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
-        own = sorted(p for p in points if not (self.whole and {p, p + 1} <= {*inner, self.lower}))
+    def _cells(self, inner: Iterable[Decimal], points: Sequence[float] | None) -> Cells:
+        alone = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
+        own = sorted(p for p in alone if not (self.whole and {p, p + 1} <= {*inner, self.lower}))
+        if points is not None:
+            own = [Decimal(str(point)) for point in points]
+            unit = self._unit
+            inner = {*inner, *(e for p in alone - {*own} if unit for e in (p, p + unit))}
         cast = int if self.whole else float
         return Cells(self._written(inner, own), [cast(point) for point in own])
 

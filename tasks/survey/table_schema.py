@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
-from schemas.first_plan.planner import ColumnType
+from schemas.first_plan.described import ColumnType
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
 from tasks.survey.private_file import call_guarded, connect
