@@ -2,7 +2,8 @@
 
 From public values alone:
 
-    tables       records that the noise puts into wrong cells, as a share of all (total variation)
+    tables       records that the noise puts into wrong cells, as a share of all (total variation);
+                 where cells are merged, in tables of a dozen groups
     a mean       its standard error, in standard deviations of the column
     densities    half the whole error, which bounds the same share
 
@@ -14,6 +15,8 @@ notice the noise; beyond ``ROUGH`` they see little else.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -23,6 +26,8 @@ from dpcore.domain.axes import Grid, in_order
 from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.counts.random_histogram import RandomHistogram
+from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.densities.tuned import TunedFunction
 from dpcore.releases.numbers.mean import Mean, ends_of
 from dpcore.releases.numbers.moments import Moments
@@ -35,6 +40,9 @@ GOOD, ROUGH = 0.05, 0.25
 
 NARROW = 20
 """The range of bounds in standard deviations."""
+
+READ = 12
+"""Groups of a wide column."""
 
 MOST_TABLES = 12
 """At most this many tables represent all."""
@@ -53,6 +61,8 @@ def relative_error(release: Release) -> float | None:
 
 @relative_error.register
 def _(release: Histogram) -> float | None:
+    if release.thresholded or isinstance(release, RandomHistogram):
+        return None  # cells that nobody is in have no noise
     return table_error(release, release.domain.names)
 
 
@@ -67,10 +77,11 @@ def _(release: FittedTables) -> float:
 
 
 @relative_error.register
-def _(release: CompressedMicrodata) -> float:
-    found = relative_error(release.as_measured(None).release)
-    assert found is not None
-    return found
+def _(release: CompressedMicrodata) -> float | None:
+    """With as many groups as people read: how many there are depends on the noise itself."""
+    with suppress(ValueError):
+        release = replace(release, keep=READ)
+    return relative_error(release.as_measured(None).release)
 
 
 @relative_error.register(Mean)
@@ -101,6 +112,17 @@ def _(release: EstimatesDensity) -> float:
 @relative_error.register
 def _(release: TunedFunction) -> float:
     return release.usual.whole_error / 2
+
+
+def in_words(release: Release, error: float) -> str:
+    """What a relative error means for readers."""
+    percent = f"{100 * min(error, 1.0):.2g}%"
+    if isinstance(release, TableOfCounts):
+        return f"noise moves {percent} of the records of a table to wrong cells"
+    first = release.expected_error()[0]
+    if isinstance(release, EstimatesDensity):
+        return f"noise and smoothing move at most {percent} of the records"
+    return f"{first.quantity} {first.value:.3g}"
 
 
 def table_error(release: Release, names: list[str] | tuple[str, ...]) -> float | None:

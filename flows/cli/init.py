@@ -1,7 +1,6 @@
 """``dprelease init``: write a first plan."""
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -68,6 +67,7 @@ def init(
     """Write the plan that serves wishes best, from the names of columns and a questionnaire."""
     from schemas.first_plan.planner import first_plan
     from schemas.first_plan.questionnaire import read_questionnaire
+    from schemas.first_plan.sections import named
     from schemas.first_plan.wishes import Said
     from schemas.survey.source import TableSource
     from tasks.explain.analysis import model_error
@@ -79,13 +79,12 @@ def init(
     columns = table_schema(TableSource(database=file, table=table) if table else file)
     place = _relative_to(out.parent if out else Path(), file)
     source = {"database": place, "table": table} if table else place
-    words = re.findall("[a-z0-9]+", (table or Path(file).name.partition(".")[0]).lower())
+    dataset = named(table or Path(file).name.partition(".")[0]) or "survey"
     questions = read_questionnaire(questionnaire) if questionnaire else None
     for name in [name for name in questions or {} if name not in columns]:
         meant = suggestion(name, columns)
         output.note(f"{questionnaire}: {name!r} is no column of the table, and left out{meant}")
     said = Said(purpose, records, tables, means, densities, models, maps)
-    dataset = "-".join(words) or "survey"
     text = first_plan(dataset, source, columns, said, questions, model_error)
     if out is None:
         output.answer(text.removesuffix("\n"), {"plan": text})
