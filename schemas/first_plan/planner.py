@@ -2,7 +2,7 @@
 
 The text is ``plan.yaml.jinja``.  Of several ways to serve a wish, the plan has the one with which the
 expected errors of all wishes are least together.  They are computed before rows and budget are known,
-at ``ROWS`` records and alpha 1.  If release i has the error c_i with the whole budget, it has c_i / w_i
+at nominal ones.  If release i has the error c_i with the whole budget, it has c_i / w_i
 with the share w_i, and
 
     sum of c_i / w_i  is least for  w_i in proportion to the root of c_i:  then it is (sum of roots)^2.
@@ -13,44 +13,19 @@ Every plan without a blank in its columns was read as ``dprelease explain`` read
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING
 from functools import cached_property
-from typing import Any
-
-import jinja2
-import yaml
 
 from dpcore.advice.kinds import best, compared
 from dpcore.advice.usable import GOOD, relative_error, table_error
-from dpcore.errors import InputError, PlanError, UnmeasuredError
-from schemas.first_plan.described import ColumnType, Described, flow
+from dpcore.errors import InputError, UnmeasuredError
+from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.questionnaire import Question
-from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, Section, named
+from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, Section
 from schemas.first_plan.wishes import Said, Wish
-from schemas.plan import Plan, load_plan
-from schemas.releases.base import GAUSSIAN
-from schemas.survey.blanks import BLANK
-from schemas.survey.unit import MOST_STEPS
-
-ROWS = 10_000
-
-NOMINAL: Mapping[str, Any] = {
-    "categories": ["a", "b"],
-    "bounds": [0, 99],
-    "bins": 10,
-    "rows": ROWS,
-    "alpha": "1",
-    "beta": "1e-6",
-    "max_rows": 4,
-    "largest": "100",
-    "step": "1",
-    "total": str(10**6),
-    "title": "A survey",
-}
-"""For blanks, where choices are compared."""
+from schemas.first_plan.written import Written
+from schemas.plan import Plan
 
 MOST_WEIGHT = 20
 
@@ -59,19 +34,8 @@ MOST_TOGETHER = 2**16
 
 SHARED = "With these shares of the budget the expected errors of all releases are least together."
 
-STEPS_OF_WEIGHT = 1000
-
 ModelError = Callable[[Plan, str, str], float]
 """The privacy error of a model in its sampling errors; raises ``InputError`` where a plan has none."""
-
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.PackageLoader("schemas", "first_plan"),
-    autoescape=False,  # it is YAML: every value is written by ``flow``
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
 
 
 def first_plan(
@@ -89,31 +53,15 @@ def first_plan(
     """
     of = Described(columns, questions or {})
     wishes = (said or Said()).read(of)
-    draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error)
+    draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
     return draft.serve(wishes).finished().text
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A plan in the making."""
+class Draft(Written):
+    """A plan that is chosen wish by wish."""
 
-    dataset: str
-    source: str | Mapping[str, str]
-    of: Described
-    use: ColumnUse
-    model_error: ModelError | None
-    sections: tuple[Section, ...] = ()
-    models: tuple[Wish, ...] = ()
-
-    def having(self, *sections: Section) -> Draft:
-        """With these sections, which replace those of the same names."""
-        given = {section.name: section for section in sections}
-        kept = tuple(given.pop(each.name, each) for each in self.sections)
-        return replace(self, sections=(*kept, *given.values()))
-
-    def section(self, *kinds: str) -> Section | None:
-        """The first section of these kinds."""
-        return next((each for each in self.sections if each.keys["kind"] in kinds), None)
+    model_error: ModelError | None = None
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
         """The draft that serves the wishes best."""
@@ -293,88 +241,3 @@ class Draft:
         done = replace(self, sections=tuple(made))
         _ = done.trial
         return done
-
-    @cached_property
-    def trial(self) -> Plan | None:
-        """The plan with nominal values for its blanks; None where columns have blanks.
-
-        Raises ``InputError`` with what is refused.
-        """
-        if not self.of.complete:
-            return None
-        document = yaml.safe_load(self.text)
-        try:
-            return load_plan(_filled(document))
-        except PlanError as error:
-            faults = str(error).partition("\n")[2] or str(error)
-            raise InputError(f"no plan can serve these wishes:\n{faults}") from None
-
-    @property
-    def text(self) -> str:
-        of, use, names = self.of, self.use, [section.name for section in self.sections]
-        gaussian = any(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
-        weighted = any(section.keys.get("weighted") for section in self.sections)
-        drawn = next((s.name for s in self.sections for w in s.wishes if w.kind == "records"), "")
-        types = {of.columns[name] for name in use.columns}
-        return TEMPLATES.get_template("plan.yaml.jinja").render(
-            dataset=self.dataset,
-            source=self.source,
-            questioned=bool(of.said),
-            unit=_unit(*role) if (role := of.role("unit")) else None,
-            weights=_weights(*role) if weighted and (role := of.role("weight")) else None,
-            beta=BLANK if gaussian else '"0"',
-            lines=of.lines(use.columns, use.more),
-            unnamed=of.unnamed,
-            absent=of.absent,
-            idle=[name for name in of.columns if name not in use.columns],
-            untyped=ColumnType.OPEN in types or (not of.said and ColumnType.WHOLE in types),
-            rows=ROWS,
-            sections=self.sections,
-            records=drawn if drawn in names else "",
-            analyses=[*self._analyses()],
-            BLANK=BLANK,
-        )
-
-    def _analyses(self) -> Iterator[Mapping[str, str]]:
-        taken = set[str]()
-        for wish in self.models:
-            answer, _, terms = wish.text.rpartition(":")[2].partition("~")
-            name = named(answer.strip()) or "model"
-            name = name if name not in taken else f"{name}-{len(taken) + 1}"
-            taken.add(name)
-            title = f"{answer.strip()} by {' '.join(terms.split())}"
-            yield {"name": name, "title": title, "formula": wish.formula, "family": wish.family}
-
-
-def _filled(node: Any, why: str = "") -> Any:
-    """A document with nominal values for its blanks."""
-    if isinstance(node, dict):
-        known = ("bounds", "categories") if "type" in node else ()
-        return {k: _filled(v, k if k in NOMINAL or k in known else why) for k, v in node.items()}
-    if isinstance(node, list):
-        return [_filled(each, why) for each in node]
-    return NOMINAL[why] if node == BLANK else node
-
-
-def _unit(name: str, question: Question) -> Mapping[str, object]:
-    most = question.keys["upper"]
-    return {"column": name, "max_rows": BLANK if most is None else int(most)}
-
-
-def _weights(name: str, question: Question) -> Mapping[str, object]:
-    """The largest weight is a whole number of steps, of which a plan may have only so many."""
-    largest, step = question.keys["upper"], question.keys["step"]
-    if largest is None:
-        return {"column": name, "largest": BLANK, "step": str(step or BLANK), "total": BLANK}
-    if step is None or largest / step > MOST_STEPS:
-        step = largest / STEPS_OF_WEIGHT
-    steps = (largest / step).to_integral_value(ROUND_CEILING)
-    given = {"largest": steps * step, "step": step}
-    return {"column": name, **{k: f"{v.normalize():f}" for k, v in given.items()}, "total": BLANK}
-
-
-def _comment(text: str) -> list[str]:
-    return textwrap.wrap(text, 96)
-
-
-TEMPLATES.filters |= {"flow": flow, "quoted": repr, "comment": _comment}
