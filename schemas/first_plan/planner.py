@@ -98,6 +98,8 @@ class Draft(Written):
         if built is None or built.domain.size > MOST_TOGETHER:
             return section
         records = section.keys["kind"] == "microdata-margins"
+        if records and {*self.of.columns.values()} != {ColumnType.TRUTH}:
+            return section  # a plan for records states a beta, which a histogram could not spend
         found = best(compared(built, records), 3 if records else 2, records)
         if found is not None and found.name == "histogram":
             made = self.use.histogram(columns)

@@ -53,6 +53,12 @@ class Wish:
     formula: str = ""
     family: Family = "gaussian"
 
+    @property
+    def meaning(self) -> tuple[object, ...]:
+        """The same for wishes that are the same in other words; a table has no order of columns."""
+        columns = tuple(sorted(self.columns)) if self.kind == "table" else self.columns
+        return self.kind, columns, self.by, self.formula, self.family
+
 
 @dataclass(frozen=True)
 class Said:
@@ -87,7 +93,9 @@ class Said:
                     faults.append(str(fault))
         if faults:
             raise InputError("\n".join(faults))
-        return [*dict.fromkeys(found)] or [Wish("tables")]
+        return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1] or [
+            Wish("tables")
+        ]
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
         if self.records or self.purpose == "records":

@@ -14,8 +14,9 @@ from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
-from tasks.explain.analysis import model_error
+from tasks.explain.analysis import expected_fit, model_error
 from tasks.explain.explain import explain
+from tasks.inference.fit import answering
 
 TEXT = """\
 column,type,values,lower,upper,step,unit,missing
@@ -246,6 +247,24 @@ def test_no_plan_for_made_up_wishes_is_refused_once_it_is_filled_in(tmp_path, se
     plan = planned(tmp_path, said, text)
     for rows, alpha in ((500, "0.5"), (5_000, "1"), (200_000, "3")):
         dprelease.load_plan(document(plan, rows, alpha))
+
+
+def test_the_same_wish_in_other_words_is_served_once(tmp_path):
+    said = Said(tables=["health x visits", "visits x health", "region"], means=["age", " age "])
+    found = yaml.safe_load(planned(tmp_path, said, PERSONS))["releases"]
+    assert [each["name"] for each in found] == ["tables", "mean-age"]
+    assert found[0]["sets"] == [["health", "visits"], ["region"]]
+
+
+def test_a_model_is_answered_by_the_release_that_has_its_columns(tmp_path):
+    """A release of more columns that lack one of the model's would have refused it."""
+    said = Said(tables=["health x insured x region", "visits"], models=["poisson: visits ~ age"])
+    loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
+    assert len(loaded.built["tables"].domain.axes) > len(
+        loaded.built["tables-for-models"].domain.axes
+    )
+    assert expected_fit(loaded, "visits ~ age", "poisson")[0] == "tables-for-models"
+    assert answering(loaded)[0].name == "tables"
 
 
 def test_explain_accepts_what_is_planned(tmp_path):
