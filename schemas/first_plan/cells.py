@@ -17,7 +17,7 @@ and counts of events crowd, or equal ones where the bounds are of like size.  Ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
@@ -130,13 +130,20 @@ class Numbers:
 
     def _cells(self, inner: Iterable[Decimal], points: Sequence[float] | None) -> Cells:
         alone = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
-        own = sorted(p for p in alone if not (self.whole and {p, p + 1} <= {*inner, self.lower}))
+        own = sorted(p for p in alone if self._apart(p, {*inner, self.lower}))
         if points is not None:
             own = [Decimal(str(point)) for point in points]
-            unit = self._unit
-            inner = {*inner, *(e for p in alone - {*own} if unit for e in (p, p + unit))}
+        unit = self._unit
+        inner = {*inner, *(e for p in alone - {*own} if unit for e in (p, p + unit))}
         cast = int if self.whole else float
         return Cells(self._written(inner, own), [cast(point) for point in own])
+
+    def _apart(self, point: Decimal, edges: Collection[Decimal]) -> bool:
+        """Whether a value needs a cell beside the bins: no bin is its own, and none would be empty."""
+        if self.whole and {point, point + 1} <= {*edges}:
+            return False
+        below = point == self.lower or self._any(self.lower, point, False)
+        return below and (point == self.upper or self._any(point, self._top, True))
 
     def _written(self, inner: Iterable[Decimal], points: Sequence[Decimal] = ()) -> list[float]:
         """Both bounds and the edges between them, but for those that would leave a cell empty."""
