@@ -147,21 +147,13 @@ class Draft(Written):
         options = []
         if wish.family == "gaussian":
             options.append(draft.having(self.use.moments(linear)))
-        held = next(
-            (
-                s
-                for s in self.sections
-                if not s.keys.get("weighted") and s.keys["kind"] == "microdata-margins"
-            ),
-            None,
-        )
-        if held is None:
-            options.append(draft.having(self.use.for_models([wish])))
-        elif {*wish.columns} <= {*held.keys["columns"]}:
+        counted = [s for s in self.sections if s.keys["kind"] == "microdata-margins"]
+        held = next((s for s in counted if not s.keys.get("weighted")), None)
+        if held is not None and any(w.kind == "records" for w in held.wishes):
             options.append(draft.having(held.serving(wish)))
         else:
-            mine = [*(w for w in held.wishes if w.kind == "model"), wish]
-            options.append(draft.having(self.use.for_models(mine)))
+            before, also = (held.wishes, held.keys.get("also", ())) if held else ((), ())
+            options.append(draft.having(self.use.for_models([*before, wish], also)))
         best = min((each.measuring(wish) for each in options), key=lambda each: each.cost)
         if best.cost == math.inf:
             try:
@@ -172,11 +164,11 @@ class Draft(Written):
 
     def measuring(self, wish: Wish) -> Draft:
         """With the larger sets of columns that the model needs."""
-        held = self.section("microdata-margins")
+        held = next((s for s in self.sections if wish in s.wishes), None)
         try:
             self._fit(wish)
         except UnmeasuredError as error:
-            if held is not None:
+            if held is not None and held.keys["kind"] == "microdata-margins":
                 also = [*held.keys.get("also", []), *map(list, error.also)]
                 return self.having(held.but({"also": f"For {wish.text}."}, also=also))
         except InputError:

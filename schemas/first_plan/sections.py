@@ -6,10 +6,12 @@ of a plan, so it follows from all wishes together (``ColumnUse``).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 from dpcore.errors import InputError
@@ -158,19 +160,22 @@ class ColumnUse:
         }
         return Section(keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,))
 
-    def for_models(self, wishes: Sequence[Wish]) -> Section:
+    def for_models(self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()) -> Section:
         """Counts of records, which models that moments cannot answer are fitted to."""
         needed = {name for wish in wishes for name in wish.columns}
-        whole = Wish("records", columns=tuple(n for n in self.columns if n in needed))
-        made = self.records(whole)
-        keys = {k: v for k, v in made.keys.items() if k != "weighted"} | {
-            "name": "tables-for-models"
-        }
-        why = {
-            **made.why,
-            "": "Counts of all pairs of the models' columns, which models are fitted to.",
-        }
-        return Section(keys, {k: why[k] for k in why if not k or k in keys}, tuple(wishes))
+        columns = tuple(name for name in self.columns if name in needed)
+        made = self.records(Wish("records", columns=columns))
+        keys = {**made.keys, "name": "tables-for-models"}
+        keys.pop("weighted", None)
+        pairs = [p for p in combinations(columns, 2) if any({*p} <= {*w.columns} for w in wishes)]
+        if len(pairs) < math.comb(len(columns), 2):
+            keys["pairs"] = [[*pair] for pair in pairs]
+        if also:
+            keys["also"] = [*also]
+        ends = [key for key in ("bins", "compress", "mechanism") if key in keys]
+        last: dict[str, Any] = {key: keys.pop(key) for key in ends}
+        why = {**made.why, "": "Counts of the pairs of columns that are together in a model."}
+        return Section({**keys, **last}, {k: why[k] for k in why if not k or k in last}, (*wishes,))
 
     def pairs(self, wish: Wish) -> Section:
         columns, why = (

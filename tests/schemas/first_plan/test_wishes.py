@@ -115,7 +115,7 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     assert max(weights.values()) > 1
     for line in (
         "expected errors of all releases are least together",
-        "which models are fitted to",
+        "together in a model",
     ):
         assert f"{line}." in text.replace("\n", "").replace("    #", "")
     assert 'Write "1" as requested alpha' in text
@@ -265,6 +265,17 @@ def test_a_model_is_answered_by_the_release_that_has_its_columns(tmp_path):
     )
     assert expected_fit(loaded, "visits ~ age", "poisson")[0] == "tables-for-models"
     assert answering(loaded)[0].name == "tables"
+
+
+def test_only_what_models_need_is_measured_for_them(tmp_path):
+    models = ["poisson: visits ~ age * health", "insured ~ age", "poisson: visits ~ region"]
+    found = yaml.safe_load(planned(tmp_path, Said(models=models), PERSONS))
+    (release,) = found["releases"]
+    measured = {frozenset(each) for each in (*release["pairs"], *release.get("also", ()))}
+    assert measured >= {frozenset(each) for each in (("age", "insured"), ("region", "visits"))}
+    assert frozenset(("visits", "age", "health")) in measured
+    assert frozenset(("insured", "region")) not in measured
+    assert len(dprelease.load_plan(document(yaml.safe_dump(found))).analyses) == 3
 
 
 def test_explain_accepts_what_is_planned(tmp_path):
