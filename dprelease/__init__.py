@@ -31,7 +31,7 @@ from dpcore.errors import (
 if TYPE_CHECKING:
     from dpcore.estimates.estimate import Estimate
     from dprelease.bundle import Bundle, open_bundle
-    from dprelease.running import audit, explain, load_plan, release
+    from dprelease.running import audit, explain, load_plan, plan, release
     from schemas.plan import Plan
     from tasks.ledger import Ledger
 
@@ -44,6 +44,7 @@ _PLACES = {
     "audit": "dprelease.running",
     "explain": "dprelease.running",
     "load_plan": "dprelease.running",
+    "plan": "dprelease.running",
     "release": "dprelease.running",
     "Plan": "schemas.plan",
     "Ledger": "tasks.ledger",
@@ -68,6 +69,7 @@ __all__ = [
     "explain",
     "load_plan",
     "open_bundle",
+    "plan",
     "release",
 ]
 

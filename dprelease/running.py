@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from dpcore.errors import InputError
 from dprelease.bundle import Bundle, open_bundle
@@ -62,6 +64,77 @@ def load_plan(plan: PlanLike, overrides: Mapping[str, Any] | None = None) -> Pla
             f" {type(plan).__name__}; a plan is a dictionary of its keys"
         )
     return read_plan(plan, overrides)
+
+
+@dataclass(frozen=True, repr=False)
+class FirstPlan:
+    """The text of a plan that has blanks."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def write(self, path: str | Path) -> Path:
+        """Write it to a file that does not exist."""
+        with Path(path).open("x", encoding="utf-8") as file:
+            file.write(self.text)
+        return Path(path)
+
+    def filled(self, values: Mapping[str, Any]) -> Plan:
+        """The plan with values at dotted places, such as ``{"rows": 9000, "publication.title": "Pay"}``.
+
+        Raises ``PlanError`` with one line for each blank that is left.
+        """
+        return load_plan(yaml.safe_load(self.text), values)
+
+
+def plan(
+    table: Any,
+    questionnaire: str | Path | None = None,
+    *,
+    records: bool = False,
+    tables: Sequence[str] = (),
+    means: Sequence[str] = (),
+    densities: Sequence[str] = (),
+    models: Sequence[str] = (),
+    maps: Sequence[str] = (),
+) -> FirstPlan:
+    """Write the plan that serves wishes best; the blanks in it are for people to fill in.
+
+    Args:
+        table: A Parquet or CSV file, a pandas data frame or an Arrow table, of which names and types of
+            the columns are read, and no value.
+        questionnaire: A CSV file of what the questionnaire says of each column.
+        records: Synthetic records of all columns.
+        tables: Counts of all combinations, such as ``"health x visits"``.
+        means: Means, also of each group, such as ``"income by region"``.
+        densities: Columns that get a curve.
+        models: Such as ``"visits ~ chronic + age"`` or ``"poisson: visits ~ age"``.
+        maps: Densities of two columns, such as ``"lon lat"``.
+
+    Raises:
+        InputError: A wish names a column that the plan cannot have, or no plan can serve it.
+    """
+    from schemas.first_plan.planner import first_plan
+    from schemas.first_plan.questionnaire import read_questionnaire
+    from schemas.first_plan.sections import named
+    from schemas.first_plan.wishes import Said
+    from tasks.explain.analysis import model_error
+    from tasks.survey.table_schema import frame_schema, table_schema
+
+    if isinstance(table, str | Path):
+        name, source, columns = (
+            Path(table).name.partition(".")[0],
+            str(table),
+            table_schema(str(table)),
+        )
+    else:
+        name, source, columns = "survey", NOWHERE, frame_schema(table)
+    said = Said(None, records, tables, means, densities, models, maps)
+    questions = read_questionnaire(Path(questionnaire)) if questionnaire else None
+    dataset = named(name) or "survey"
+    return FirstPlan(first_plan(dataset, source, columns, said, questions, model_error))
 
 
 def explain(plan: PlanLike, ledger: str | Path | None = None) -> Answer:

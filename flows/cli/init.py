@@ -1,7 +1,6 @@
 """``dprelease init``: write a first plan."""
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +9,12 @@ from cyclopts import Parameter
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
 from flows.cli.arguments import ANSWER, Output, file_option
+
+
+def _wish(option: str, what: str, example: str) -> Parameter:
+    """An option that may be repeated."""
+    words = f"wish: {what}, such as {example}; may be repeated"
+    return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
 
 
 def init(
@@ -22,17 +27,35 @@ def init(
     ],
     /,
     *,
-    table: Annotated[
-        str | None, Parameter(metavar="NAME", help="the table of a DuckDB file")
-    ] = None,
     purpose: Annotated[
-        Literal["tables", "records", "functions"],
+        Literal["tables", "records", "functions"] | None,
         Parameter(
             name="--for",
-            help="what readers are to get: tables of counts, synthetic records as well, or densities;"
-            " default: tables",
+            help="what readers are to get of all columns: tables of pairs, which is the default without"
+            " any wish, synthetic records, or densities",
         ),
-    ] = "tables",
+    ] = None,
+    records: Annotated[
+        bool,
+        Parameter(name="--records", negative="", help="wish: synthetic records of all columns"),
+    ] = False,
+    tables: Annotated[
+        tuple[str, ...],
+        _wish(
+            "table",
+            "counts of all combinations",
+            '"health x visits" (of a DuckDB file the first one names the table in it)',
+        ),
+    ] = (),
+    means: Annotated[
+        tuple[str, ...], _wish("mean", "a mean, also of each group", '"income by region"')
+    ] = (),
+    densities: Annotated[tuple[str, ...], _wish("density", "a curve", "income")] = (),
+    maps: Annotated[tuple[str, ...], _wish("map", "a density of two columns", '"lon lat"')] = (),
+    models: Annotated[
+        tuple[str, ...],
+        _wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"'),
+    ] = (),
     questionnaire: Annotated[
         Path | None,
         file_option("a CSV file of what the questionnaire says of each column", "CSV"),
@@ -42,22 +65,30 @@ def init(
     ] = None,
     output: Output = ANSWER,
 ) -> None:
-    """Write a first plan from a table's columns, and a questionnaire or its labels; reads no value."""
+    """Write the plan that serves wishes best, from names of columns, and a questionnaire or labels."""
     from schemas.first_plan.planner import first_plan
     from schemas.first_plan.questionnaire import read_questionnaire
+    from schemas.first_plan.sections import named
+    from schemas.first_plan.wishes import Said
     from schemas.survey.source import TableSource
+    from tasks.explain.analysis import model_error
+    from tasks.survey.sources import ENDINGS
     from tasks.survey.table_schema import questions_of, table_schema
 
+    table = None
+    if tables and not file.lower().endswith(ENDINGS):
+        table, tables = tables[0], tables[1:]
     columns = table_schema(TableSource(database=file, table=table) if table else file)
     place = _relative_to(out.parent if out else Path(), file)
     source = {"database": place, "table": table} if table else place
-    words = re.findall("[a-z0-9]+", (table or Path(file).name.partition(".")[0]).lower())
-    said = questions_of(file) if table is None else None
-    questions = read_questionnaire(questionnaire) if questionnaire else said
+    dataset = named(table or Path(file).name.partition(".")[0]) or "survey"
+    labels = questions_of(file) if table is None else None
+    questions = read_questionnaire(questionnaire) if questionnaire else labels
     for name in [name for name in questions or {} if name not in columns]:
         meant = suggestion(name, columns)
         output.note(f"{questionnaire}: {name!r} is no column of the table, and left out{meant}")
-    text = first_plan("-".join(words) or "survey", source, columns, purpose, questions)
+    said = Said(purpose, records, tables, means, densities, models, maps)
+    text = first_plan(dataset, source, columns, said, questions, model_error)
     if out is None:
         output.answer(text.removesuffix("\n"), {"plan": text})
         return

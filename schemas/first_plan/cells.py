@@ -17,7 +17,7 @@ and counts of events crowd, or equal ones where the bounds are of like size.  Ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
@@ -79,24 +79,31 @@ class Numbers:
     def _top(self) -> Decimal:
         return self.upper + 1 if self.whole else self.upper
 
-    def for_records(self) -> Cells:
-        """Many cells."""
+    def for_records(self, points: Sequence[float] | None = None) -> Cells:
+        """Many cells; ``points``: the values that have a cell of their own in all tables of a plan."""
         if self._number > MOST_VALUES:
             alike = self._equal(EQUAL, FEW) if self._alike else ()
-            return self._as_cells(alike or self._growing(FINE, ALONE))
+            return self._as_cells(alike or self._growing(FINE, ALONE), points)
         if self._unit == 1 and self.whole:
             return Cells(None, [])
         assert self._unit is not None
         return Cells(self._written(equal(self.lower, self._top, self._unit)), [])
 
-    def for_tables(self) -> Cells:
+    def for_tables(self, points: Sequence[float] | None = None) -> Cells:
         """Cells that people read."""
         if self.whole and self._unit == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
         if self._alike or self.unit.lower().rstrip("s") in MEASURES:
-            return Cells(self._written(self._equal(MOST_IN_TABLES, FEW)), [])
+            own = [Decimal(str(point)) for point in points or ()]
+            return Cells(self._written(self._equal(MOST_IN_TABLES, FEW), own), list(points or ()))
         events = max(-self.lower, self.upper) <= MOST_VALUES
-        return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0))
+        return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
+
+    @property
+    def amount(self) -> bool:
+        """Whether values crowd near zero and reach far from it: shapes show on a logarithmic scale."""
+        measured = self.unit.lower().rstrip("s") in MEASURES
+        return self.lower >= 0 and self.upper >= MOST_VALUES and not (self._alike or measured)
 
     @property
     def _alike(self) -> bool:
@@ -121,11 +128,22 @@ class Numbers:
         below = growing(max(-self.upper, least), -self.lower, self._unit, steps)
         return [*map(Decimal, small), *above, *(-edge for edge in below)]
 
-    def _as_cells(self, inner: Iterable[Decimal]) -> Cells:
-        points = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
-        own = sorted(p for p in points if not (self.whole and {p, p + 1} <= {*inner, self.lower}))
+    def _as_cells(self, inner: Iterable[Decimal], points: Sequence[float] | None) -> Cells:
+        alone = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
+        own = sorted(p for p in alone if self._apart(p, {*inner, self.lower}))
+        if points is not None:
+            own = [Decimal(str(point)) for point in points]
+        unit = self._unit
+        inner = {*inner, *(e for p in alone - {*own} if unit for e in (p, p + unit))}
         cast = int if self.whole else float
         return Cells(self._written(inner, own), [cast(point) for point in own])
+
+    def _apart(self, point: Decimal, edges: Collection[Decimal]) -> bool:
+        """Whether a value needs a cell beside the bins: no bin is its own, and none would be empty."""
+        if self.whole and {point, point + 1} <= {*edges}:
+            return False
+        below = point == self.lower or self._any(self.lower, point, False)
+        return below and (point == self.upper or self._any(point, self._top, True))
 
     def _written(self, inner: Iterable[Decimal], points: Sequence[Decimal] = ()) -> list[float]:
         """Both bounds and the edges between them, but for those that would leave a cell empty."""

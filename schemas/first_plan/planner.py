@@ -1,245 +1,237 @@
-"""Writes a first plan for a table, from the names and types of its columns and a questionnaire.
+"""Writes a first plan for a table: from the names and types of its columns, a questionnaire and wishes.
 
-The text is ``plan.yaml.jinja``.  A column of dates becomes a column for each of its parts.  What is
-released depends on what readers are to get: tables of counts, synthetic records, or functions.
+The text is ``plan.yaml.jinja``.  Of several ways to serve a wish, the plan has the one with which the
+expected errors of all wishes are least together.  They are computed before rows and budget are known,
+at nominal ones.  If release i has the error c_i with the whole budget, it has c_i / w_i
+with the share w_i, and
+
+    sum of c_i / w_i  is least for  w_i in proportion to the root of c_i:  then it is (sum of roots)^2.
+
+Every plan without a blank in its columns was read as ``dprelease explain`` reads it.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
-from itertools import combinations
-from typing import Literal
+from __future__ import annotations
 
-import jinja2
-import yaml
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from dpcore.accounting.budget import Budget
 from dpcore.advice.kinds import best, compared
-from dpcore.domain.axes import Categories
-from dpcore.domain.domain import Domain
-from dpcore.errors import InputError
-from dpcore.releases.tables.margins import Margins
-from schemas.first_plan.cells import Cells
-from schemas.first_plan.questionnaire import ROLES, Question
-from schemas.survey.blanks import BLANK
-from schemas.survey.columns import nameable
-from schemas.survey.dates import RANGES, Part
+from dpcore.advice.usable import GOOD, relative_error, table_error
+from dpcore.errors import InputError, UnmeasuredError
+from schemas.first_plan.described import ColumnType, Described
+from schemas.first_plan.questionnaire import Question
+from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, Section
+from schemas.first_plan.wishes import Said, Wish
+from schemas.first_plan.written import Written
+from schemas.plan import Plan
 
+MOST_WEIGHT = 20
 
-class ColumnType(StrEnum):
-    """What a column's type in the table says about the column."""
+MOST_TOGETHER = 2**16
+"""Cells of all columns together, beyond which pairs are more accurate."""
 
-    TRUTH = "truth"
-    TEXT = "text"
-    WHOLE = "whole"
-    REAL = "real"
-    DAY = "day"
-    TIME = "time"
-    """A day and a time of day."""
-    PART = "part"
-    """A part of a date."""
-    OPEN = "open"
-    """Unknown, because CSV has no types."""
-    OTHER = "other"
-    """A type that a plan cannot describe."""
+SHARED = "With these shares of the budget the expected errors of all releases are least together."
 
-
-Purpose = Literal["tables", "records", "functions"]
-
-PARTS: Mapping[ColumnType, tuple[Part, ...]] = {
-    ColumnType.DAY: ("year", "month", "weekday"),
-    ColumnType.TIME: ("year", "month", "weekday", "hour"),
-}
-
-NUMERIC = (ColumnType.WHOLE, ColumnType.REAL, ColumnType.OPEN)
-
-KINDS = {
-    "categorical": ColumnType.TEXT,
-    "integer": ColumnType.WHOLE,
-    "continuous": ColumnType.REAL,
-    "date": ColumnType.DAY,
-    "time": ColumnType.TIME,
-}
-"""By a question's type."""
-
-MOST_KNOWN = 24
-"""Of more yes-and-no columns, a histogram has too many cells."""
-
-WORDS = {
-    ColumnType.TRUTH: ["type: categorical", "categories: [false, true]"],
-    ColumnType.TEXT: ["type: categorical", f"categories: {BLANK}"],
-    ColumnType.WHOLE: [
-        "type: integer    # or categorical, with categories, where the numbers are codes",
-        f"bounds: {BLANK}",
-    ],
-    ColumnType.REAL: ["type: continuous", f"bounds: {BLANK}"],
-    ColumnType.OPEN: [
-        f"type: {BLANK}    # then categories, or bounds; for a date, `from` and a part of it",
-    ],
-}
-
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.PackageLoader("schemas", "first_plan"),
-    autoescape=False,  # it is YAML: every value is written by ``_flow``
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-)
+ModelError = Callable[[Plan, str, str], float]
+"""The privacy error of a model in its sampling errors; raises ``InputError`` where a plan has none."""
 
 
 def first_plan(
     dataset: str,
     source: str | Mapping[str, str],
     columns: Mapping[str, ColumnType],
-    purpose: Purpose = "tables",
+    said: Said | None = None,
     questions: Mapping[str, Question] | None = None,
+    model_error: ModelError | None = None,
 ) -> str:
     """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order.
 
     With ``questions`` the plan has the columns that they describe, as they describe them.  Raises
-    ``InputError`` if a plan can describe none, or none is numeric where functions are to be released.
+    ``InputError`` if a plan can describe none, or cannot serve the wishes.
     """
-    said = {name: q for name, q in (questions or {}).items() if q.type not in ROLES}
-    unpublished = {name: q for name, q in (questions or {}).items() if q.type in ROLES}
-    role = {q.type: (name, q) for name, q in unpublished.items() if name in columns}
-    kept = {
-        name: KINDS[said[name].type] if name in said else kind
-        for name, kind in columns.items()
-        if (name in said or (not said and kind is not ColumnType.OTHER))
-        and nameable(name)
-        and name not in unpublished
-    }
-    if said and not kept:
-        raise InputError("the questionnaire names no column of the table: names must match exactly")
-    if not kept:
-        raise InputError(
-            "the table has no column that a plan can describe: names must begin with a letter, and"
-            " types must be text, numbers, truth values or dates"
-        )
-    cells = _cells(kept, said, purpose)
-    described = dict(_described(kept, said, cells))
-    kinds = {name: kind for name, (kind, _) in described.items()}
-    weights = role.get("weight") if purpose != "functions" else None
-    return TEMPLATES.get_template("plan.yaml.jinja").render(
-        purpose=purpose,
-        dataset=dataset,
-        source=source,
-        questioned=bool(said),
-        unit=_unit(*role["unit"]) if "unit" in role else None,
-        weights=_weights(*weights) if weights else None,
-        lines=[line for _, written in described.values() for line in written],
-        unnamed=[name for name in columns if name not in kept and name not in unpublished],
-        absent=[name for name in {**said, **unpublished} if name not in columns],
-        columns=list(kinds),
-        bins=_bins(kinds, said, cells),
-        whole=ColumnType.WHOLE in kinds.values(),
-        untyped=ColumnType.OPEN in kinds.values(),
-        together=_full_table_is_better(kinds),
-        densities=list(_densities(kinds)) if purpose == "functions" else (),
-        BLANK=BLANK,
-    )
+    of = Described(columns, questions or {})
+    wishes = (said or Said()).read(of)
+    draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
+    return draft.serve(wishes).finished().text
 
 
-def _cells(
-    columns: Mapping[str, ColumnType], said: Mapping[str, Question], purpose: Purpose
-) -> dict[str, Cells]:
-    """By name, the cells of each column whose numbers the questionnaire describes."""
-    known = {name: said[name].numbers for name in columns if name in said}
-    return {
-        name: numbers.for_tables() if purpose == "tables" else numbers.for_records()
-        for name, numbers in known.items()
-        if numbers and purpose != "functions"
-    }
+@dataclass(frozen=True)
+class Draft(Written):
+    """A plan that is chosen wish by wish."""
 
+    model_error: ModelError | None = None
 
-def _described(
-    columns: Mapping[str, ColumnType], said: Mapping[str, Question], cells: Mapping[str, Cells]
-) -> Iterator[tuple[str, tuple[ColumnType, list[str]]]]:
-    """By name, each column of the plan: its kind, and its lines."""
-    taken = {name.lower() for name in columns}
-    for name, kind in columns.items():
-        question = said.get(name)
-        if question and kind not in PARTS:
-            keys = {"type": question.type, **question.keys}
-            if name in cells and cells[name].points:
-                keys["point_masses"] = cells[name].points
-            lines = [f"  {key}: {_flow(value)}" for key, value in keys.items()]
-            yield name, (kind, [f"{_flow(name)}:", *lines])
-            continue
-        if kind not in PARTS:
-            yield name, (kind, [f"{_flow(name)}:", *(f"  {line}" for line in WORDS[kind])])
-            continue
-        lines = [f"# Parts of {_flow(name)}; remove those that are not needed."]
-        for part in PARTS[kind]:
-            own = f"{name[:80]}_{part}"
-            while own.lower() in taken:
-                own += "_"
-            taken.add(own.lower())
-            lower, upper = RANGES[part]
-            bounds = BLANK if part == "year" else f"[{lower}, {upper}]"
-            if question and part == "year":
-                lower, upper = question.keys["bounds"]
-                if lower == upper and lower != BLANK:
-                    continue
-                bounds = f"[{lower}, {upper}]"
-            lines += [f"{_flow(own)}:", "  type: integer", f"  bounds: {bounds}"]
-            lines.append(f"  from: {_flow({'column': name, 'part': part})}")
-            for key in ("label", "description"):
-                if question and key in question.keys:
-                    lines.append(f"  {key}: {_flow(f'{question.keys[key]}: {part}')}")
-            yield own, (ColumnType.PART, lines)
-            lines = []
+    def serve(self, wishes: Sequence[Wish]) -> Draft:
+        """The draft that serves the wishes best."""
+        draft = self
+        of_all = {wish.kind: wish for wish in wishes if wish.kind in ("records", "tables")}
+        if "records" in of_all:  # which follow all pairs
+            draft = draft.having(draft.together(self.use.records(of_all["records"])))
+        elif "tables" in of_all:
+            draft = draft.having(draft.together(draft.quieter(self.use.pairs(of_all["tables"]))))
+        draft = draft.with_tables([wish for wish in wishes if wish.kind == "table"])
+        for wish in wishes:
+            if wish.kind == "mean":
+                draft = draft.having(self.use.mean(wish))
+            elif wish.kind in ("density", "map"):
+                draft = draft.having(self.use.density(wish))
+        for wish in wishes:
+            if wish.kind == "model":
+                draft = draft.with_model(wish)
+        return draft
 
+    def quieter(self, section: Section) -> Section:
+        """The section with the mechanism of less noise for its tables."""
+        if section.keys["kind"] != "margins":
+            return section
+        why = {"mechanism": GAUSSIAN_NOISE}
+        both = (section, section.but(why, mechanism="discrete-gaussian"))
+        return min(both, key=lambda each: self.having(each).cost)
 
-def _unit(name: str, question: Question) -> Mapping[str, object]:
-    most = question.keys["upper"]
-    return {"column": name, "max_rows": BLANK if most is None else int(most)}
+    def together(self, section: Section) -> Section:
+        """The section, or a histogram of all its columns where that is more accurate."""
+        columns = section.keys["columns"]
+        plan = self.having(section).trial if len(columns) >= 3 else None
+        built = plan.built[section.name] if plan else None
+        if built is None or built.domain.size > MOST_TOGETHER:
+            return section
+        records = section.keys["kind"] == "microdata-margins"
+        if records and {*self.of.columns.values()} != {ColumnType.TRUTH}:
+            return section  # a plan for records states a beta, which a histogram could not spend
+        found = best(compared(built, records), 3 if records else 2, records)
+        if found is not None and found.name == "histogram":
+            made = self.use.histogram(columns)
+            return replace(made, wishes=section.wishes)
+        return section
 
+    def with_tables(self, wishes: Sequence[Wish]) -> Draft:
+        """Each table among those of the records, or with the others in a release of their own."""
+        draft, own = self, list[Wish]()
+        held = draft.section("microdata-margins", "margins", "histogram")
+        for wish in wishes:
+            among = None if held is None else draft.among(held.name, wish)
+            apart = draft.having(draft.quieter(self.use.tables([*own, wish])))
+            if among is not None and among.cost <= apart.cost:
+                draft = among
+            else:
+                own.append(wish)
+        return draft.having(draft.quieter(self.use.tables(own))) if own else draft
 
-def _weights(name: str, question: Question) -> Mapping[str, object]:
-    given = {"largest": question.keys["upper"], "step": question.keys["step"], "total": None}
-    return {"column": name} | {k: BLANK if v is None else str(v) for k, v in given.items()}
+    def among(self, name: str, wish: Wish) -> Draft | None:
+        """With a table among those of a release; None where its cells would not be those of tables."""
+        held = next(each for each in self.sections if each.name == name)
+        bins = held.keys.get("bins", {})
+        readable = self.use.bins(wish.columns, many=False)
+        if any(bins.get(column) != readable.get(column) for column in wish.columns):
+            return None
+        if not {*wish.columns} <= {*held.keys["columns"]}:
+            return None
+        also, kind = held.keys.get("also", []), held.keys["kind"]
+        if len(wish.columns) <= 2 or kind == "histogram":
+            text = f"The table of {wish.text} is among these."
+        elif kind == "margins":
+            return None
+        else:
+            held = held.but(also=[*also, [*wish.columns]])
+            text = "Asked for, and more accurate here than with a share of its own."
+        more = {"also" if len(wish.columns) > 2 and kind != "histogram" else "columns": text}
+        return self.having(held.but(more).serving(wish))
 
+    def with_model(self, wish: Wish) -> Draft:
+        """From the records' tables, from moments, or from tables for models alone."""
+        draft = replace(self, models=(*self.models, wish))
+        served = self.section("moments")
+        linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
+        options = []
+        if wish.family == "gaussian":
+            options.append(draft.having(self.use.moments(linear)))
+        counted = [s for s in self.sections if s.keys["kind"] == "microdata-margins"]
+        held = next((s for s in counted if not s.keys.get("weighted")), None)
+        if held is not None and any(w.kind == "records" for w in held.wishes):
+            options.append(draft.having(held.serving(wish)))
+        else:
+            before, also = (held.wishes, held.keys.get("also", ())) if held else ((), ())
+            options.append(draft.having(self.use.for_models([*before, wish], also)))
+        best = min((each.measuring(wish) for each in options), key=lambda each: each.cost)
+        if best.cost == math.inf:
+            try:
+                options[-1]._fit(wish)
+            except InputError as error:
+                raise InputError(f"--model {wish.text!r}: {error}") from None
+        return best
 
-def _bins(
-    columns: Mapping[str, ColumnType], said: Mapping[str, Question], cells: Mapping[str, Cells]
-) -> dict[str, Sequence[float] | str]:
-    """The edges that a questionnaire implies, and blanks for columns of real numbers without it."""
-    bins: dict[str, Sequence[float] | str] = {
-        name: edges for name, (edges, _) in cells.items() if edges and name in columns
-    }
-    real = (name for name, kind in columns.items() if kind is ColumnType.REAL)
-    return bins | {name: BLANK for name in real if name not in cells}
+    def measuring(self, wish: Wish) -> Draft:
+        """With the larger sets of columns that the model needs."""
+        held = next((s for s in self.sections if wish in s.wishes), None)
+        try:
+            self._fit(wish)
+        except UnmeasuredError as error:
+            if held is not None and held.keys["kind"] == "microdata-margins":
+                also = [*held.keys.get("also", []), *map(list, error.also)]
+                return self.having(held.but({"also": f"For {wish.text}."}, also=also))
+        except InputError:
+            pass
+        return self
 
+    def _fit(self, wish: Wish) -> None:
+        """Raise ``InputError`` where the draft cannot answer a model."""
+        plan = self.trial
+        if plan is not None and self.model_error is not None:
+            self.model_error(plan, wish.formula, wish.family)
 
-def _densities(columns: Mapping[str, ColumnType]) -> Iterator[tuple[str, str]]:
-    """A name for the density of every numeric column, and the column."""
-    numeric = [name for name, kind in columns.items() if kind in NUMERIC]
-    if not numeric:
-        raise InputError("--for functions: the table has no numeric column")
-    for i, name in enumerate(numeric, 1):
-        words = "-".join(re.findall("[a-z0-9]+", name.lower()))
-        yield f"density-{i}{'-' * bool(words)}{words[:60].rstrip('-')}", name
+    @cached_property
+    def cost(self) -> float:
+        """The sum of the expected errors of all wishes, as shares of the budget make it least."""
+        try:
+            return sum(map(math.sqrt, self.errors.values())) ** 2
+        except InputError:
+            return math.inf
 
+    @cached_property
+    def errors(self) -> Mapping[str, float]:
+        """By release, the errors of the wishes that it serves, if it had the whole budget.
 
-def _full_table_is_better(columns: Mapping[str, ColumnType]) -> bool:
-    """Whether a histogram gives better pairs than margins do: known only where all sizes are."""
-    if set(columns.values()) != {ColumnType.TRUTH} or not 3 <= len(columns) <= MOST_KNOWN:
-        return False
-    domain = Domain(tuple(Categories(name, (False, True)) for name in columns))
-    sets = tuple(combinations(range(len(columns)), 2))
-    margins = Margins("pairs", domain, 10**9, Budget.of("1"), sets=sets, aim="balanced")
-    found = best(compared(margins), 2)
-    return found is not None and not found.planned
+        Raises ``InputError`` where no plan can serve them.
+        """
+        return {section.name: self._error_of(section) for section in self.sections}
 
+    def _error_of(self, section: Section) -> float:
+        models = tuple(wish for wish in section.wishes if wish.kind == "model")
+        plan = replace(self, sections=(section,), models=models).trial
+        if plan is None:
+            return 1.0
+        return sum(self._error(plan, section.name, wish) for wish in section.wishes) or GOOD
 
-def _flow(value: object) -> str:
-    """A value in one line of YAML."""
-    text = yaml.safe_dump(
-        [value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6
-    )
-    return text.strip()[1:-1]
+    def _error(self, plan: Plan, name: str, wish: Wish) -> float:
+        error = None
+        if wish.kind == "table":
+            error = table_error(plan.built[name], wish.columns)
+        elif wish.kind == "model":
+            if self.model_error is not None:
+                error = GOOD * self.model_error(plan, wish.formula, wish.family)
+        else:
+            error = relative_error(plan.built[name])
+        return GOOD if error is None else error
 
-
-TEMPLATES.filters |= {"flow": _flow, "quoted": repr}
+    def finished(self) -> Draft:
+        """With weights that share the budget, and the mechanisms that the comparison chose."""
+        plan = self.trial
+        if plan is None:
+            return self
+        roots = {name: math.sqrt(error) for name, error in self.errors.items()}
+        least = max(min(roots.values()), max(roots.values()) / MOST_WEIGHT)
+        weights = {name: max(round(root / least), 1) for name, root in roots.items()}
+        made: list[Section] = []
+        for section in self.sections:
+            if "mechanism" in section.keys:
+                section = section.but(mechanism=plan.section(section.name).mechanism)
+            if len({*weights.values()}) > 1:
+                section = section.but(
+                    {"weight": SHARED} if not made else {}, weight=weights[section.name]
+                )
+            made.append(section)
+        done = replace(self, sections=tuple(made))
+        _ = done.trial
+        return done

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.model import BLURRED, HARDLY_ANY, Coefficient
+from dpcore.line.statistic import Noisy
 from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from schemas.bundle.manifest import AnalysisRecord
@@ -35,11 +38,21 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     if not plan.analyses:
         return []
     parts = measured_parts(plan, release_id)
-    evidence: Evidence | InputError
-    try:
-        evidence = evidence_of(plan, parts, lambda of: committed(plan, release_id, of)[1])
-    except InputError as error:
-        evidence = error
+    known: dict[str, Evidence | InputError] = {}
+
+    def evidence(source: str, formula: str) -> Evidence:
+        """That of the release that answers, made once."""
+        if source not in known:
+            try:
+                draws = partial(_drawn, plan, release_id)
+                known[source] = evidence_of(plan, parts, draws, formula)
+            except InputError as error:
+                known[source] = error
+        found = known[source]
+        if isinstance(found, InputError):
+            raise found
+        return found
+
     metadata = file_metadata(plan, release_id)
     records = []
     for analysis in plan.analyses:
@@ -59,21 +72,23 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     return records
 
 
+def _drawn(plan: Plan, release_id: str, name: str) -> Noisy:
+    return committed(plan, release_id, name)[1]
+
+
 def _fitted(
-    plan: Plan, release_id: str, analysis: Analysis, evidence: Evidence | InputError
+    plan: Plan, release_id: str, analysis: Analysis, evidence: Callable[[str, str], Evidence]
 ) -> tuple[str, Fit]:
     """The release that answers, and its fit."""
     formula, family = analysis.formula, analysis.family
-    source = next((release.name for release in answering(plan)), "")
+    source = next((release.name for release in answering(plan, formula)), "")
     try:
         moments = fit_moments(
-            plan, lambda of: of.points(committed(plan, release_id, of.name)[1]), formula, family
+            plan, lambda of: of.points(_drawn(plan, release_id, of.name)), formula, family
         )
         if moments:
             return moments
-        if isinstance(evidence, InputError):
-            raise evidence
-        return source, fit(evidence, formula, family)
+        return source, fit(evidence(source, formula), formula, family)
     except InputError as error:
         return source, Fit(formula, family, (), (str(error),))
 

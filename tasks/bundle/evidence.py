@@ -17,12 +17,14 @@ MOST_RECORDS = 2**16
 """More synthetic records say hardly more."""
 
 
-def evidence_of(plan: Plan, parts: Sequence[DrawnRelease], draws: Draws) -> Evidence:
-    """The evidence of the release with the most columns whose counts can be combined.
+def evidence_of(
+    plan: Plan, parts: Sequence[DrawnRelease], draws: Draws, formula: str = ""
+) -> Evidence:
+    """The evidence of the release that answers a model, or that with the most columns.
 
     ``parts``: also of earlier bundles.  Raises ``InputError`` where the bundle has none.
     """
-    answers = answering(plan)
+    answers = answering(plan, formula)
     if not answers:
         raise InputError(
             "the bundle has no tables of counts of records, or records that follow them, to fit to"

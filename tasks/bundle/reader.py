@@ -51,7 +51,7 @@ from tasks.bundle.evidence import evidence_of
 from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
-from tasks.inference.fit import Fit, fit
+from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.linear import fit_moments
 
 __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
@@ -199,7 +199,7 @@ class BundleReader:
         found = fit_moments(self.plan, lambda of: of.points(self.draw(of.name)), formula, family)
         if found:
             return found[1]
-        made = fit(self.evidence, formula, family)
+        made = fit(self._evidence_for(formula), formula, family)
         return replace(made, notes=(*made.notes, *self._means_of(formula)))
 
     def _means_of(self, formula: str) -> list[str]:
@@ -233,9 +233,21 @@ class BundleReader:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What ``fit`` starts from: tables that agree, and records that follow them."""
-        parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
-        return evidence_of(self.plan, parts, self.draw)
+        """Tables that agree, and records that follow them, of the release with the most columns."""
+        return self._evidence_for("")
+
+    def _evidence_for(self, formula: str) -> Evidence:
+        """That of the release that answers a model."""
+        answers = answering(self.plan, formula)
+        source = answers[0].name if answers else ""
+        if source not in self._evidence:
+            parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
+            self._evidence[source] = evidence_of(self.plan, parts, self.draw, formula)
+        return self._evidence[source]
+
+    @cached_property
+    def _evidence(self) -> dict[str, Evidence]:
+        return {}
 
     @cached_property
     def counts(self) -> CountTables:

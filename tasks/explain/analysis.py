@@ -16,6 +16,7 @@ from dpcore.post.tables.joined import joined
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
+from tasks.inference.designs import CONSTANT
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.linear import fit_moments
 
@@ -32,7 +33,7 @@ def expected_fit(
     columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan does not
     support the model, naming what it would have to measure.
     """
-    answers = answering(plan)
+    answers = answering(plan, formula)
     found = None
     if like is None or not answers:
         found = fit_moments(plan, lambda of: of.supposed, formula, family)
@@ -81,6 +82,16 @@ def _supposed(
     return SimulatedEvidence(
         domain, agreement, float(plan.rows), codes, columns, most, plan.assumed
     )
+
+
+def model_error(plan: Plan, formula: str, family: str) -> float:
+    """The largest privacy error of a term, the constant apart, in its sampling errors.
+
+    Raises ``InputError`` where the plan does not support the model.
+    """
+    rows = [each.row for each in expected_fit(plan, formula, family)[1].coefficients]
+    terms = [row for row in rows if row["term"] != CONSTANT] or rows
+    return max(float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms)
 
 
 def check_analyses(plan: Plan) -> None:

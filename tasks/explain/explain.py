@@ -18,6 +18,7 @@ from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
 from tasks.explain.runs import runs_text, series_text
 from tasks.explain.tables import amounts, text_table
+from tasks.explain.verdicts import verdict_text, verdicts
 from tasks.explain.work import IMPLICATE, implicate_values, work_of, work_text
 
 
@@ -134,6 +135,8 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             f"{plan.publication.title}",
             describe_dataset(plan),
             "",
+            *verdict_text(plan),
+            "",
             "What each release costs (alpha is epsilon, beta is delta)",
             text_table(cost_rows(plan)),
             "",
@@ -189,6 +192,15 @@ def explanation(
         "granted_by": "plan" if granted is None else "ledger",
         "refused": budget_rows(plan, granted, spent, refusal)[1],
         "work": asdict(work_of(plan)),
+        "verdicts": [
+            {
+                "name": v.name,
+                "verdict": v.says,
+                "error": v.words,
+                "good_from": v.enough and str(v.enough),
+            }
+            for v in verdicts(plan)
+        ],
     }
 
 

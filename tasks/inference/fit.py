@@ -6,6 +6,7 @@ print(found)
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,16 +78,23 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
     return found.assuming(evidence.assumes)
 
 
-def answering(plan: Plan) -> list[TableOfCounts]:
-    """The releases of counts of records that can be combined; that with the columns of models first.
+def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
+    """The releases of counts of records that can be combined; that with the columns of a model first.
 
-    It is the one with the most columns, and of several one that records are drawn from.
+    Of several that have all of them it is the one with the most columns, and then one that records are
+    drawn from.
     """
     drawn = {section.from_ for section in plan.synthesis}
+    named = {name for name in plan.record_columns if re.search(rf"\b{re.escape(name)}\b", formula)}
     known = [
         release
         for release in plan.built.values()
         if isinstance(release, TableOfCounts) and not release.adjacency.weighted
         if release.as_measured(None).release.of_nothing is not None
     ]
-    return sorted(known, key=lambda each: (-len(each.domain.axes), each.name not in drawn))
+
+    def order(each: TableOfCounts) -> tuple[bool, int, bool]:
+        lacking = bool(named - {*each.domain.names})
+        return lacking, -len(each.domain.axes), each.name not in drawn
+
+    return sorted(known, key=order)

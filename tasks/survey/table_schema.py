@@ -7,12 +7,13 @@ no values, no numbers of records, no statistics, no dictionary of an enumeration
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
-from schemas.first_plan.planner import ColumnType
+from schemas.first_plan.described import ColumnType
 from schemas.first_plan.questionnaire import Question
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
@@ -55,6 +56,38 @@ def questions_of(source: str) -> Mapping[str, Question]:
     path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
     message = f"{source}: its labels cannot be read"
     return call_guarded(lambda: office_questions(path), InputError, message)
+
+
+def frame_schema(frame: Any) -> Mapping[str, ColumnType]:
+    """Names and types of the columns of a pandas data frame or an Arrow table; no value is read.
+
+    Columns of objects may hold anything, so their type is left open.
+    """
+    if isinstance(frame, pa.Table):
+        return {field.name: _of_arrow(field.type) for field in frame.schema}
+    if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
+        raise InputError(
+            f"table: is a {type(frame).__name__}; give a path, a pandas data frame or an Arrow table"
+        )
+    named = zip(map(str, frame.columns), map(str, frame.dtypes), strict=True)
+    return {
+        name: next(
+            (kind for form, kind in DTYPES.items() if re.match(form, dtype, re.IGNORECASE)),
+            ColumnType.OPEN,
+        )
+        for name, dtype in named
+    }
+
+
+DTYPES = {
+    r"bool": ColumnType.TRUTH,
+    r"u?int": ColumnType.WHOLE,
+    r"float|double|decimal": ColumnType.REAL,
+    r"category|str": ColumnType.TEXT,
+    r"date(32|64)": ColumnType.DAY,
+    r"datetime|timestamp": ColumnType.TIME,
+}
+"""By how the name of a type of pandas begins, capitals apart."""
 
 
 def _of_arrow(kind: pa.DataType) -> ColumnType:

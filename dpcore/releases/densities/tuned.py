@@ -164,6 +164,12 @@ class TunedFunction(EstimatesDensity):
         return release.evaluate(drawn, points)
 
     @property
+    def usual(self) -> Density | SmoothFunction:
+        """The second step at the bandwidth for columns whose middle half is a quarter of their range."""
+        columns = len(self.domain.axes)
+        return self._at([max(silverman(0.25, self.rows, columns), self.choice.smallest)] * columns)
+
+    @property
     def error_parts(self) -> Mapping[str, float]:
         """The typical noise, and bounds of what is left out, at the smallest bandwidth."""
         return self._first.error_parts

@@ -38,6 +38,8 @@ def axis(of: Numbers, cells: Cells):
         numbers("0.1", "40"),
         numbers("0.5", "3000", "0.5"),
         numbers("-40", "-0.5", "0.5"),
+        numbers("-50", "120000", "100", whole=True),
+        numbers("-120000", "50", "100"),
         numbers("0", "1e12", "0.01", special=[Decimal("450.5")]),
         numbers("0", "60", whole=True),
         numbers("0", "50000", whole=True),

@@ -9,8 +9,10 @@ import yaml
 import dprelease
 from dpcore.errors import InputError, PlanError
 from flows.cli import main
-from schemas.first_plan.planner import ColumnType, first_plan
+from schemas.first_plan.described import ColumnType
+from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
+from schemas.first_plan.wishes import Said
 
 TEXT = """\
 column,description,type,values,lower,upper,step,unit,missing
@@ -60,7 +62,7 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
     text = APART.replace("1=female; 2=male", '"1=female; 2=male"')
     questions = read_questionnaire(written(tmp_path, text))
     columns = dict.fromkeys(["home", "name", "weight", "sex", "more"], ColumnType.OPEN)
-    plan = first_plan("d", "t.csv", columns, "records", questions)
+    plan = first_plan("d", "t.csv", columns, Said("records"), questions)
     left_out = plan.partition("# Left out")[2]
     assert "'more'" in left_out
     assert "name'" not in left_out
@@ -76,7 +78,7 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
     loaded = dprelease.load_plan(document)
     assert loaded.releases[0].weighted
     assert list(loaded.columns) == ["sex"]
-    assert "weights" not in yaml.safe_load(first_plan("d", "t", columns, "tables"))
+    assert "weights" not in yaml.safe_load(first_plan("d", "t", columns, Said("tables")))
     with pytest.raises(InputError, match="'home' and 'name' are each a unit; a plan has one"):
         read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;unit")))
     with pytest.raises(InputError, match="did you mean 'ignored'"):
@@ -95,13 +97,13 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     with pytest.raises(PlanError) as refused:
         dprelease.load_plan(plan)
     blanks = {line.split(":")[0].strip() for line in str(refused.value).splitlines()[1:]}
-    asked = {"budget.granted.alpha", "budget.requested.alpha"}
+    asked = {f"budget.{of}.{name}" for of in ("granted", "requested") for name in ("alpha", "beta")}
     assert blanks == {"rows", *asked, "publication.title"}
 
     document = yaml.safe_load(text)
     document["rows"] = 60
     for key in ("granted", "requested"):
-        document["budget"][key]["alpha"] = "2"
+        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
     document["publication"]["title"] = "Pay"
     loaded = dprelease.load_plan(document)
     assert loaded.columns["sex"].missing == [9]
@@ -121,9 +123,11 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
 def test_functions_are_released_of_all_numbers(tmp_path):
     questions = read_questionnaire(written(tmp_path, TEXT))
     columns = dict.fromkeys(questions, ColumnType.OPEN)
-    plan = yaml.safe_load(first_plan("x", "x.csv", columns, "functions", questions))
+    plan = yaml.safe_load(first_plan("x", "x.csv", columns, Said("functions"), questions))
     assert [release["columns"] for release in plan["releases"]] == [["age"], ["pay"], ["rooms"]]
-    assert plan["columns"]["when_month"]["description"] == "Day of the interview: month"
+    assert list(plan["columns"]) == ["age", "pay", "rooms"]
+    pairs = yaml.safe_load(first_plan("x", "x.csv", columns, questions=questions))
+    assert pairs["columns"]["when_month"]["description"] == "Day of the interview: month"
 
 
 @pytest.mark.parametrize(

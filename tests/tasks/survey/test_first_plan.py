@@ -12,7 +12,9 @@ import yaml
 
 from dpcore.errors import InputError, PlanError
 from flows.cli import main
-from schemas.first_plan.planner import ColumnType, first_plan
+from schemas.first_plan.described import ColumnType
+from schemas.first_plan.planner import first_plan
+from schemas.first_plan.wishes import Said
 from schemas.plan import load_plan
 from schemas.survey.blanks import BLANK
 from schemas.survey.dates import PartOfDate
@@ -184,7 +186,7 @@ def test_records_are_drawn_where_people_ask_for_records(tmp_path):
         "pay": ColumnType.REAL,
         "at": ColumnType.TIME,
     }
-    path.write_text(first_plan("d", "t.parquet", kinds, "records"))
+    path.write_text(first_plan("d", "t.parquet", kinds, Said("records")))
     with pytest.raises(PlanError, match=r"budget\.requested\.beta: not filled in"):
         load_plan(path)
     plan = load_plan(path, FILLED | {"releases.0.bins.pay": 4})
@@ -194,7 +196,7 @@ def test_records_are_drawn_where_people_ask_for_records(tmp_path):
     assert plan.columns["at_hour"].from_ == PartOfDate(column="at", part="hour")
     assert plan.synthesis[0].from_ == "all-pairs"
     few = dict.fromkeys("abc", ColumnType.TRUTH)
-    document = yaml.safe_load(first_plan("d", "t.parquet", few, "records"))
+    document = yaml.safe_load(first_plan("d", "t.parquet", few, Said("records")))
     assert document["releases"][0]["kind"] == "histogram"
     assert document["synthesis"][0]["from"] == document["releases"][0]["name"]
     assert document["budget"]["requested"]["beta"] == "0"
@@ -208,17 +210,17 @@ def test_densities_are_released_where_people_ask_for_functions(tmp_path):
         "pay": ColumnType.REAL,
         "доход": ColumnType.REAL,
     }
-    path.write_text(first_plan("d", "t.parquet", kinds, "functions"), encoding="utf-8")
-    with pytest.raises(
-        PlanError, match=r"releases\[0\]\.bandwidth: not filled in; state the width"
-    ):
-        load_plan(path)
-    filled = {key: value for key, value in FILLED.items() if "at_" not in key}
+    path.write_text(first_plan("d", "t.parquet", kinds, Said("functions")), encoding="utf-8")
+    filled = {
+        k: value for k, value in FILLED.items() if not k.startswith(("columns.at", "columns.s"))
+    }
     filled["budget.requested"] = {"alpha": "10", "beta": "0", "gamma": "0"}
-    filled |= {"columns.доход.bounds": [0, 9]} | {f"releases.{i}.bandwidth": 0.1 for i in range(3)}
-    assert list(load_plan(path, filled).built) == ["density-1-age", "density-2-pay", "density-3"]
+    filled |= {"columns.доход.bounds": [0, 9]}
+    assert list(load_plan(path, filled).built) == ["density-age", "density-pay", "density"]
     with pytest.raises(InputError, match="--for functions: the table has no numeric column"):
-        first_plan("d", "t.parquet", {"sex": ColumnType.TEXT, "at": ColumnType.DAY}, "functions")
+        first_plan(
+            "d", "t.parquet", {"sex": ColumnType.TEXT, "at": ColumnType.DAY}, Said("functions")
+        )
 
 
 def test_parts_of_dates_have_names_of_their_own():

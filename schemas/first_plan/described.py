@@ -1,0 +1,200 @@
+"""The columns of a table as a first plan describes them, from their names and types and a questionnaire.
+
+A column of dates becomes a column for each of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import yaml
+
+from dpcore.errors import InputError
+from schemas.first_plan.questionnaire import ROLES, Question
+from schemas.survey.blanks import BLANK
+from schemas.survey.columns import nameable
+from schemas.survey.dates import RANGES, Part
+
+
+class ColumnType(StrEnum):
+    """What a column's type in the table says about the column."""
+
+    TRUTH = "truth"
+    TEXT = "text"
+    WHOLE = "whole"
+    REAL = "real"
+    DAY = "day"
+    TIME = "time"
+    """A day and a time of day."""
+    PART = "part"
+    """A part of a date."""
+    OPEN = "open"
+    """Unknown, because CSV has no types."""
+    OTHER = "other"
+    """A type that a plan cannot describe."""
+
+
+PARTS: Mapping[ColumnType, tuple[Part, ...]] = {
+    ColumnType.DAY: ("year", "month", "weekday"),
+    ColumnType.TIME: ("year", "month", "weekday", "hour"),
+}
+
+KINDS = {
+    "categorical": ColumnType.TEXT,
+    "integer": ColumnType.WHOLE,
+    "continuous": ColumnType.REAL,
+    "date": ColumnType.DAY,
+    "time": ColumnType.TIME,
+}
+"""By a question's type."""
+
+WORDS = {
+    ColumnType.TRUTH: ["type: categorical", "categories: [false, true]"],
+    ColumnType.TEXT: ["type: categorical", f"categories: {BLANK}"],
+    ColumnType.WHOLE: [
+        "type: integer    # or categorical, with categories, where the numbers are codes",
+        f"bounds: {BLANK}",
+    ],
+    ColumnType.REAL: ["type: continuous", f"bounds: {BLANK}"],
+    ColumnType.OPEN: [
+        f"type: {BLANK}    # then categories, or bounds; for a date, `from` and a part of it",
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Described:
+    """``table``: names and types in the table's order; ``questions``: by column, if there are any."""
+
+    table: Mapping[str, ColumnType]
+    questions: Mapping[str, Question]
+
+    def __post_init__(self) -> None:
+        if self.said and not self._kept:
+            raise InputError(
+                "the questionnaire names no column of the table: names must match exactly"
+            )
+        if not self._kept:
+            raise InputError(
+                "the table has no column that a plan can describe: names must begin with a letter, and"
+                " types must be text, numbers, truth values or dates"
+            )
+
+    @cached_property
+    def said(self) -> Mapping[str, Question]:
+        """The questions about columns that are published."""
+        return {name: q for name, q in self.questions.items() if q.type not in ROLES}
+
+    @cached_property
+    def unpublished(self) -> Mapping[str, Question]:
+        return {name: q for name, q in self.questions.items() if q.type in ROLES}
+
+    def role(self, role: str) -> tuple[str, Question] | None:
+        """The column of the table that has a role, and what is said of it."""
+        found = ((n, q) for n, q in self.unpublished.items() if q.type == role and n in self.table)
+        return next(found, None)
+
+    @cached_property
+    def _kept(self) -> Mapping[str, ColumnType]:
+        """The columns of the table from which those of the plan are read."""
+        return {
+            name: KINDS[self.said[name].type] if name in self.said else kind
+            for name, kind in self.table.items()
+            if (name in self.said or (not self.said and kind is not ColumnType.OTHER))
+            and nameable(name)
+            and name not in self.unpublished
+        }
+
+    @cached_property
+    def columns(self) -> Mapping[str, ColumnType]:
+        """The columns of the plan."""
+        return {
+            own: kind if part is None else ColumnType.PART
+            for name, kind in self._kept.items()
+            for own, part in self._parts(name, kind)
+        }
+
+    def parts(self, name: str) -> list[str]:
+        """The columns of the plan that are parts of a column of dates."""
+        kind = self._kept.get(name, ColumnType.OTHER)
+        return [own for own, part in self._parts(name, kind) if part] if kind in PARTS else []
+
+    def _parts(self, name: str, kind: ColumnType) -> Iterator[tuple[str, Part | None]]:
+        """The column itself, or names for the parts of a date that may differ, and which they are."""
+        if kind not in PARTS:
+            yield name, None
+            return
+        taken = {each.lower() for each in self._kept}
+        question = self.said.get(name)
+        for part in PARTS[kind]:
+            years = {*question.keys["bounds"]} if question else set()
+            if part == "year" and len(years - {BLANK}) == 1:
+                continue
+            own = f"{name[:80]}_{part}"
+            while own.lower() in taken:
+                own += "_"
+            yield own, part
+
+    @property
+    def unnamed(self) -> list[str]:
+        """Columns of the table that the plan leaves out, and no question says why."""
+        return [n for n in self.table if n not in self._kept and n not in self.unpublished]
+
+    @property
+    def absent(self) -> list[str]:
+        """Columns that the questionnaire describes and the table lacks."""
+        return [name for name in self.questions if name not in self.table]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all columns of the plan are described without a blank."""
+        return not any(BLANK in line for line in self.lines(self.columns, {}))
+
+    def lines(self, wanted: Collection[str], more: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """The section of the plan on these columns; ``more``: keys that follow from what is released."""
+        return [
+            line for name, kind in self._kept.items() for line in self._of(name, kind, wanted, more)
+        ]
+
+    def _of(
+        self,
+        name: str,
+        kind: ColumnType,
+        wanted: Collection[str],
+        more: Mapping[str, Mapping[str, Any]],
+    ) -> Iterator[str]:
+        question = self.said.get(name)
+        parts = [(own, part) for own, part in self._parts(name, kind) if own in wanted]
+        if parts and kind in PARTS:
+            yield f"# Parts of {flow(name)}; remove those that are not needed."
+        for own, part in parts:
+            yield f"{flow(own)}:"
+            if part is None and question is None:
+                yield from (f"  {line}" for line in WORDS[kind])
+                yield from (f"  {key}: {flow(value)}" for key, value in more.get(own, {}).items())
+            elif part is None:
+                assert question is not None
+                keys = {"type": question.type, **question.keys, **more.get(own, {})}
+                yield from (f"  {key}: {flow(value)}" for key, value in keys.items())
+            else:
+                bounds: Sequence[int] | str = BLANK if part == "year" else [*RANGES[part]]
+                if question and part == "year":
+                    bounds = question.keys["bounds"]
+                yield "  type: integer"
+                yield f"  bounds: {flow(bounds)}"
+                yield f"  from: {flow({'column': name, 'part': part})}"
+                for key in ("label", "description"):
+                    if question and key in question.keys:
+                        yield f"  {key}: {flow(f'{question.keys[key]}: {part}')}"
+
+
+def flow(value: object) -> str:
+    """A value in one line of YAML."""
+    text = yaml.safe_dump(
+        [value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6
+    )
+    return text.strip()[1:-1]

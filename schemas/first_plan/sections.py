@@ -1,0 +1,279 @@
+"""The releases that serve wishes, as sections of a plan with the reason for each choice.
+
+Which columns get a cell for a single value, and how fine their numbers are read, holds for all releases
+of a plan, so it follows from all wishes together (``ColumnUse``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from dpcore.errors import InputError
+from schemas.first_plan.cells import Numbers
+from schemas.first_plan.described import ColumnType, Described
+from schemas.first_plan.wishes import Wish
+from schemas.survey.blanks import BLANK
+
+MOST_ON_A_MAP = 4096
+
+FINEST, FINE_ON_A_SCALE = 65536, 4096
+"""Cells to which real numbers are rounded; the default suits maps, whose columns multiply."""
+
+GAUSSIAN_NOISE = "Its noise grows with the root of the number of tables; it spends beta."
+
+
+@dataclass(frozen=True)
+class Section:
+    """``keys``: of the section in the plan; ``why``: by key, the reason, under "" that of all;
+    ``wishes``: which it serves."""
+
+    keys: Mapping[str, Any]
+    why: Mapping[str, str] = field(default_factory=dict)
+    wishes: tuple[Wish, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.keys["name"])
+
+    def but(self, why: Mapping[str, str] | None = None, **keys: Any) -> Section:
+        """The section with other keys and more reasons; a key that is new goes before the mechanism."""
+        old = {**self.keys}
+        ends = [key for key in ("mechanism", "weighted") if key in old and key not in keys]
+        last: dict[str, Any] = {key: old.pop(key) for key in ends}
+        return replace(self, keys={**old, **keys, **last}, why={**self.why, **(why or {})})
+
+    def serving(self, *wishes: Wish) -> Section:
+        return replace(self, wishes=(*self.wishes, *wishes))
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """What the wishes imply for the columns of the plan."""
+
+    of: Described
+    wishes: Sequence[Wish]
+
+    def _in(self, *kinds: str) -> set[str]:
+        return {name for wish in self.wishes if wish.kind in kinds for name in wish.columns}
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Those that any wish is about, in the table's order."""
+        if any(wish.kind in ("records", "tables") for wish in self.wishes):
+            return [*self.of.columns]
+        needed = {name for wish in self.wishes for name in (*wish.columns, *wish.by)}
+        return [name for name in self.of.columns if name in needed]
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Numbers]:
+        """The columns whose numbers a questionnaire describes."""
+        asked = {name: self.of.said[name] for name in self.columns if name in self.of.said}
+        return {name: q.numbers for name, q in asked.items() if q.numbers}
+
+    @cached_property
+    def points(self) -> Mapping[str, Sequence[float]]:
+        """Values with a cell of their own."""
+        fine, maps = self._in("records", "density", "model"), self._in("map")
+        found: dict[str, Sequence[float]] = {}
+        for name, of in self.numbers.items():
+            if name in maps:
+                found[name] = sorted((int if of.whole else float)(each) for each in {*of.special})
+            else:
+                found[name] = (of.for_records() if name in fine else of.for_tables()).points
+        return found
+
+    def bins(self, columns: Collection[str], many: bool) -> Mapping[str, Sequence[float] | str]:
+        """The edges that a questionnaire implies, and blanks for columns of real numbers without it."""
+        found: dict[str, Sequence[float] | str] = {}
+        for name in columns:
+            if of := self.numbers.get(name):
+                cells = (of.for_records if many else of.for_tables)(self.points[name])
+                if cells.edges:
+                    found[name] = cells.edges
+            elif self.of.columns[name] is ColumnType.REAL:
+                found[name] = BLANK
+        return found
+
+    def scale(self, name: str) -> str:
+        """The scale on which a density is estimated."""
+        of, others = self.numbers.get(name), self._in("mean", "map", "model")
+        if of is None or of.whole or not of.amount or name in others:
+            return "none"
+        return "log1p" if of.lower <= 1 else "log"
+
+    @property
+    def more(self) -> Mapping[str, Mapping[str, Any]]:
+        """By column, the keys that follow from what is released."""
+        exact, maps, found = self._in("mean", "density", "model"), self._in("map"), {}
+        for name in self.columns:
+            keys: dict[str, Any] = {}
+            if self.points.get(name):
+                keys["point_masses"] = self.points[name]
+            real = self.of.columns[name] is ColumnType.REAL
+            if real and name in exact and name not in maps:
+                scaled = name in self._in("density") and self.scale(name) != "none"
+                keys["grid"] = FINE_ON_A_SCALE if scaled else FINEST
+            found[name] = keys
+        return found
+
+    def no_private_bandwidth(self, columns: Sequence[str]) -> str:
+        """Why the records cannot choose the bandwidth; empty where they can."""
+        asked = (self.of.said.get(name) for name in columns)
+        if self.of.role("unit"):
+            return "the number of records is private"
+        if any(q and q.keys.get("nullable", bool(q.keys.get("missing"))) for q in asked):
+            return "answers may be missing"
+        if any(self.points.get(name) for name in columns):
+            return "some values are counted separately"
+        return ""
+
+    def name(self, wish: Wish) -> str:
+        """A name for the release of a wish, which no other wish has."""
+        same = [each for each in self.wishes if _words(each) == _words(wish)]
+        place = same.index(wish)
+        return _words(wish) + f"-{place + 1}" * (place > 0)
+
+    def records(self, wish: Wish) -> Section:
+        more: dict[str, Any] = {"weighted": True} if self.of.role("weight") else {}
+        why = {
+            "": "Synthetic records, and the counts of all pairs of columns that they follow.",
+            "compress": "Each column of many cells is measured alone first. Its noisy counts say"
+            " which cells hold so few people that they are merged in the pairs, and how values lie"
+            " inside them.",
+            "mechanism": GAUSSIAN_NOISE,
+            "weighted": "Sums of weights answer no regressions; without this line, records are counted.",
+        }
+        keys = {
+            "name": "all-pairs",
+            "kind": "microdata-margins",
+            "columns": list(wish.columns),
+            **self._bins(wish.columns, many=True),
+            "compress": {},
+            "mechanism": "discrete-gaussian",
+            **more,
+        }
+        return Section(keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,))
+
+    def for_models(self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()) -> Section:
+        """Counts of records, which models that moments cannot answer are fitted to."""
+        needed = {name for wish in wishes for name in wish.columns}
+        columns = tuple(name for name in self.columns if name in needed)
+        made = self.records(Wish("records", columns=columns))
+        keys = {**made.keys, "name": "tables-for-models"}
+        keys.pop("weighted", None)
+        pairs = [p for p in combinations(columns, 2) if any({*p} <= {*w.columns} for w in wishes)]
+        if len(pairs) < math.comb(len(columns), 2):
+            keys["pairs"] = [[*pair] for pair in pairs]
+        if also:
+            keys["also"] = [*also]
+        ends = [key for key in ("bins", "compress", "mechanism") if key in keys]
+        last: dict[str, Any] = {key: keys.pop(key) for key in ends}
+        why = {**made.why, "": "Counts of the pairs of columns that are together in a model."}
+        return Section({**keys, **last}, {k: why[k] for k in why if not k or k in last}, (*wishes,))
+
+    def pairs(self, wish: Wish) -> Section:
+        columns, why = (
+            [*self.of.columns],
+            "Counts of all pairs of columns, in cells that people read.",
+        )
+        keys: dict[str, Any] = {"name": "all-pairs", "kind": "margins", "columns": columns}
+        keys |= {"ways": min(2, len(columns)), **self._bins(columns, many=False)}
+        return self._counts(Section(keys, {"": why}, (wish,)))
+
+    def histogram(self, columns: Sequence[str]) -> Section:
+        """All columns together."""
+        why = "Counts of all columns together: they have fewer cells than their pairs have tables."
+        keys = {"name": "all-columns", "kind": "histogram", "columns": [*columns]}
+        return self._counts(Section(keys | self._bins(columns, many=False), {"": why}))
+
+    def tables(self, wishes: Sequence[Wish]) -> Section:
+        """Tables that were asked for, drawn together."""
+        sets = [[*wish.columns] for wish in wishes]
+        keys: dict[str, Any]
+        if len(sets) == 1:
+            keys = {"name": self.name(wishes[0]), "kind": "histogram", "columns": sets[0]}
+        else:
+            held = {name for each in sets for name in each}
+            columns = [name for name in self.columns if name in held]
+            keys = {"name": "tables", "kind": "margins", "columns": columns, "sets": sets}
+        keys |= self._bins(keys["columns"], many=False)
+        why = {"": "Counts in cells that people read."}
+        return self._counts(Section(keys, why, tuple(wishes)))
+
+    def mean(self, wish: Wish) -> Section:
+        (name,) = wish.columns
+        by = {"by": wish.by[0] if len(wish.by) == 1 else [*wish.by]} if wish.by else {}
+        keys = {"name": self.name(wish), "kind": "mean", "column": name, **by}
+        why = "Noise is in proportion to the range of the bounds. All groups cost what one would."
+        why = why if by else why.partition(". ")[0] + "."
+        return Section(keys | {"mechanism": "discrete-laplace"}, {"mechanism": why}, (wish,))
+
+    def density(self, wish: Wish) -> Section:
+        """Of one column or of two."""
+        scales = {name: self.scale(name) for name in wish.columns}
+        for name, of in self.numbers.items():
+            if (
+                wish.kind == "map"
+                and name in wish.columns
+                and of.whole
+                and of.upper - of.lower > MOST_ON_A_MAP
+            ):
+                raise InputError(
+                    f"--map {wish.text!r}: {name} has more than {MOST_ON_A_MAP:,} whole values;"
+                    " give it the type `continuous` in the questionnaire, where values are rounded"
+                )
+        keys: dict[str, Any] = {
+            "name": self.name(wish),
+            "kind": "density",
+            "columns": [*wish.columns],
+        }
+        why = {
+            "mechanism": "Of the mechanisms that this budget allows, the one with the least whole error."
+        }
+        if len(scales) == 1 and scales[wish.columns[0]] != "none":
+            keys |= {"transform": scales[wish.columns[0]], "bandwidth": 0.02}
+            why["transform"] = (
+                "Amounts crowd near zero: a logarithmic scale shows them and the largest."
+            )
+            why["bandwidth"] = "A part of the range on that scale, as no data may be looked at."
+        elif reason := self.no_private_bandwidth(wish.columns):
+            crowded = any(self.numbers[n].lower == 0 for n in wish.columns if n in self.numbers)
+            keys["bandwidth"] = 0.01 if crowded else 0.03
+            why["bandwidth"] = (
+                f"A part of the range, as {reason}: no private bandwidth is possible."
+            )
+        else:
+            keys["bandwidth"] = {"private": "quantiles", "smallest": 0.01}
+            why["bandwidth"] = (
+                "A fifth of the share finds it; a number, if one is known, costs nothing."
+            )
+        return Section(keys | {"mechanism": "best"}, why, (wish,))
+
+    def moments(self, wishes: Sequence[Wish]) -> Section:
+        columns = [n for n in self.columns if any(n in wish.columns for wish in wishes)]
+        keys = {"name": "moments", "kind": "moments", "columns": columns}
+        why = "What linear models need of numbers as they are: more accurate here than tables."
+        return Section(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
+
+    def _bins(self, columns: Collection[str], many: bool) -> dict[str, Any]:
+        bins = self.bins(columns, many)
+        return {"bins": bins} if bins else {}
+
+    def _counts(self, section: Section) -> Section:
+        found = section.but(mechanism="discrete-laplace")
+        return found.but(weighted=True) if self.of.role("weight") else found
+
+
+def _words(wish: Wish) -> str:
+    return named(wish.kind, *wish.columns, *(["by"] if wish.by else []), *wish.by)
+
+
+def named(*words: str) -> str:
+    """A name for a release."""
+    return "-".join(re.findall("[a-z0-9]+", " ".join(words).lower()))[:60].rstrip("-")

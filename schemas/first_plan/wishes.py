@@ -1,0 +1,253 @@
+"""What a statistician wants of a table, as it is said on the command line or in Python.
+
+    --records                               synthetic records of all columns
+    --table "health x visits"               counts of all combinations
+    --mean "income by region"               a mean, of everyone or of each group
+    --density income                        a curve
+    --map "lon lat"                         a density of two columns
+    --model "visits ~ chronic + insurance"  a linear model; a logistic one of a yes-or-no column
+    --model "poisson: visits ~ chronic"     by a family that is named
+
+A column that the plan does not have is refused with the reason, and the names that are most like it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, get_args
+
+from dpcore.errors import InputError
+from dpcore.model_formula import ModelFormula
+from schemas.first_plan.described import ColumnType, Described
+from schemas.plan.analysis import FUNCTIONS, Analysis
+
+Purpose = Literal["tables", "records", "functions"]
+Family = Literal["gaussian", "binomial", "poisson"]
+
+NUMERIC = (ColumnType.WHOLE, ColumnType.REAL, ColumnType.PART, ColumnType.OPEN)
+GROUPS = (
+    ColumnType.TRUTH,
+    ColumnType.TEXT,
+    ColumnType.WHOLE,
+    ColumnType.PART,
+    ColumnType.OPEN,
+)
+YES = ("yes", "true", "1", "y")
+MOST_LISTED = 12
+
+
+@dataclass(frozen=True)
+class Wish:
+    """``columns``: of a mean the one, of a table or model all; ``by``: groups of a mean.
+
+    A wish of kind ``tables`` is for all pairs of columns.
+    """
+
+    kind: Literal["records", "tables", "table", "mean", "density", "map", "model"]
+    text: str = ""
+    columns: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    formula: str = ""
+    family: Family = "gaussian"
+
+    @property
+    def meaning(self) -> tuple[object, ...]:
+        """The same for wishes that are the same in other words; a table has no order of columns."""
+        columns = tuple(sorted(self.columns)) if self.kind == "table" else self.columns
+        return self.kind, columns, self.by, self.formula, self.family
+
+
+@dataclass(frozen=True)
+class Said:
+    """Wishes as they were said; ``purpose``: wishes for all columns."""
+
+    purpose: Purpose | None = None
+    records: bool = False
+    tables: Sequence[str] = ()
+    means: Sequence[str] = ()
+    densities: Sequence[str] = ()
+    models: Sequence[str] = ()
+    maps: Sequence[str] = ()
+
+    def read(self, of: Described) -> list[Wish]:
+        """The wishes over the columns of a plan, none twice; without any, tables of all pairs.
+
+        Raises ``InputError``, with a line for each that cannot be.
+        """
+        found, faults = [*self._of_all(of)], []
+        readers: list[tuple[Sequence[str], Callable[[str, Described], Wish]]] = [
+            (self.tables, _table),
+            (self.means, _mean),
+            (self.densities, _density),
+            (self.maps, _map),
+            (self.models, _model),
+        ]
+        for texts, reader in readers:
+            for text in [texts] if isinstance(texts, str) else texts:
+                try:
+                    found.append(reader(text.strip(), of))
+                except InputError as fault:
+                    faults.append(str(fault))
+        if faults:
+            raise InputError("\n".join(faults))
+        return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1] or [
+            Wish("tables")
+        ]
+
+    def _of_all(self, of: Described) -> Iterator[Wish]:
+        if self.records or self.purpose == "records":
+            yield Wish("records", columns=tuple(of.columns))
+        if self.purpose == "tables":
+            yield Wish("tables")
+        if self.purpose == "functions":
+            numeric = [n for n, k in of.columns.items() if k in NUMERIC if k is not ColumnType.PART]
+            if not numeric:
+                raise InputError("--for functions: the table has no numeric column")
+            yield from (Wish("density", name, (name,)) for name in numeric)
+
+
+def _table(text: str, of: Described) -> Wish:
+    names = _names("--table", text, of, r"\s+x\s+|\s*[×*,]\s*")
+    if len({*names}) != len(names):
+        raise InputError(f"--table {text!r}: names a column twice")
+    return Wish("table", text, names)
+
+
+def _mean(text: str, of: Described) -> Wish:
+    what, *groups = re.split(r"\s+by\s+", text, maxsplit=1)
+    (name,) = _known("--mean", text, [what], of, NUMERIC, "a mean needs numbers")
+    by: tuple[str, ...] = ()
+    if groups:
+        named = _names("--mean", text, of, r"\s+x\s+|\s*[×*,]\s*|\s+and\s+", groups[0])
+        why = "groups need categories or whole numbers"
+        by = _known("--mean", text, named, of, GROUPS, why)
+    if len({name, *by}) != 1 + len(by):
+        raise InputError(f"--mean {text!r}: names a column twice")
+    return Wish("mean", text, (name,), by)
+
+
+def _density(text: str, of: Described) -> Wish:
+    if re.search(r"\s+by\s+", text) and text not in of.columns:
+        raise InputError(
+            f"--density {text!r}: give the column alone, and add `by` to the plan with a bandwidth"
+            " that is a number"
+        )
+    name = _known("--density", text, [text], of, NUMERIC, "a density needs numbers")
+    return Wish("density", text, name)
+
+
+def _map(text: str, of: Described) -> Wish:
+    names = _names("--map", text, of, r"\s+x\s+|\s*[×*,]\s*|\s+by\s+|\s+and\s+|\s+")
+    names = _known("--map", text, names, of, NUMERIC, "a map needs two numbers")
+    if len(names) != 2 or names[0] == names[1]:
+        raise InputError(f"--map {text!r}: name two columns, such as 'longitude latitude'")
+    return Wish("map", text, names)
+
+
+def _model(text: str, of: Described) -> Wish:
+    option, named = f"--model {text!r}", re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
+    family, formula = named.groups() if named else ("", text)
+    if family and family not in get_args(Family):
+        near = _near(family, get_args(Family))
+        raise InputError(f"{option}: {family!r} is not one of {', '.join(get_args(Family))}{near}")
+    try:
+        read = ModelFormula.read(formula)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+    names = dict.fromkeys(
+        token.word
+        for token in read.tokens
+        if token.kind == "name" and not (token.called and token.word in FUNCTIONS)
+    )
+    columns = _known("--model", text, [*names], of, tuple(ColumnType), "")
+    response = read.response.strip("`")
+    if of.columns.get(response) in (ColumnType.TRUTH, ColumnType.TEXT):
+        formula = f"{_event(option, response, read.response, of)} ~ {read.terms}"
+        family = family or "binomial"
+    compared = re.search(r"[<>]|[=!]=", formula.split("~")[0])
+    family = family or ("binomial" if compared else "gaussian")
+    try:
+        keys = {"name": "model", "title": text, "formula": formula, "family": family}
+        asked = Analysis.model_validate(keys)
+        asked.check(of.columns)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None
+    return Wish("model", text, columns, formula=formula, family=asked.family)
+
+
+def _event(option: str, response: str, written: str, of: Described) -> str:
+    """That a column of two categories has the value of an event, as a formula says it."""
+    question = of.said.get(response)
+    if question is None and of.columns[response] is ColumnType.TRUTH:
+        return written
+    categories = question.keys["categories"] if question else []
+    if len(categories) != 2:
+        raise InputError(
+            f"{option}: {response} is a column of categories; say which one the model is for, as"
+            f" {{{written} == 'CATEGORY'}} ~ ..."
+        )
+    assert question is not None
+    labels = question.keys.get("labels", {})
+    said = [c for c in categories if {str(c).lower(), labels.get(str(c), "").lower()} & {*YES}]
+    event = said[0] if len(said) == 1 else categories[1]
+    return f"{{{written} == {event!r}}}"
+
+
+def _names(
+    option: str, text: str, of: Described, between: str, part: str | None = None
+) -> tuple[str, ...]:
+    """The names of columns in a text; one that holds what separates names is known by itself."""
+    whole = text if part is None else part
+    if whole in of.columns:
+        return (whole,)
+    words = [word for word in re.split(between, whole) if word]
+    return _known(option, text, words, of, tuple(ColumnType), "")
+
+
+def _known(
+    option: str,
+    text: str,
+    names: Sequence[str],
+    of: Described,
+    kinds: Collection[ColumnType],
+    why: str,
+) -> tuple[str, ...]:
+    """The names, if the plan has columns of these kinds under all of them."""
+    faults = [fault for name in names if (fault := _fault(name, of, kinds, why))]
+    if faults or not names:
+        raise InputError(f"{option} {text!r}: {'; '.join(faults) or 'names no column'}")
+    return tuple(names)
+
+
+def _fault(name: str, of: Described, kinds: Collection[ColumnType], why: str) -> str:
+    kind = of.columns.get(name)
+    if kind in kinds:
+        return ""
+    if kind is ColumnType.REAL:
+        return f"{name} is a column of real numbers, and {why}"
+    if kind is not None:
+        return f"{name} is a column of categories, and {why}"
+    if parts := of.parts(name):
+        return f"{name} is a date; name one of its parts: {', '.join(parts)}"
+    if name in of.unpublished:
+        kind_of = of.unpublished[name].type
+        return f"{name} has the type `{kind_of}` in the questionnaire, so it is not published"
+    if name in of.table and of.questions:
+        return f"the questionnaire does not describe {name}; add a line for it"
+    if name in of.table:
+        return f"{name} has a type or a name that a plan cannot describe"
+    return f"there is no column {name!r}{_near(name, of.columns)}"
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    """The known names that are most like one that is not known."""
+    folded = {each.lower(): each for each in known}
+    close = [folded[each] for each in get_close_matches(name.lower(), folded, n=3)]
+    if close:
+        return f"; did you mean {' or '.join(map(repr, close))}?"
+    listed = [*known][:MOST_LISTED]
+    more = f" and {len(known) - len(listed)} more" if len(known) > len(listed) else ""
+    return f"; there are {', '.join(listed)}{more}"

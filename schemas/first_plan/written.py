@@ -1,0 +1,154 @@
+"""A plan in the making: its text with blanks, and the plan that it is at nominal values for them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING
+from functools import cached_property
+from typing import Any, Self
+
+import jinja2
+import yaml
+
+from dpcore.errors import InputError, PlanError
+from schemas.first_plan.described import ColumnType, Described, flow
+from schemas.first_plan.questionnaire import Question
+from schemas.first_plan.sections import ColumnUse, Section, named
+from schemas.first_plan.wishes import Wish
+from schemas.plan import Plan, load_plan
+from schemas.releases.base import GAUSSIAN
+from schemas.survey.blanks import BLANK
+from schemas.survey.unit import MOST_STEPS
+
+ROWS = 10_000
+
+NOMINAL: Mapping[str, Any] = {
+    "rows": ROWS,
+    "alpha": "1",
+    "beta": "1e-6",
+    "max_rows": 4,
+    "largest": "100",
+    "step": "1",
+    "total": str(10**6),
+    "title": "A survey",
+}
+"""For blanks, where choices are compared."""
+
+STEPS_OF_WEIGHT = 1000
+
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("schemas", "first_plan"),
+    autoescape=False,  # it is YAML: every value is written by ``flow``
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """``sections``: its releases; ``models``: wishes for models that they serve."""
+
+    dataset: str
+    source: str | Mapping[str, str]
+    of: Described
+    use: ColumnUse
+    sections: tuple[Section, ...] = ()
+    models: tuple[Wish, ...] = ()
+
+    def having(self, *sections: Section) -> Self:
+        """With these sections, which replace those of the same names."""
+        given = {section.name: section for section in sections}
+        kept = tuple(given.pop(each.name, each) for each in self.sections)
+        return replace(self, sections=(*kept, *given.values()))
+
+    def section(self, *kinds: str) -> Section | None:
+        """The first section of these kinds."""
+        return next((each for each in self.sections if each.keys["kind"] in kinds), None)
+
+    @cached_property
+    def trial(self) -> Plan | None:
+        """The plan with nominal values for its blanks; None where columns have blanks.
+
+        Raises ``InputError`` with what is refused.
+        """
+        if not self.of.complete:
+            return None
+        document = yaml.safe_load(self.text)
+        try:
+            return load_plan(_filled(document))
+        except PlanError as error:
+            faults = str(error).partition("\n")[2] or str(error)
+            raise InputError(f"no plan can serve these wishes:\n{faults}") from None
+
+    @property
+    def text(self) -> str:
+        of, use, names = self.of, self.use, [section.name for section in self.sections]
+        gaussian = any(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
+        weighted = any(section.keys.get("weighted") for section in self.sections)
+        drawn = next((s.name for s in self.sections for w in s.wishes if w.kind == "records"), "")
+        types = {of.columns[name] for name in use.columns}
+        return TEMPLATES.get_template("plan.yaml.jinja").render(
+            dataset=self.dataset,
+            source=self.source,
+            questioned=bool(of.said),
+            unit=_unit(*role) if (role := of.role("unit")) else None,
+            weights=_weights(*role) if weighted and (role := of.role("weight")) else None,
+            beta=BLANK if gaussian else '"0"',
+            lines=of.lines(use.columns, use.more),
+            unnamed=of.unnamed,
+            absent=of.absent,
+            idle=[name for name in of.columns if name not in use.columns],
+            untyped=ColumnType.OPEN in types or (not of.said and ColumnType.WHOLE in types),
+            rows=ROWS,
+            sections=self.sections,
+            records=drawn if drawn in names else "",
+            analyses=[*self._analyses()],
+            BLANK=BLANK,
+        )
+
+    def _analyses(self) -> Iterator[Mapping[str, str]]:
+        taken = set[str]()
+        for wish in self.models:
+            answer, _, terms = wish.text.rpartition(":")[2].partition("~")
+            name = named(answer.strip()) or "model"
+            name = name if name not in taken else f"{name}-{len(taken) + 1}"
+            taken.add(name)
+            title = f"{answer.strip()} by {' '.join(terms.split())}"
+            yield {"name": name, "title": title, "formula": wish.formula, "family": wish.family}
+
+
+def _filled(node: Any, why: str = "") -> Any:
+    """A document with nominal values for its blanks."""
+    if isinstance(node, dict):
+        return {key: _filled(value, key) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_filled(each, why) for each in node]
+    return NOMINAL[why] if node == BLANK else node
+
+
+def _unit(name: str, question: Question) -> Mapping[str, object]:
+    most = question.keys["upper"]
+    return {"column": name, "max_rows": BLANK if most is None else int(most)}
+
+
+def _weights(name: str, question: Question) -> Mapping[str, object]:
+    """The largest weight is a whole number of steps, of which a plan may have only so many."""
+    largest, step = question.keys["upper"], question.keys["step"]
+    if largest is None:
+        return {"column": name, "largest": BLANK, "step": str(step or BLANK), "total": BLANK}
+    if step is None or largest / step > MOST_STEPS:
+        step = largest / STEPS_OF_WEIGHT
+    steps = (largest / step).to_integral_value(ROUND_CEILING)
+    given = {"largest": steps * step, "step": step}
+    return {"column": name, **{k: f"{v.normalize():f}" for k, v in given.items()}, "total": BLANK}
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, 96)
+
+
+TEMPLATES.filters |= {"flow": flow, "quoted": repr, "comment": _comment}

@@ -1,0 +1,110 @@
+"""Whether a plan gives what is wanted of it: good, rough or not usable, in at most five lines.
+
+From public values alone: the noise beside what readers look at (``dpcore.advice.usable``), and
+for a model beside the sampling errors that its coefficients have anyway.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpcore.accounting.budget import decimal_text
+from dpcore.advice.usable import GOOD, in_words, relative_error, verdict
+from dpcore.errors import InputError
+from schemas.plan import Plan
+from tasks.explain.analysis import model_error
+
+MOST_LINES = 5
+
+GOOD_WORD = verdict(0.0)
+NEVER = (
+    "; no budget that protects people makes it good: use fewer columns, wider cells or more records"
+)
+
+STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
+LADDER = [Fraction(step) * Fraction(10) ** power for power in (-3, -2, -1, 0) for step in STEPS]
+LADDER += [Fraction(10), Fraction(15), Fraction(20)]
+"""Amounts of alpha or rho that are proposed."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``says``: good, rough or not usable; ``words``: the error; ``enough``: the least alpha or rho of
+    the plan with which it is good, None where none is."""
+
+    name: str
+    says: str
+    words: str
+    enough: Fraction | None = None
+
+
+def verdicts(plan: Plan) -> Iterator[Verdict]:
+    """Of each release and each model of which the noise is known."""
+    for name, built in plan.built.items():
+        error = None if plan.series else relative_error(built)
+        if error is not None:
+            says = verdict(error)
+            enough = None if says == GOOD_WORD else _enough(plan, name)
+            yield Verdict(name, says, in_words(built, error), enough)
+    for each in plan.analyses:
+        with suppress(InputError):
+            ratio = model_error(plan, each.formula, each.family)
+            words = (
+                f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
+            )
+            says, wanted = verdict(GOOD * ratio), float(plan.requested.loss) * ratio
+            enough = next((loss for loss in LADDER if loss >= wanted), None)
+            yield Verdict(each.name, says, words, None if says == GOOD_WORD else enough)
+
+
+def _enough(plan: Plan, name: str) -> Fraction | None:
+    """The least of the ladder with which a release is good, if its part of the budget stays."""
+    place, requested = list(plan.built).index(name), plan.requested
+    coordinate = requested.coordinates[0]
+
+    def good(loss: Fraction) -> bool:
+        budget = plan.budget.asking(replace(requested, **{coordinate: loss}))
+        changed = plan.changed(budget=budget)
+        with suppress(ValueError):  # the share is too small for any noise
+            error = relative_error(changed.release(plan.releases[place], changed.shares[place]))
+            return error is not None and error <= GOOD
+        return False
+
+    higher = [loss for loss in LADDER if loss > requested.loss]
+    found = bisect_left(higher, True, key=good)
+    return higher[found] if found < len(higher) else None
+
+
+def verdict_text(plan: Plan) -> list[str]:
+    """One line each, or where there are many one for each verdict."""
+    found = [*verdicts(plan)]
+    coordinate = plan.requested.coordinates[0]
+    if len(found) <= MOST_LINES:
+        return [_line(each, coordinate) for each in found]
+    groups = {
+        says: [v for v in found if v.says == says] for says in ("good", "rough", "not usable")
+    }
+    return [
+        f"{says}: {', '.join(_brief(each, coordinate) for each in group)}."
+        for says, group in groups.items()
+        if group
+    ]
+
+
+def _line(found: Verdict, coordinate: str) -> str:
+    more = ""
+    if found.says != GOOD_WORD:
+        more = (
+            f"; good from {coordinate} {decimal_text(found.enough)} on" if found.enough else NEVER
+        )
+    return f"{found.name}: {found.says}. {found.words[0].upper()}{found.words[1:]}{more}."
+
+
+def _brief(found: Verdict, coordinate: str) -> str:
+    if found.enough is None:
+        return found.name
+    return f"{found.name} (good from {coordinate} {decimal_text(found.enough)} on)"

@@ -1,0 +1,284 @@
+"""Wishes become a plan that serves them, that is accepted, and that says why; others are refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import dprelease
+from dpcore.accounting.budget import Budget
+from dpcore.errors import InputError
+from flows.cli import main
+from schemas.first_plan.described import ColumnType
+from schemas.first_plan.planner import first_plan
+from schemas.first_plan.questionnaire import read_questionnaire
+from schemas.first_plan.wishes import Said
+from tasks.explain.analysis import expected_fit, model_error
+from tasks.explain.explain import explain
+from tasks.inference.fit import answering
+
+TEXT = """\
+column,type,values,lower,upper,step,unit,missing
+health,,poor; fair; good,,,,,
+insured,,no; yes,,,,,
+region,,1=north; 2=south; 3=east,,,,,
+visits,,,0,90,1,visits,
+age,,,18,90,1,years,
+income,,,0,200000,1,dollars,
+wage,,,0,100,0.01,dollars,empty
+lon,continuous,,-10,30,,degrees,
+lat,continuous,,35,70,,degrees,
+day,date,,2023,2024,,,
+home,unit,,,5,,,
+note,ignored,,,,,,
+"""
+
+
+def questions(folder: Path, text: str = TEXT):
+    path = folder / "questions.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_questionnaire(path)
+
+
+def planned(folder: Path, said: Said, text: str = TEXT) -> str:
+    asked = questions(folder, text)
+    columns = dict.fromkeys([*asked, "other"], ColumnType.OPEN)
+    return first_plan("d", "t.csv", columns, said, asked, model_error)
+
+
+def document(text: str, rows: int = 20_000, alpha: str = "1") -> dict:
+    """With its blanks filled in."""
+    found = yaml.safe_load(text)
+    found["rows"], found["publication"]["title"] = rows, "A survey"
+    for key in ("granted", "requested"):
+        found["budget"][key]["alpha"] = alpha
+        if found["budget"][key]["beta"] != "0":
+            found["budget"][key]["beta"] = "1e-6"
+    for key, value in (("max_rows", 3), ("total", 10**7), ("largest", "100"), ("step", "1")):
+        for place in ("privacy_unit", "weights"):
+            if isinstance(found.get(place), dict) and found[place].get(key) == "FILL-IN":
+                found[place][key] = value
+    return found
+
+
+def kinds(text: str) -> dict[str, str]:
+    return {each["name"]: each["kind"] for each in yaml.safe_load(text)["releases"]}
+
+
+PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
+
+
+@pytest.mark.parametrize(
+    ("said", "made"),
+    [
+        (Said(tables=["health x visits"]), {"table-health-visits": "histogram"}),
+        (Said(tables=["health x visits", "region"]), {"tables": "margins"}),
+        (Said(means=["income by region"]), {"mean-income-by-region": "mean"}),
+        (Said(means=["income"]), {"mean-income": "mean"}),
+        (
+            Said(densities=["age"], maps=["lon lat"]),
+            {"density-age": "density", "map-lon-lat": "density"},
+        ),
+        (Said(models=["income ~ age + health"]), {"moments": "moments"}),
+        (Said(models=["poisson: visits ~ age"]), {"tables-for-models": "microdata-margins"}),
+        (Said(models=["wage ~ age"]), {"tables-for-models": "microdata-margins"}),
+        (
+            Said(records=True, tables=["health x insured", "health x insured x region"]),
+            {"all-pairs": "microdata-margins"},
+        ),
+        (
+            Said(records=True, tables=["health x income"]),
+            {"all-pairs": "microdata-margins", "table-health-income": "histogram"},
+        ),
+    ],
+    ids=str,
+)
+def test_each_wish_gets_the_kind_that_serves_it(tmp_path, said, made):
+    text = planned(tmp_path, said, PERSONS)
+    assert kinds(text) == made
+    loaded = dprelease.load_plan(document(text))
+    assert len(loaded.analyses) == len(said.models)
+
+
+def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
+    said = Said(tables=["health x insured"], means=["income by region"], models=["insured ~ age"])
+    text = planned(tmp_path, said)
+    found = yaml.safe_load(text)
+    assert list(found["columns"]) == ["health", "insured", "region", "age", "income"]
+    assert found["privacy_unit"] == {"column": "home", "max_rows": 5}
+    (model,) = found["analyses"]
+    assert (model["formula"], model["family"]) == ("{insured == 'yes'} ~ age", "binomial")
+    assert "none of these releases: visits, wage, lon, lat, day_year" in text
+    weights = {each["name"]: each["weight"] for each in found["releases"]}
+    assert weights["table-health-insured"] == 1
+    assert max(weights.values()) > 1
+    for line in (
+        "expected errors of all releases are least together",
+        "together in a model",
+    ):
+        assert f"{line}." in text.replace("\n", "").replace("    #", "")
+    assert 'Write "1" as requested alpha' in text
+
+
+def test_the_mean_that_a_plan_measures_itself_is_read_finely(tmp_path):
+    """On 1,024 cells of a column to 100 a mean of small wages would be off by up to a twentieth."""
+    text = planned(tmp_path, Said(means=["wage"]))
+    assert yaml.safe_load(text)["columns"]["wage"]["grid"] == 65536
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        (
+            Said(means=["incme"]),
+            r"--mean 'incme': there is no column 'incme'; did you mean 'income'",
+        ),
+        (Said(tables=["health x vists"]), "did you mean 'visits'"),
+        (Said(models=["visits ~ ages"]), "did you mean 'age'"),
+        (
+            Said(models=["possion: visits ~ age"]),
+            "'possion' is not one of .*did you mean 'poisson'",
+        ),
+        (Said(models=["visits"]), "write the response, ~ and the terms"),
+        (Said(models=["health ~ age"]), r"say which one .*\{health == 'CATEGORY'\}"),
+        (Said(means=["health"]), "health is a column of categories, and a mean needs numbers"),
+        (Said(means=["income by wage"]), "wage is a column of real numbers, and groups need"),
+        (Said(densities=["day"]), "day is a date; name one of its parts: day_year, day_month"),
+        (Said(densities=["note"]), "note has the type `ignored` in the questionnaire"),
+        (Said(tables=["other x health"]), "the questionnaire does not describe other; add a line"),
+        (Said(maps=["lon"]), "name two columns"),
+        (Said(maps=["income lat"]), "income has more than 4,096 whole values"),
+        (Said(tables=["health x health"]), "names a column twice"),
+        (Said(means=["x"], densities=["y"]), r"--mean 'x'(.|\n)*--density 'y'"),
+    ],
+    ids=str,
+)
+def test_a_wish_that_cannot_be_served_is_refused_with_what_to_do(tmp_path, said, says):
+    with pytest.raises(InputError, match=says):
+        planned(tmp_path, said)
+
+
+def test_weights_of_too_many_steps_are_rounded(tmp_path):
+    """A plan may have 2^20 steps of weight; a thousand lose nothing that noise would not hide."""
+    text = PERSONS + "weight,weight,,,1200000,1,,\n"
+    plan = planned(tmp_path, Said(records=True), text)
+    assert yaml.safe_load(plan)["weights"]["step"] == "1200"
+    odd = planned(tmp_path, Said(records=True), text.replace("1200000,1,", "10,3,"))
+    assert yaml.safe_load(odd)["weights"]["largest"] == "12"
+    for each in (plan, odd):
+        assert dprelease.load_plan(document(each)).releases[0].weighted
+
+
+def test_models_beside_weighted_records_count_records(tmp_path):
+    text = PERSONS + "weight,weight,,,250,,,\n"
+    made = planned(tmp_path, Said(records=True, models=["poisson: visits ~ age"]), text)
+    assert kinds(made) == {
+        "all-pairs": "microdata-margins",
+        "tables-for-models": "microdata-margins",
+    }
+    assert "weights" not in yaml.safe_load(planned(tmp_path, Said(means=["age"]), text))
+
+
+def test_wishes_on_the_command_line(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("health,visits,age,income\n")
+    (tmp_path / "q.csv").write_text(PERSONS)
+    base = ["init", str(tmp_path / "t.csv"), "--questionnaire", str(tmp_path / "q.csv")]
+    wishes = ["--mean", "income by health", "--mean", "age", "--table", "health x visits"]
+    assert main([*base, *wishes, "--out", str(tmp_path / "plan.yaml")]) == 0
+    assert list(kinds((tmp_path / "plan.yaml").read_text())) == [
+        "table-health-visits",
+        "mean-income-by-health",
+        "mean-age",
+    ]
+    assert main([*base, "--maen", "age"]) != 0
+    assert "--mean" in capsys.readouterr().err
+
+
+def made_up(generator: np.random.Generator) -> tuple[str, Said]:
+    """A questionnaire of columns of any kind, and wishes over them."""
+    lines, numbers, groups = ["column,type,values,lower,upper,step,unit,missing"], [], []
+    for i in range(generator.integers(2, 7)):
+        name, missing = f"c{i}", generator.choice(["", "", "empty", "-9"])
+        if generator.random() < 0.4:
+            many = generator.integers(2, 9)
+            lines.append(f"{name},,{'; '.join(f'v{k}' for k in range(many))},,,,,{missing}")
+            groups.append(name)
+            continue
+        lower = generator.choice([0, 0, 0, 1, 16, -50, -100000])
+        upper = lower + generator.choice([1, 7, 60, 999, 5000, 100000, 1200000])
+        steps = ["", *(s for s in ("1", "0.01", "0.5", "5", "100") if float(s) <= upper - lower)]
+        step = generator.choice(steps)
+        whole = step in ("1", "5", "100")
+        kind = "integer" if whole else "continuous"
+        unit = generator.choice(["", "years", "dollars"])
+        lines.append(f"{name},{kind},,{lower},{upper},{step},{unit},{missing}")
+        numbers.append((name, whole and upper - lower > 4096))
+    if generator.random() < 0.3:
+        lines.append(f"home,unit,,,{generator.integers(1, 9)},,,")
+    if generator.random() < 0.4:
+        largest, step = generator.choice([1, 30, 1200000]), generator.choice(["", "1", "0.5"])
+        lines.append(f"weight,weight,,,{largest * 2},{step},,")
+    names = [name for name, _ in numbers]
+    every = names + groups
+    pick = lambda of, k: [str(each) for each in generator.permutation(of)[:k]]  # noqa: E731
+    said = {"records": bool(generator.random() < 0.5)}
+    said["tables"] = [" x ".join(pick(every, generator.integers(1, 4)))] * bool(
+        generator.random() < 0.5
+    )
+    if names and generator.random() < 0.5:
+        by = f" by {pick(groups, 1)[0]}" if groups and generator.random() < 0.5 else ""
+        said["means"] = [pick(names, 1)[0] + by]
+    if names and generator.random() < 0.4:
+        said["densities"] = pick(names, 1)
+    if len(names) > 1 and generator.random() < 0.5:
+        response, *terms = pick(names, 3)
+        said["models"] = [f"{response} ~ {' + '.join(terms)}"]
+    fine = [name for name, wide in numbers if not wide]
+    if len(fine) > 1 and generator.random() < 0.3:
+        said["maps"] = [" ".join(pick(fine, 2))]
+    return "\n".join(lines) + "\n", Said(**said)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_plan_for_made_up_wishes_is_refused_once_it_is_filled_in(tmp_path, seed):
+    generator = np.random.default_rng(seed)
+    text, said = made_up(generator)
+    plan = planned(tmp_path, said, text)
+    for rows, alpha in ((500, "0.5"), (5_000, "1"), (200_000, "3")):
+        dprelease.load_plan(document(plan, rows, alpha))
+
+
+def test_the_same_wish_in_other_words_is_served_once(tmp_path):
+    said = Said(tables=["health x visits", "visits x health", "region"], means=["age", " age "])
+    found = yaml.safe_load(planned(tmp_path, said, PERSONS))["releases"]
+    assert [each["name"] for each in found] == ["tables", "mean-age"]
+    assert found[0]["sets"] == [["health", "visits"], ["region"]]
+
+
+def test_a_model_is_answered_by_the_release_that_has_its_columns(tmp_path):
+    """A release of more columns that lack one of the model's would have refused it."""
+    said = Said(tables=["health x insured x region", "visits"], models=["poisson: visits ~ age"])
+    loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
+    assert len(loaded.built["tables"].domain.axes) > len(
+        loaded.built["tables-for-models"].domain.axes
+    )
+    assert expected_fit(loaded, "visits ~ age", "poisson")[0] == "tables-for-models"
+    assert answering(loaded)[0].name == "tables"
+
+
+def test_only_what_models_need_is_measured_for_them(tmp_path):
+    models = ["poisson: visits ~ age * health", "insured ~ age", "poisson: visits ~ region"]
+    found = yaml.safe_load(planned(tmp_path, Said(models=models), PERSONS))
+    (release,) = found["releases"]
+    measured = {frozenset(each) for each in (*release["pairs"], *release.get("also", ()))}
+    assert measured >= {frozenset(each) for each in (("age", "insured"), ("region", "visits"))}
+    assert frozenset(("visits", "age", "health")) in measured
+    assert frozenset(("insured", "region")) not in measured
+    assert len(dprelease.load_plan(document(yaml.safe_dump(found))).analyses) == 3
+
+
+def test_explain_accepts_what_is_planned(tmp_path):
+    said = Said(records=True, means=["income by region"], models=["income ~ age"], maps=["lon lat"])
+    loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
+    assert "moments" in explain(loaded, None, Budget())

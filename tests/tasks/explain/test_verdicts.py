@@ -1,0 +1,55 @@
+"""An explanation opens with what a statistician asks: is it good, and what alpha would make it so?"""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from dpcore.accounting.budget import Budget
+from dpcore.advice.usable import GOOD, ROUGH, relative_error, verdict
+from schemas.plan import load_plan
+from tasks.explain.explain import explain, explanation
+from tasks.explain.verdicts import MOST_LINES, verdict_text, verdicts
+
+
+def plan_of(plan_path, alpha: str, rows: int = 6366):
+    wanted = {"budget.granted.alpha": alpha, "budget.requested.alpha": alpha, "rows": rows}
+    return load_plan(plan_path, wanted)
+
+
+def test_more_alpha_and_more_records_never_make_it_worse(plan_path):
+    order = ["not usable", "rough", "good"]
+    seen = []
+    for alpha, rows in (("1/100", 6366), ("1", 6366), ("1", 60_000), ("20", 60_000)):
+        seen.append([order.index(each.says) for each in verdicts(plan_of(plan_path, alpha, rows))])
+    for before, after in pairwise(seen):
+        assert all(a <= b for a, b in zip(before, after, strict=True))
+    assert 0 in seen[0]
+    assert set(seen[-1]) == {2}
+
+
+def test_the_alpha_that_is_named_makes_it_good_and_the_step_below_does_not(plan_path):
+    found = [each for each in verdicts(plan_of(plan_path, "1/10")) if each.enough]
+    releases = [each for each in found if each.name in plan_of(plan_path, "1").built]
+    assert releases
+    for each in releases:
+        enough = relative_error(plan_of(plan_path, str(each.enough)).built[each.name])
+        below = plan_of(plan_path, str(each.enough * Fraction(3, 4))).built[each.name]
+        assert enough <= GOOD < relative_error(below)
+
+
+def test_an_explanation_opens_with_few_lines(plan_path):
+    plan = plan_of(plan_path, "1")
+    lines = verdict_text(plan)
+    assert 1 <= len(lines) <= MOST_LINES
+    text = explain(plan, None, Budget()).splitlines()
+    assert text[3 : 3 + len(lines)] == lines
+    facts = explanation(plan, None, Budget())["verdicts"]
+    assert {each["verdict"] for each in facts} <= {"good", "rough", "not usable"}
+    assert [each["name"] for each in facts] == [each.name for each in verdicts(plan)]
+
+
+@pytest.mark.parametrize("error", [0.01, GOOD, 0.2, ROUGH, 3.0])
+def test_a_table_is_good_where_noise_moves_few_records(error):
+    says = "good" if error <= 0.05 else "rough" if error <= 0.25 else "not usable"
+    assert verdict(error) == says
