@@ -87,7 +87,13 @@ class Numbers:
         if self._unit == 1 and self.whole:
             return Cells(None, [])
         assert self._unit is not None
-        return Cells(self._written(equal(self.lower, self._top, self._unit)), [])
+        edges = equal(self.lower, self._top, self._unit)
+        if (
+            not self.whole
+        ):  # the last cell holds its upper end: between two values, each has its own
+            half = self._unit / 2
+            edges = [each - half for each in (*edges, self.upper)] + [self.lower + half]
+        return Cells(self._written(edges), [])
 
     def for_tables(self, points: Sequence[float] | None = None) -> Cells:
         """Cells that people read."""

@@ -130,6 +130,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         raise InputError(f"{place}, {key}: {said[key]!r} is not a number such as 0.5")
 
     lower, upper, step = number("lower"), number("upper"), number("step")
+    if step is not None and step <= 0:
+        raise InputError(f"{place}, step: {step} is not above 0")
     no_answer = [code for code, _ in _values(place, said.get("missing", ""))]
     values = {
         code: label

@@ -139,6 +139,7 @@ def test_functions_are_released_of_all_numbers(tmp_path):
         ("column,lower,upper\n,1,2\n", "line 2: names no column"),
         ("column,lower,upper\nx,1\n", r"line 2 \(x\): state lower and upper"),
         ("column,lower,upper\nx,2,1\n", "the smaller first"),
+        ("column,lower,upper,step\nx,0,1,-0.1\n", r"line 2 \(x\), step: -0.1 is not above 0"),
         ("column,lower,upper\nx,nan,1\n", r"line 2 \(x\), lower: 'nan' is not a number"),
         ("column,lower,upper\nx,a,1\n", r"line 2 \(x\), lower: 'a' is not a number"),
         ("column,lower,upper\nx,1,2,3\n", "has more cells than the first line"),
