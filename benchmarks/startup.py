@@ -4,7 +4,8 @@
 
 prints one JSON line per command: ``wall`` and ``cpu`` seconds, the least of ``--repeats`` processes
 after one that warms the disk.  ``explain`` and ``run`` are the commands on the plan of the demo (each
-run publishes anew); ``import`` is the import of a library that the command line needs.
+run publishes anew), ``open_bundle`` opens its bundle from Python; ``import`` is the import of a library
+that the command line needs.
 """
 
 from __future__ import annotations
@@ -21,11 +22,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PLAN = "deployments/plans/fair.yaml"
+OPEN = """
+import dprelease, glob, os
+dprelease.open_bundle(*glob.glob(os.environ["DPRELEASE_HOME"] + "/*/fair-1978/*"))
+"""
 PYTHON = sys.executable
 COMMANDS = {
+    "--version": [PYTHON, "-m", "flows.cli", "--version"],
     "--help": [PYTHON, "-m", "flows.cli", "--help"],
     "explain": [PYTHON, "-m", "flows.cli", "explain", PLAN],
     "run": [PYTHON, "-m", "flows.cli", "run", PLAN],
+    "open_bundle": [PYTHON, "-c", OPEN],
     "import the plan's modules": [PYTHON, "-c", "import schemas.plan"],
     "import Prefect": [PYTHON, "-c", "import prefect"],
     "import Prefect's server": [PYTHON, "-c", "import prefect.server.api.server"],
@@ -40,6 +47,8 @@ def main() -> None:
     options = parser.parse_args()
     for name, command in COMMANDS.items():
         with tempfile.TemporaryDirectory() as home:
+            if name == "open_bundle":
+                measure(COMMANDS["run"], Path(home))
             times = [measure(command, Path(home)) for _ in range(options.repeats + 1)][1:]
         wall, cpu = (min(kind) for kind in zip(*times, strict=True))
         print(

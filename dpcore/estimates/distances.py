@@ -25,7 +25,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from dpcore.arrays import Floats, Integers
 
@@ -75,6 +74,8 @@ def rank_correlations(values: Floats) -> Floats:
     Ranks are taken among a column's non-null values, ties averaged; two columns are compared over the
     records that have both values.  If a column is constant there, the correlation is 0.
     """
+    from scipy.stats import rankdata  # slow to import, and only an evaluation ranks records
+
     ranks = rankdata(values, axis=0, nan_policy="omit")
     there = (~np.isnan(values)).astype(np.float64)
     centred = np.where(there > 0, ranks - len(values) / 2, 0.0)

@@ -38,7 +38,6 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpcore.arrays import Floats
 from dpcore.mechanisms.gaussian import DiscreteGaussian
@@ -102,5 +101,7 @@ def _quantile(normal: float, laplace: Floats, level: float) -> float:
 
     def excess(q: float) -> float:
         return q / reach + float(np.sin(u * q) @ (phi / j)) * 2 / np.pi - LEFT_OUT - level
+
+    from scipy.optimize import brentq  # slow to import
 
     return float(brentq(excess, 0.0, reach))

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from dpcore.arrays import Floats
 from dpcore.post.levels import SIGMAS_95
@@ -96,7 +96,7 @@ class Points:
         both = sampling + privacy
         doubt = np.maximum(share * error / np.maximum(both, 1e-300), 1e-6)
         degrees = np.maximum(2 / doubt**2, FEWEST_DEGREES)
-        wider = student.ppf(0.975, degrees) / SIGMAS_95
+        wider = stdtrit(degrees, 0.975) / SIGMAS_95
         stated = np.maximum(wider**2 * both - privacy, sampling)
         hidden = ~(blur < MOST_BLUR) | ~(both > 0)
         return Estimated(

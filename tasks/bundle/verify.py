@@ -49,14 +49,15 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
         raise BundleError(f"{bundle}: the privacy statement does not match the stated budget")
     if guarantee.domain != plan.protection.domain:
         raise BundleError(f"{bundle}: the domain of the guarantee does not match the plan")
-    for path, document in documents(manifest).items():
+    written = documents(manifest)
+    for path, document in written.items():
         if path not in digests or (bundle / path).read_text(encoding="utf-8") != document:
             raise BundleError(f"{bundle}: {path} does not match the manifest")
     tables = manifest.tables
     if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
     expected = {file.csv: file.csv_sha256 for file in tables if file.csv_sha256}
-    tabular = {path for path in digests if path.endswith(".csv")} - set(documents(manifest))
+    tabular = {path for path in digests if path.endswith(".csv")} - set(written)
     if expected != {path: digests[path] for path in tabular}:
         raise BundleError(f"{bundle}: the CSV files are not exactly those of its tables")
     for table in tables:

@@ -94,19 +94,21 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
     return max(float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms)
 
 
-def check_analyses(plan: Plan) -> None:
-    """Raise ``PlanError`` where the plan asks for a model that it does not support."""
+def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
+    """The expected fits; raises ``PlanError`` where the plan asks for a model it does not support."""
+    found = []
     for i, analysis in enumerate(plan.analyses):
         try:
-            expected_fit(plan, analysis.formula, analysis.family)
+            found.append(expected_fit(plan, analysis.formula, analysis.family))
         except InputError as error:
             raise PlanError(f"analyses[{i}].formula: {error}") from None
+    return found
 
 
 def analyses_text(plan: Plan) -> list[str]:
     """What the plan's models will be like; no line without them."""
-    check_analyses(plan)
-    texts = [analysis_text(plan, each.formula, each.family) for each in plan.analyses]
+    fits = zip(plan.analyses, check_analyses(plan), strict=True)
+    texts = [_text(each.formula, each.family, *fit) for each, fit in fits]
     titles = [f"{each.title} (analysis {each.name})" for each in plan.analyses]
     return [line for pair in zip(titles, texts, strict=True) for line in ("", *pair)]
 
@@ -132,7 +134,10 @@ def _finite(value: Any) -> Any:
 
 def analysis_text(plan: Plan, formula: str, family: str, like: Evidence | None = None) -> str:
     """The expected standard errors of a model's coefficients."""
-    name, found = expected_fit(plan, formula, family, like)
+    return _text(formula, family, *expected_fit(plan, formula, family, like), like)
+
+
+def _text(formula: str, family: str, name: str, found: Fit, like: Evidence | None = None) -> str:
     width = max(len(c.name) for c in found.coefficients)
     lines = [
         f"{formula}   ({family}), from {name}: supported",

@@ -8,7 +8,7 @@ from dpcore.releases.work import Work
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
 
-START = Work(9.0)
+START = Work(5.0)
 """Starting, the report and the documents of a small bundle."""
 
 PROGRAM_BYTES = 0.54 * 2**30

@@ -329,10 +329,29 @@ def test_schema_prints_a_json_schema(capsys):
 HEAVY = ("prefect", "pandas", "ibis", "duckdb")
 
 
+def test_a_command_ends_with_its_code_after_threads_and_exit_functions():
+    script = """
+import atexit, threading
+from flows.cli import console
+atexit.register(print, "exit function")
+wait = threading.main_thread().join
+threading.Thread(target=lambda: (wait(), print("thread"))).start()
+console()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, "explain", "absent.yaml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "thread\nexit function\n"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (["explain", "PLAN"], HEAVY),
+        (["explain", "PLAN"], (*HEAVY, "scipy.stats", "scipy.optimize")),
         (["explain", "PLAN", "--json"], HEAVY),
         (["--help"], (*HEAVY, "numpy", "pydantic")),
         (["--version"], (*HEAVY, "numpy", "pydantic")),

@@ -17,7 +17,6 @@ gives the group its own total.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.post.records.denoise import NO_NOISE, kept_beside
@@ -117,5 +116,7 @@ def declining(groups: Integers, held: Floats, values: int) -> Floats:
 def _geometric(first: float, total: float, size: int) -> Floats:
     """(size,) first r, first r^2, ... with this total, which is less than ``size`` times ``first``."""
     powers = np.arange(1, size + 1)
+    from scipy.optimize import brentq  # slow to import
+
     rate = brentq(lambda r: first * float(np.sum(r**powers)) - total, 0.0, 1.0)
     return np.asarray(first * rate**powers)

@@ -239,6 +239,7 @@ class _Planner:
         self.dearer = np.ones(len(self.subsets))
         shape = (len(sets), len(inside.subsets))
         self.spread = csr_array((inside.share, (inside.tables, inside.inside)), shape)[:, first:]
+        self.spread_of = self.spread.T
 
     def loss(self, variances: Floats) -> float:
         if self.aim == "max":
@@ -290,7 +291,7 @@ class _Planner:
 
     def _best(self, weights: Floats) -> Floats:
         """(subsets,) variances of the residuals, at cost one, for these weights of the tables."""
-        needed = np.maximum(self.spread.T @ weights, 1e-300)
+        needed = np.maximum(self.spread_of @ weights, 1e-300)
         if self.norm == "l2":
             costs = np.where(self.centred, self.centring, 1.0) * self.dearer
             variances = np.sqrt(costs / needed)
