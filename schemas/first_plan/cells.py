@@ -79,6 +79,11 @@ class Numbers:
     def _top(self) -> Decimal:
         return self.upper + 1 if self.whole else self.upper
 
+    @property
+    def _end(self) -> Decimal:
+        """Above all values: the last cell of real numbers holds its upper edge."""
+        return self._top if self.whole else self.upper + (self._unit or Decimal(1))
+
     def for_records(self, points: Sequence[float] | None = None) -> Cells:
         """Many cells; ``points``: the values that have a cell of their own in all tables of a plan."""
         if self._number > MOST_VALUES:
@@ -156,7 +161,7 @@ class Numbers:
         kept = [self.lower]
         for edge in sorted({edge for edge in inner if self.lower < edge < self.upper}):
             begins = max([kept[-1], *(p for p in points if p < edge)])
-            after = min([self._top, *(p for p in points if p > edge)])
+            after = min([self._end, *(p for p in points if p > edge)])
             if self._any(begins, edge, begins in points) and self._any(edge, after, edge in points):
                 kept.append(edge)
         cast = int if self.whole else float
