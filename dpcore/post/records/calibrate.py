@@ -28,7 +28,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.post.records.denoise import log_likelihoods, shrink
 
 SWEEPS = 30
-MOST = 4.0
+MOST = 10.0
 """A record is taken at most about this many times, so that few do not stand for many."""
 
 DOUBT = 4.0
@@ -56,7 +56,7 @@ def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Genera
             now = np.bincount(target.cells, weights, minlength=len(counts))
             factors = np.divide(counts, now, out=np.ones_like(counts), where=now > 0)
             weights *= factors[target.cells]
-        weights = np.clip(weights * (rows / weights.sum()), 1 / MOST, MOST)
+        weights = np.minimum(weights * (rows / max(weights.sum(), 1e-9)), MOST)
     order = np.lexsort([target.cells for target in targets])
     ends = np.cumsum(weights[order]) * (rows / weights.sum())
     chosen = np.searchsorted(ends, np.arange(rows) + generator.random(), side="right")

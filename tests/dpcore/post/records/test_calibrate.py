@@ -62,3 +62,16 @@ def test_the_same_generator_chooses_the_same_records():
     target = Target(health, np.array([300.0, 100.0, 50.0, 50.0]), 4.0)
     first, second = (calibrated(500, [target], np.random.default_rng(8)).tolist() for _ in range(2))
     assert first == second
+
+
+def test_cells_that_a_table_says_are_empty_are_emptied():
+    generator = np.random.default_rng(9)
+    health, visits = population(10)
+    truth = tables(health, visits)
+    truth[:10] = np.where(np.arange(10) > 2, 0.0, truth[:10])  # nobody of good health goes often
+    truth *= len(health) / truth.sum()
+    cells = health * 10 + visits
+    noisy = truth + generator.normal(0, 5, 40)
+    chosen = calibrated(len(cells), [Target(cells, noisy, 25.0)], generator)
+    assert tables(health[chosen], visits[chosen])[3:10].sum() < 40  # before, more than 600
+    assert tables(health, visits)[3:10].sum() > 600
