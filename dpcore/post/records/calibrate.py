@@ -28,7 +28,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.post.records.denoise import log_likelihoods, shrink
 
 SWEEPS = 30
-MOST = 10.0
+MOST = 100.0
 """A record is taken at most about this many times, so that few do not stand for many."""
 
 DOUBT = 4.0
