@@ -86,8 +86,9 @@ def test_counts_are_added_up_in_the_engine(spark, tmp_path):
         (found,) = tallies(session, [domain], 7 + 2**40, counts="n")
     assert (found.cells.tolist(), found.counts.tolist()) == ([7, 8], [2 + 2**40, 5])
     broken = at(spark, written(tmp_path / "b", pa.table({"age": [7, 8], "n": [2, -5]})))
-    with pytest.raises(DataError, match="column 'n', counts: 1 row"):
-        open_spark(broken, read, 2, counts="n")
+    session = open_spark(broken, read, 2, counts="n")
+    with closing_survey(session), pytest.raises(DataError, match="column 'n', counts: 1 row"):
+        validate(session, read)
 
 
 @pytest.fixture
