@@ -10,6 +10,7 @@ import yaml
 from dpcore.domain.adjacency import Adjacency
 from dpcore.errors import InputError
 from schemas.first_plan.planner import ColumnType, first_plan
+from schemas.first_plan.wishes import Said
 from schemas.survey.blanks import BLANK
 from schemas.survey.columns import IdentifierColumn
 from tasks.survey.ingest import ingest
@@ -103,7 +104,7 @@ def test_labels_are_categories_and_values_are_not_looked_at(write, tmp_path):
     source = write(tmp_path)
     kinds, said = table_schema(source), questions_of(source)
     assert (kinds["name"], kinds["on"]) == (ColumnType.TEXT, ColumnType.DAY)
-    plan = yaml.safe_load(first_plan("survey", source, kinds, "tables", said))
+    plan = yaml.safe_load(first_plan("survey", source, kinds, Said(purpose="tables"), said))
     sex = plan["columns"]["sex"]
     assert sex["labels"]["1"] == "male"
     assert sex["categories"] == ([1, 2] if write is spss else [1, 2, 9])
