@@ -1,4 +1,4 @@
-"""Shares and relations that are selected from noisy tables, with intervals that allow for the selection.
+"""Shares and contrasts that are selected from noisy tables, with intervals that allow for the selection.
 
 A number that was selected because it is large tends to be too large.  So each interval here misses with
 a probability that the caller has divided by how many numbers there are to select from (Bonferroni): all
@@ -12,7 +12,8 @@ the interval.  A share P / W gets Fieller's set (``estimates.fieller``), as P - 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from dpcore.arrays import Floats
-from dpcore.domain.axes import Axis
+from dpcore.domain.axes import Axis, in_order
 from dpcore.estimates.fieller import bounded_fieller
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes
@@ -51,29 +52,24 @@ class ShareInterval(NamedTuple):
     high: float
 
 
-class Relation(NamedTuple):
-    """The share of a value among records with another value, and among all other records.
+Part = tuple[int, int]
+"""Cells of a column from the first up to, and without, the second."""
 
-    ``given``, ``shown``: for each a position in the measured columns and a cell; ``correlation``: the
-    smallest correlation of the two indicators that the intervals allow, above 0.
+
+class Contrast(NamedTuple):
+    """The share of some values in two groups of records.
+
+    ``given``: the position of the column that defines the groups; ``groups``, ``shown``: cells of either
+    column; ``rank``: the smallest difference that the intervals allow, times the root of the
+    share of the smaller group; ``across``: the same share in each part of the column that has one.
     """
 
-    given: tuple[int, int]
-    shown: tuple[int, int]
-    among: ShareInterval
-    others: ShareInterval
-    correlation: float
-
-
-class _Shares(NamedTuple):
-    """Quotients with their intervals, arrays of one shape; NaN where there is none."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-    def at(self, *cell: int) -> ShareInterval:
-        return ShareInterval(*(float(each[cell]) for each in self))
+    given: int
+    groups: tuple[Part, Part]
+    shown: Part
+    shares: tuple[ShareInterval, ShareInterval]
+    rank: float
+    across: tuple[tuple[Part, ShareInterval], ...]
 
 
 def deviations(chance: float, gaussian: bool) -> float:
@@ -92,77 +88,133 @@ def deviations(chance: float, gaussian: bool) -> float:
     return float(brentq(excess, 1e-3, 1e4)) / math.sqrt(2)
 
 
-def largest_share(measured: MeasuredColumns, chance: float) -> tuple[int, ShareInterval] | None:
-    """The most frequent value of one column, and its share; None if that is null or has no interval."""
+def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, ShareInterval] | None:
+    """The part of one column that divides the records most evenly, and its share; None without one.
+
+    Its interval is one of those of all ``possible_parts``.
+    """
     agreement, (axis,) = measured.agreement, measured.axes
     counts, whole = agreement.margin(measured.attributes).table, agreement.margin(()).table
+    parts = _parts(axis, counts, tails=True)[0]
+    if not parts:
+        return None
+    part = min(parts, key=lambda each: abs(counts[each[0] : each[1]].sum() / whole - 0.5))
+    weights = np.zeros(axis.size)
+    weights[part[0] : part[1]] = 1.0
     covariance = agreement.combination_covariance(
-        [{measured.attributes: _first_cell(axis)}, {(): np.ones(())}]
+        [{measured.attributes: weights}, {(): np.ones(())}]
     )
-    shares = _quotients(counts, whole, covariance, chance, measured.gaussian)
-    i = int(np.argmax(counts))
-    if (axis.nullable and i == axis.size - 1) or not np.isfinite(shares.low[i]):
-        return None
-    return i, shares.at(i)
+    share = _quotient(float(counts @ weights), float(whole), covariance, chance, measured.gaussian)
+    return (part, share) if math.isfinite(share.low + share.high) else None
 
 
-def strongest_relation(measured: MeasuredColumns, chance: float) -> Relation | None:
-    """The two values of two columns that are associated most; the share of either may be stated.
+LEAST_GROUP = 0.02
+"""A group of a smaller share of all records is not compared."""
 
-    None where the noise allows that the columns are independent: the two intervals overlap for all
-    pairs of values.  Each interval misses with at most this probability.
+EDGE = 0.01
+"""Shares this close to 0 or 1 are not compared."""
+
+FOLLOWS, CLEAR = 0.9, 0.2
+"""Where the shares of two groups of ``CLEAR``, the root of their size, differ by more than ``FOLLOWS``,
+one column all but follows from the other: no contrast of the two is a finding."""
+
+LEVELS = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
+FEW, TRIED = 7, 12
+"""A column of more cells is cut near these shares; how many contrasts of a table get intervals."""
+
+
+def possible_parts(axis: Axis) -> int:
+    """How many parts of a column a contrast may be about: single categories, or ranges of numbers."""
+    cells = axis.size - axis.nullable
+    return cells * (cells + 1) // 2 if in_order(axis) else cells
+
+
+def possible_shares(axes: Sequence[Axis]) -> int:
+    """How many shares of a part of either column, among records of a part of the other, there are."""
+    return 2 * math.prod(possible_parts(axis) for axis in axes)
+
+
+def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> Contrast | None:
+    """Two groups by one column among which the share of some values of the other differs most.
+
+    None where the noise allows that there is no difference.  Each interval misses with at most
+    ``chance``.  Which parts are compared depends on the noisy counts: all intervals hold at once if the
+    chances of all ``possible_shares`` add up to little, as those that are shown are among them.
     """
-    found = [_relation(measured, given, chance) for given in (0, 1)]
-    return max(filter(None, found), key=lambda each: each.correlation, default=None)
-
-
-def _relation(measured: MeasuredColumns, given: int, chance: float) -> Relation | None:
-    """The strongest one among shares that are given the values of this column."""
-    shown, agreement = 1 - given, measured.agreement
-    one, other = (measured.attributes[i] for i in (given, shown))
-    n, whole = agreement.margin(measured.attributes).table, agreement.margin(()).table
+    n = measured.agreement.margin(measured.attributes).table
     n = n.T if given else n
-    group, parts = agreement.margin((one,)).table[:, None], agreement.margin((other,)).table
-    first = [_first_cell(axis) for axis in measured.axes]
-    sums: list[Mapping[Attributes, Floats]] = [
-        {measured.attributes: np.outer(*first)},
-        {(one,): first[given]},
-        {(other,): first[shown]},
-        {(): np.ones(())},
-    ]
-    covariance = agreement.combination_covariance(sums)
-    rest = np.array([[-1.0, 0, 1, 0], [0, -1, 0, 1]])  # parts - n, and whole - group
-    law = chance, measured.gaussian
-    among = _quotients(n, group, covariance[:2, :2], *law)
-    others = _quotients(parts - n, whole - group, rest @ covariance @ rest.T, *law)
-    least = among.low - others.high
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = group / whole, parts / whole
-        correlation = least * np.sqrt(p * (1 - p) / (q * (1 - q)))
-    possible = (least > 0) & np.isfinite(correlation)
-    for side, axis in enumerate(measured.axes[i] for i in (given, shown)):
-        if axis.nullable:
-            possible[(slice(None),) * side + (-1,)] = False
-    if not possible.any():
+    axes = measured.axes[given], measured.axes[1 - given]
+    groups, cut = _parts(axes[0], n.sum(axis=1))
+    sums, shown = _parts(axes[1], n.sum(axis=0), tails=True)[0], n.sum()
+    sizes = np.array([n[low:high].sum() for low, high in groups])
+    inside = np.array([[n[a:b, c:d].sum() for c, d in sums] for a, b in groups])
+    if shown <= 0 or not sums:
         return None
-    best = np.argmax(np.where(possible, correlation, -1.0))
-    i, j = map(int, np.unravel_index(best, correlation.shape))
-    cells = (given, i), (shown, j)
-    return Relation(*cells, among.at(i, j), others.at(i, j), float(correlation[i, j]))
+    large = np.flatnonzero(sizes > LEAST_GROUP * shown)
+    rates = inside[large] / sizes[large, None]
+    weight = np.sqrt(np.minimum.outer(sizes[large], sizes[large]) / shown)
+    ranks = (rates[:, None] - rates[None]) * weight[..., None]
+    # A share of nobody, or of everybody, says that one column follows from the other.
+    all_but, none = (rates > 1 - EDGE)[:, None], (rates < EDGE)[None]
+    ranks[all_but | none] = -1.0
+    if np.any((rates[:, None] - rates[None]) * (weight[..., None] > CLEAR) > FOLLOWS):
+        return None
+    first, last = np.array([groups[i] for i in large]).reshape(-1, 2).T
+    ranks[(first[:, None] < last) & (first < last[:, None])] = -1.0  # the groups overlap
+    found = []
+    for flat in np.argsort(-ranks, axis=None)[:TRIED].tolist():
+        i, j, k = (int(each) for each in np.unravel_index(flat, ranks.shape))
+        pair, part = (groups[large[i]], groups[large[j]]), sums[k]
+        if ranks[i, j, k] <= 0:
+            break
+        more, less = (_share_among(measured, given, each, part, chance) for each in pair)
+        rank = (more.low - less.high) * float(weight[i, j])
+        if rank > 0:
+            found.append(Contrast(given, pair, part, (more, less), rank, ()))
+    best = max(found, key=lambda each: each.rank, default=None)
+    if best is None:
+        return None
+    across = [(part, _share_among(measured, given, part, best.shown, chance)) for part in cut]
+    return best._replace(across=tuple(e for e in across if math.isfinite(e[1].low + e[1].high)))
 
 
-def _quotients(
-    number: Floats, divisor: Floats, covariance: Floats, chance: float, gaussian: bool
-) -> _Shares:
-    """Shares of noisy numbers that all have the same joint covariance (2, 2)."""
-    number, divisor = np.broadcast_arrays(number, divisor)
+def _parts(axis: Axis, counts: Floats, tails: bool = False) -> tuple[list[Part], list[Part]]:
+    """The parts of a column that are compared, and those that divide it; null is in none of them."""
+    cells = axis.size - axis.nullable
+    if not in_order(axis):
+        alone = [(i, i + 1) for i in range(cells)]
+        return alone, alone
+    cuts = list(range(cells + 1))
+    if cells > FEW:
+        below = np.cumsum(counts[:cells]) / max(float(counts[:cells].sum()), 1.0)
+        inner = {int(np.argmin(np.abs(below - level))) + 1 for level in LEVELS}
+        cuts = sorted({0, cells, *inner})
+    bars = list(pairwise(cuts))
+    ends = [(0, cut) for cut in cuts[1:-1]] + [(cut, cells) for cut in cuts[1:-1]]
+    return (ends if tails or cells > FEW else list(dict.fromkeys(bars + ends))), bars
+
+
+def _share_among(
+    measured: MeasuredColumns, given: int, group: Part, shown: Part, chance: float
+) -> ShareInterval:
+    """The share of some cells of one column among records in some cells of the other."""
+    agreement, place = measured.agreement, (measured.attributes[given],)
+    weights = [np.zeros(axis.size) for axis in measured.axes]
+    for each, (low, high) in ((given, group), (1 - given, shown)):
+        weights[each][low:high] = 1.0
+    both, among = np.outer(*weights), weights[given]
+    covariance = agreement.combination_covariance([{measured.attributes: both}, {place: among}])
+    number = np.sum(agreement.margin(measured.attributes).table * both)
+    divisor = np.sum(agreement.margin(place).table * among)
+    return _quotient(float(number), float(divisor), covariance, chance, measured.gaussian)
+
+
+def _quotient(
+    number: float, divisor: float, covariance: Floats, chance: float, gaussian: bool
+) -> ShareInterval:
+    """The quotient of two noisy numbers with this joint covariance (2, 2); NaN without an interval."""
     (variance, joint), (_, of_divisor) = covariance.tolist()
-    z = deviations(chance, gaussian)
-    low, high = bounded_fieller(number, variance, divisor, of_divisor, joint, z)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _Shares(number / divisor, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
-
-
-def _first_cell(axis: Axis) -> Floats:
-    """Weights that pick one cell: the noise has the same law in every cell of a column."""
-    return np.asarray(np.eye(axis.size)[0])
+    ends = np.asarray([number]), variance, np.asarray([divisor]), of_divisor, joint
+    found = bounded_fieller(*ends, deviations(chance, gaussian))
+    low, high = (float(np.clip(end[0], 0.0, 1.0)) for end in found)
+    return ShareInterval(number / divisor if divisor else math.nan, low, high)

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from schemas.document import Section
+from schemas.text import Line
 
 
 class Publication(Section):
@@ -12,6 +13,10 @@ class Publication(Section):
 
     title: str = Field(description="One line.")
     description: str = Field(default="", description="What the survey is about.")
+    units: Line | Literal[""] = Field(
+        default="",
+        description="What the records are, in the plural, for findings: women, households.",
+    )
     publisher: str = Field(default="", description="Who publishes.")
     contact: str = Field(default="", description="The contact for readers.")
     licence: str = Field(default="", description="What readers may do with the bundle.")

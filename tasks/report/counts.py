@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,20 +36,19 @@ WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
 def draw_counts(source: Source) -> Drawn:
     """A few tables of a release as charts, and all of them as a list."""
     files = source.record.tables
-    shown = choose(files, [_names(source, file) for file in files])
+    shown = choose(files, [_names(source, file) for file in files], source.related)
     figures = [shape for file in shown for shape in figures_of(source, file)]
     notes = warnings_of(source)
     if triples := source.record.facts.get("triples"):
         notes.append(chosen_by_draw(triples))
     if not any(file.rows for file in files):
         notes.append(f"No {source.unit.number} is published: all were at most the threshold.")
-    if len(files) == 1:
-        return Drawn(figures, notes)
+    tables = [list_of_tables(source)] if len(files) > 1 else []
     if len(shown) < len(files):
         notes.append(
-            f"{len(shown)} of {len(files)} tables are shown here; a list names all of them."
+            f"{len(shown)} of {len(files)} tables are drawn here; a list names all of them."
         )
-    return Drawn(figures, notes, [list_of_tables(source)])
+    return Drawn(figures, notes, tables)
 
 
 def warnings_of(source: Source) -> list[str]:
@@ -76,17 +76,20 @@ def list_of_tables(source: Source) -> DataTable:
     )
 
 
-def choose(files: list[TableFile], names: list[list[str]]) -> list[TableFile]:
-    """Some tables for the page: in the plan's order, preferring those that show new columns.
-
-    The choice depends on public facts alone: the columns and sizes of tables.
-    """
+def choose(
+    files: list[TableFile],
+    names: list[list[str]],
+    related: Mapping[frozenset[str], float] = MappingProxyType({}),
+) -> list[TableFile]:
+    """Some tables for the page, in the plan's order: first those with the strongest relation that noise
+    allows, then those that show new columns."""
     legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
     chosen: list[int] = []
     while len(chosen) < min(MOST_FIGURES, len(legible)):
         seen = {name for i in chosen for name in names[i]}
         rest = [i for i in legible if i not in chosen]
-        chosen.append(max(rest, key=lambda i: (len(set(names[i]) - seen), -i)))
+        strength = {i: related.get(frozenset(names[i]), 0.0) for i in rest}
+        chosen.append(max(rest, key=lambda i: (strength[i], len(set(names[i]) - seen), -i)))
     return [files[i] for i in sorted(chosen)]
 
 

@@ -5,99 +5,146 @@ from which the choice was made (``dpcore.estimates.selected``).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from dpcore.domain.axes import Axis
-from dpcore.domain.domain import Domain
+from dpcore.arrays import Integers
+from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.estimates.selected import (
+    Contrast,
     MeasuredColumns,
     ShareInterval,
     deviations,
-    largest_share,
-    strongest_relation,
+    possible_parts,
+    possible_shares,
+    strongest_contrast,
+    telling_share,
 )
 from dpcore.model_formula import ModelFormula
 from dpcore.post.levels import SIGMAS_95
-from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import TableOfCounts, Unit
 from schemas.bundle.manifest import AnalysisRecord, Manifest
 from schemas.plan import Plan
-from schemas.survey.columns import CategoricalColumn
+from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import percent, supported
 from tasks.inference.designs import CONSTANT
-from tasks.report.cells import NULL, called, read_labels
+from tasks.report.cells import called
 from tasks.report.counts import LARGEST_SIDE
-from tasks.report.parts import Source, read_columns
+from tasks.report.parts import DataTable, Figure, Source, read_columns
+from tasks.report.wording import Wording
 
-MOST, MOST_ANSWERS = 5, 2
+MOST, MOST_ANSWERS, MOST_CHARTS, TWICE = 5, 2, 4, 2
 ERROR = 0.05
 """The chance that an interval of the findings misses, of those of counts and of those of models."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences, and what their intervals mean."""
+    """Sentences, the charts that show them, and what their intervals mean.
+
+    ``related``: by the names of two columns, the rank of the contrast that noise allows.
+    """
 
     sentences: Sequence[str]
+    figures: Sequence[Figure]
     note: str
+    related: Mapping[frozenset[str], float]
 
 
-class RankedSentence(NamedTuple):
+class Stated(NamedTuple):
     """A sentence with the number by which it is ranked, and the columns that it is about."""
 
     rank: float
     sentence: str
-    columns: frozenset[str]
+    columns: tuple[str, ...]
+    figure: Figure | None = None
 
 
 def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
-    """The answers of the plan's models, the strongest relations and the largest shares."""
+    """The largest contrasts between groups, and the answers of the plan's models."""
     answers, terms = _answers(plan, manifest.analyses, bundle)
-    most = 2 if answers else 3
-    shares, relations, looked = _of_counts(plan, manifest, bundle)
-    relations = relations[:most]
-    shares = shares[: MOST - len(answers) - len(relations)]
+    stated, looked = _of_counts(plan, manifest, bundle)
+    shown = _first(stated, MOST - len(answers))
     notes = []
-    if looked and shares + relations:
+    if shown:
         notes.append(
-            f"Intervals of shares hold together with {1 - ERROR:.0%} probability, over privacy noise:"
-            f" they are wide enough for all {looked:,} shares from which these were selected."
+            f"With {1 - ERROR:.0%} probability all intervals of shares here are right at once, although"
+            f" they were picked from {looked:,} shares of groups. They cover privacy noise only."
         )
     if answers:
         notes.append(
             f"Those of models hold together with about {1 - ERROR:.0%} probability, over sampling and"
             f" noise, for all {terms} coefficients that were looked at."
         )
-    return Findings([*shares, *relations, *answers], " ".join(notes))
+    related: dict[frozenset[str], float] = {}
+    for each in stated:
+        names = frozenset(each.columns)
+        related[names] = max(each.rank, related.get(names, 0.0))
+    sentences = [*(each.sentence for each in shown), *answers]
+    figures = [each.figure for each in shown if each.figure][:MOST_CHARTS]
+    return Findings(sentences, figures, " ".join(notes), related)
 
 
-def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[str], list[str], int]:
-    """Sentences on shares and on relations, the strongest first, and how many shares were looked at."""
-    found: dict[tuple[Axis, ...], MeasuredColumns] = {}
+def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[Stated], int]:
+    """What may be stated on contrasts, or where there is none on shares; how many were looked at."""
+    found: dict[tuple[str, ...], MeasuredColumns] = {}
     records = [] if plan.series else manifest.releases
     sources = [s for s in (Source(plan, record, bundle) for record in records) if _plain(s)]
     unit = sources[0].unit if sources else Unit()
+    merged: dict[str, tuple[Axis, Integers]] = {}
     for source in sources:
-        for measured in _measured(source) if source.unit == unit else ():
-            known = found.get(measured.axes)
-            if known is None or measured.standard_error < known.standard_error:
-                found[measured.axes] = measured
-    alone, pairs = ([m for axes, m in found.items() if len(axes) == ways] for ways in (1, 2))
-    sizes = [sum(math.prod(a.size for a in m.axes) for m in each) for each in (alone, pairs)]
-    looked = sizes[0] + 4 * sizes[1]  # of one value among those with another, and among all others
+        if source.unit != unit:
+            continue
+        of = source.release.domain.axes
+        assert isinstance(source.release, TableOfCounts)
+        for place, groups in source.release.as_measured(source.noisy).groups.items():
+            merged.setdefault(of[place].name, (of[place], groups))
+        for measured in _measured(source):
+            names = tuple(axis.name for axis in measured.axes)
+            known = found.get(names)
+            if known is None or (
+                known.axes == measured.axes and measured.standard_error < known.standard_error
+            ):
+                found[names] = measured
+    alone = [m for m in found.values() if len(m.axes) == 1]
+    pairs = [m for m in found.values() if len(m.axes) == 2 and not _follows(plan, m)]
+    looked = sum(possible_parts(m.axes[0]) for m in alone)
+    looked += sum(possible_shares(m.axes) for m in pairs)
     if not looked:
-        return [], [], 0
-    text = _Text(plan, unit)
-    chances = [ERROR / 2 / max(number, 1) for number in (sizes[0], 4 * sizes[1])]
-    shares = [_share(measured, chances[0], text) for measured in alone]
-    relations = [_relation(measured, chances[1], text) for measured in pairs]
-    return _first(shares), _first(relations), looked
+        return [], 0
+    text, chance = Wording(plan, merged), ERROR / looked
+    contrasts = [
+        _contrast(found, m, text)
+        for m in pairs
+        for given in (0, 1)
+        if (found := strongest_contrast(m, chance, given)) is not None
+    ]
+    return contrasts or [s for m in alone if (s := _share(m, chance, text))], looked
+
+
+def _follows(plan: Plan, measured: MeasuredColumns) -> bool:
+    """Whether the plan says that one of two columns follows from the other."""
+    columns, (one, other) = plan.described_columns, (axis.name for axis in measured.axes)
+    refines = {name: getattr(columns[name], "refines", {}) for name in (one, other)}
+    return other in refines[one] or one in refines[other]
+
+
+def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
+    """First what the plan's models explain, then tables that it names: not all pairs of many columns."""
+    explained = {
+        str(section.label.column) for section in plan.releases if hasattr(section, "label")
+    }
+    for section in plan.analyses:
+        response = ModelFormula.read(section.formula).response
+        explained |= set(re.findall(r"[^\W\d][\w.]*", response))
+    tables = [s.columns for s in plan.releases if s.kind == "histogram"]
+    named = any({given, shown} <= set(columns) for columns in tables)
+    return (1.0 if shown in explained else 0.0) + rank * (2.0 if named else 1.0)
 
 
 def _plain(source: Source) -> bool:
@@ -111,75 +158,94 @@ def _plain(source: Source) -> bool:
 
 def _measured(source: Source) -> Iterator[MeasuredColumns]:
     """The tables of one and two columns that a release shows, where their errors are known."""
-    release = source.release
-    agreement = release.agreement(source.noisy) if isinstance(release, TableOfCounts) else None
+    assert isinstance(source.release, TableOfCounts)
+    release, drawn, _ = source.release.as_measured(source.noisy)
+    agreement = release.agreement(drawn) if drawn is not None else None
     if agreement is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian
-    shown = [(i, a) for i, a in enumerate(source.release.domain.axes) if 1 < a.size <= LARGEST_SIDE]
+    shown = [(i, a) for i, a in enumerate(map(_binned, release.domain.axes)) if _countable(a)]
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):
             yield MeasuredColumns(axes, agreement, places, gaussian)
 
 
-def _first(stated: Sequence[RankedSentence | None]) -> list[str]:
-    """The sentences of the highest rank, no column in two of them."""
-    seen: set[str] = set()
-    sentences = []
-    for each in sorted(filter(None, stated), key=lambda s: -s.rank):
-        if not seen & each.columns:
-            sentences.append(each.sentence)
-            seen |= each.columns
-    return sentences
+def _binned(axis: Axis) -> Axis:
+    """A grid of few cells, as of small whole numbers, as bins."""
+    if isinstance(axis, Grid) and axis.size <= LARGEST_SIDE and not axis.points:
+        return Bins(axis.name, axis.edges, axis.nullable, axis.integer)
+    return axis
 
 
-class _Text(NamedTuple):
-    """Words for cells, and for what is counted."""
-
-    plan: Plan
-    unit: Unit
-
-    def cell(self, axis: Axis, i: int) -> str:
-        """Such as: occupation is student."""
-        columns = self.plan.described_columns
-        table = {part.name: part.values for part in describe_cells(Domain((axis,)), np.array([i]))}
-        (text,), column = read_labels(table, axis.name, columns), columns[axis.name]
-        if isinstance(column, CategoricalColumn):
-            meaning = text.partition(": ")[2]
-            text = meaning if meaning in column.labels.values() else text
-        elif column.unit and text != NULL:
-            text = f"{text} {column.unit}"
-        return f"“{called(axis.name, columns)}: {text}”"
+def _countable(axis: Axis) -> bool:
+    return isinstance(axis, Bins | Categories) and 1 < axis.size <= LARGEST_SIDE
 
 
-def _share(measured: MeasuredColumns, chance: float, text: _Text) -> RankedSentence | None:
-    """The largest share of a column."""
-    found = largest_share(measured, chance)
+def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
+    """The sentences of the highest rank: each two columns once, groups by a column once, and no share
+    of a column more than twice."""
+    used: Counter[str] = Counter()
+    groups: set[str] = set()
+    seen: set[frozenset[str]] = set()
+    chosen: list[Stated] = []
+    for each in sorted(stated, key=lambda s: -s.rank):
+        by, shown, names = each.columns[0], each.columns[-1], frozenset(each.columns)
+        if len(chosen) < most and names not in seen and by not in groups and used[shown] < TWICE:
+            chosen.append(each)
+            seen.add(names)
+            groups.add(by)
+            used[shown] += 1
+    return chosen
+
+
+def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | None:
+    """The part of a column that divides the records most evenly."""
+    found = telling_share(measured, chance)
     if found is None:
         return None
-    (axis,), (cell, share) = measured.axes, found
-    sentence = f"{_percentage(share)} of all {text.unit.things} have {text.cell(axis, cell)}."
-    return RankedSentence(share.low, sentence, frozenset([axis.name]))
+    (axis,), (part, share) = measured.axes, found
+    sentence = f"{_percentage(share)} of {text.people} have {text.having(axis, part)}."
+    return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 
 
-def _relation(measured: MeasuredColumns, chance: float, text: _Text) -> RankedSentence | None:
-    """The two values that are associated most: a share among records with one, and among all others."""
-    found = strongest_relation(measured, chance)
-    if found is None:
-        return None
-    given, shown = (text.cell(measured.axes[i], cell) for i, cell in (found.given, found.shown))
+def _contrast(found: Contrast, measured: MeasuredColumns, text: Wording) -> Stated:
+    """The share of some values in two groups."""
+    given, shown = (measured.axes[i] for i in (found.given, 1 - found.given))
+    more, less = map(_percentage, found.shares)
+    one, other = found.groups
+    event = text.having(shown, found.shown)
     sentence = (
-        f"Of {text.unit.things} with {given}, {_percentage(found.among)} have {shown};"
-        f" of all others {_percentage(found.others)}."
+        f"{more} of {text.people} {text.described(given, one)} have {event},"
+        f" against {less} of those {text.others(given, other)}."
     )
-    names = frozenset(axis.name for axis in measured.axes)
-    return RankedSentence(found.correlation, sentence, names)
+    rank = _rank(text.plan, found.rank, given.name, shown.name)
+    ends = [
+        Bar(text.values(given, part), *(100 * end for end in _inside(share)))
+        for part, share in found.across
+    ]
+    by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
+    title = f"{what}, {text.values(shown, found.shown)}: from {_rounded(found.shares[1])} to"
+    title += f" {_rounded(found.shares[0])} by “{by}”"
+    says = "Share with 95% intervals that are all right at once"
+    rows = [(text.values(given, part), _percentage(share)) for part, share in found.across]
+    picture = bars(ends, title, says, f"percent of {text.people}")
+    chart = Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
+    names = given.name, shown.name
+    return Stated(rank, sentence, names, chart if len(ends) > 1 else None)
+
+
+def _rounded(share: ShareInterval) -> str:
+    return f"{_inside(share).value:.0%}"
 
 
 def _percentage(share: ShareInterval) -> str:
-    value, low, high = share
-    return percent(min(max(value, low), high), low, high)
+    return percent(*_inside(share))
+
+
+def _inside(share: ShareInterval) -> ShareInterval:
+    """A share with its value inside its interval, which is one of possible shares."""
+    return share._replace(value=min(max(share.value, share.low), share.high))
 
 
 def _answers(plan: Plan, analyses: Sequence[AnalysisRecord], bundle: Path) -> tuple[list[str], int]:

@@ -45,6 +45,7 @@ def report_page(
     plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord]
 ) -> str:
     """The report as HTML."""
+    found = findings(plan, manifest, bundle)
     return render(
         "report.html",
         manifest=manifest,
@@ -52,12 +53,12 @@ def report_page(
         records=plan.protection.records,
         unit=plan.protection.one,
         citation=cited(manifest, plan.publication),
-        findings=findings(plan, manifest, bundle),
+        findings=found,
         short=in_short(plan, manifest.guarantee),
         words=in_plain_words(plan, manifest.guarantee),
         symbols=in_symbols(plan, manifest.guarantee),
         columns=columns_table(plan),
-        releases=release_parts(plan, manifest, bundle),
+        releases=release_parts(plan, manifest, bundle, found.related),
         synthetic=synthetic_parts(plan, manifest, bundle),
         analyses=analysis_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),

@@ -1,7 +1,7 @@
 """What a report is made of, before it becomes a page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +78,15 @@ class Drawn:
 class Source:
     """One release of a bundle, as its charts need it: everything here is public.
 
-    ``synthesis``: the synthetic tables of the bundle.
+    ``synthesis``: the synthetic tables of the bundle; ``related``: by the names of two columns, how
+    strong the relation is that noise allows, where there is one.
     """
 
     plan: Plan
     record: ReleaseRecord
     bundle: Path
     synthesis: Sequence[SynthesisRecord] = ()
+    related: Mapping[frozenset[str], float] = field(default_factory=dict)
 
     @property
     def release(self) -> Release:

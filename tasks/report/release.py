@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 
 from dpcore.accounting.budget import decimal_text
 from dpcore.releases.base import Chart
@@ -53,9 +54,16 @@ class ReportPart:
     hidden_files: int
 
 
-def release_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[ReportPart]:
-    """One part for each release, in the plan's order."""
-    sources = (Source(plan, record, bundle, manifest.synthesis) for record in manifest.releases)
+def release_parts(
+    plan: Plan,
+    manifest: Manifest,
+    bundle: Path,
+    related: Mapping[frozenset[str], float] = MappingProxyType({}),
+) -> list[ReportPart]:
+    """One part for each release, in the plan's order; ``related``: as of a source."""
+    sources = (
+        Source(plan, record, bundle, manifest.synthesis, related) for record in manifest.releases
+    )
     return [release_part(source) for source in sources]
 
 

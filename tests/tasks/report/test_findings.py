@@ -5,24 +5,29 @@ import re
 import numpy as np
 import pytest
 
-from dpcore.domain.axes import Categories
-from dpcore.estimates.selected import MeasuredColumns, deviations
+from dpcore.domain.axes import Bins, Categories
+from dpcore.estimates.selected import (
+    MeasuredColumns,
+    deviations,
+    possible_shares,
+    strongest_contrast,
+)
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from dpcore.releases.counts.unit import RECORDS
 from schemas.plan import load_plan
+from schemas.survey.columns import ContinuousColumn, IntegerColumn
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest
 from tasks.charts.svg import supported
 from tasks.report.findings import (
+    Stated,
     _first,
     _measured,
-    _relation,
     _share,
-    _Text,
     findings,
 )
 from tasks.report.parts import Source
+from tasks.report.wording import Wording, _numbers
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
@@ -30,40 +35,85 @@ from tests.tasks.report.pages import require_sound
 A, B = Categories("sex", ("F", "M")), Categories("region", ("north", "south"))
 
 
-def related(pairs, error, plan, chance=0.001):
-    """The sentence on a two by two table of counts, all with one error."""
-    drawn = Margin((0, 1), np.asarray(pairs, dtype=float), error**2)
-    agreement = Agreement((2, 2), [drawn], None)
-    measured = MeasuredColumns((A, B), agreement, (0, 1), gaussian=True)
-    return _relation(measured, chance, _Text(plan, RECORDS))
+def related(pairs, error, axes=(A, B), chance=0.001):
+    """The contrast of a table of counts, all with one error, among groups by its first column."""
+    pairs = np.asarray(pairs, dtype=float)
+    agreement = Agreement(pairs.shape, [Margin((0, 1), pairs, error**2)], None)
+    return strongest_contrast(MeasuredColumns(axes, agreement, (0, 1), gaussian=True), chance, 0)
 
 
-@pytest.fixture
-def plan(plan_path):
-    return load_plan(plan_path)
+def test_a_contrast_is_stated_only_where_the_noise_excludes_that_there_is_none():
+    assert related([[100, 100], [100, 100]], 1.0) is None
+    assert related([[150, 50], [50, 150]], 60.0) is None
+    found = related([[150, 50], [50, 150]], 1.0)
+    assert [share.value for share in found.shares] == [0.75, 0.25]
+    assert 0 < found.rank < 0.5  # the difference, less what the noise may have added
 
 
-def test_a_relation_is_stated_only_where_the_noise_excludes_independence(plan):
-    assert related([[100, 100], [100, 100]], 1.0, plan) is None
-    assert related([[150, 50], [50, 150]], 60.0, plan) is None
-    stated = related([[150, 50], [50, 150]], 1.0, plan)
-    assert "75.0% (" in stated.sentence
-    assert "of all others 25.0% (" in stated.sentence
-    assert 0 < stated.rank < 0.5  # the correlation, less what the noise may have added
-
-
-def test_tables_without_a_relation_rarely_seem_to_have_one(plan):
+def test_tables_without_a_relation_rarely_seem_to_have_one():
     random, found = np.random.default_rng(2), 0
+    chance = 0.05 / possible_shares((A, B))
     for _ in range(300):
         noisy = np.array([[400.0, 300.0], [200.0, 150.0]]) + random.normal(scale=20, size=(2, 2))
-        found += related(noisy, 20 * 2**0.5, plan, chance=0.05 / 8) is not None
+        found += related(noisy, 20, chance=chance) is not None
     assert found <= 0.05 * 300
 
 
-def test_the_strongest_come_first_and_no_column_comes_twice(plan):
-    strong = related([[190, 10], [10, 190]], 1.0, plan)
-    weak = related([[150, 50], [50, 150]], 1.0, plan)
-    assert _first([weak, None, strong]) == [strong.sentence]
+def test_a_column_that_follows_from_the_other_is_no_finding():
+    assert related([[499, 1], [1, 499]], 1.0) is None
+    assert related([[300, 0], [150, 150]], 1.0) is None
+
+
+def test_many_values_are_compared_as_ranges_at_the_tail_that_differs():
+    visits = Bins("visits", (0.0, 1.0, 2.0, 3.0, 4.0), integer=True)
+    found = related([[400, 300, 200, 100], [100, 100, 300, 500]], 1.0, (A, visits))
+    assert found.groups == ((1, 2), (0, 1))
+    assert found.shown == (2, 4)
+
+
+def test_groups_of_few_people_are_not_compared():
+    few = [[4, 16], [900, 100]]
+    assert related(few, 0.1) is None
+    assert related([[40, 160], [900, 100]], 0.1) is not None
+
+
+def test_all_ranges_of_numbers_count_as_looked_at():
+    numbers = Bins("visits", (0.0, 1.0, 2.0, 3.0), nullable=True, integer=True)
+    assert possible_shares((A, numbers)) == 2 * 2 * 6
+
+
+def test_the_strongest_come_first_and_no_two_columns_twice():
+    strong, weak = Stated(0.5, "strong", ("sex", "pay")), Stated(0.2, "weak", ("sex", "age"))
+    turned = Stated(0.3, "turned", ("pay", "sex"))
+    other = Stated(0.1, "other", ("region", "age"))
+    assert _first([weak, turned, other, strong], 5) == [strong, other]
+
+
+@pytest.mark.parametrize(
+    ("axis", "part", "words"),
+    [
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (3, 4), "12 or more visits"),
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (0, 1), "no visits"),
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (0, 2), "under 2 visits"),
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (2, 3), "2 to 11 visits"),
+        (Bins("n", (0.0, 0.0, 10000.0, 50000.0)), (0, 2), "under 10,000 visits"),
+        (Bins("n", (0.0, 0.0, 10000.0, 50000.0)), (1, 3), "more than 0 visits"),
+        (Bins("n", (0.0, 10.0, 50.0, 50.0)), (2, 3), "50 visits"),
+    ],
+)
+def test_bins_become_words(axis, part, words):
+    column = ContinuousColumn(type="continuous", bounds=[0, 60], unit="visits")
+    assert _numbers(axis, part, column) == words
+
+
+def test_ages_are_older_and_younger():
+    column = IntegerColumn(type="integer", bounds=[0, 99], unit="years", description="Age")
+    axis = Bins("ageing", (0, 30, 65, 100), integer=True)
+    assert [_numbers(axis, p, column) for p in ((0, 1), (1, 2), (2, 3))] == [
+        "under 30",
+        "30 to 64",
+        "65 or older",
+    ]
 
 
 def test_numbers_are_rounded_to_two_digits_of_their_error():
@@ -85,7 +135,7 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     bundle = publish_made_up(plan, "r1", tmp_path / "out")
     found = findings(plan, read_manifest(bundle), bundle)
     assert 2 <= len(found.sentences) <= 5
-    assert "selected" in found.note
+    assert "picked from" in found.note
     for low, middle, high in shares(" ".join(found.sentences)):
         assert 0 <= low <= middle <= high <= 100
     page = require_sound((bundle / "report.html").read_text(encoding="utf-8"), bundle)
@@ -108,14 +158,14 @@ def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
     path = publish_made_up(plan, "r1", tmp_path / "out")
     source = Source(plan, read_manifest(path).releases[0], path)
     measured = next(each for each in _measured(source) if each.axes[0].name == "sex")
-    stated = _share(measured, 0.01, _Text(plan, source.unit))
+    stated = _share(measured, 0.01, Wording(plan, {}))
     bundle = open_bundle(path)
     values = bundle.table("people")["sex"]
-    best = max(
-        (bundle.share("people", values == each) for each in np.unique(values)),
-        key=lambda share: share.value,
-    )
     ((low, middle, high),) = shares(stated.sentence)
+    best = min(
+        (bundle.share("people", values == each) for each in np.unique(values)),
+        key=lambda share: abs(100 * share.value - middle),
+    )
     assert middle == pytest.approx(100 * best.value, abs=1)
     wide = deviations(0.01, measured.gaussian) * best.standard_error
     assert high - low == pytest.approx(200 * wide, rel=0.3)

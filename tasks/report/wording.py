@@ -1,0 +1,148 @@
+"""Parts of columns in words, as a sentence about people needs them: 12 or more visits, under 30."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcore.arrays import Integers
+from dpcore.domain.axes import Axis, Bins, Categories
+from dpcore.estimates.selected import Part
+from schemas.numbers import plain
+from schemas.plan import Plan
+from schemas.survey.columns import CategoricalColumn, Column
+from tasks.report.cells import called
+
+MOST_NAMED = 3
+"""Categories or labelled values that are listed; of more the ends are named."""
+
+
+ANSWERS = ("yes", "no", "true", "false")
+"""Values that say nothing without their column."""
+
+
+class Wording(NamedTuple):
+    """Words for parts of columns.
+
+    ``merged``: by column, the categories and the group of each, where groups of them were measured.
+    """
+
+    plan: Plan
+    merged: Mapping[str, tuple[Axis, Integers]]
+
+    @property
+    def people(self) -> str:
+        """What the records are, in the plural."""
+        return self.plan.publication.units or ("the population" if self.plan.weights else "records")
+
+    def described(self, axis: Axis, part: Part) -> str:
+        """Such as: with “Self-rated health”: poor; aged 65 or older."""
+        if _aged(self._columns[axis.name]):
+            return f"aged {self.values(axis, part)}"
+        return f"with {self.having(axis, part)}"
+
+    def others(self, axis: Axis, part: Part) -> str:
+        """The same of another group by the column that was just named: with excellent; under 30."""
+        if _aged(self._columns[axis.name]):
+            return self.described(axis, part).removeprefix("aged " if part[0] == 0 else "")
+        values = self.values(axis, part)
+        return f"with {self.having(axis, part) if values.lower() in ANSWERS else values}"
+
+    def having(self, axis: Axis, part: Part) -> str:
+        """Such as: “Self-rated health”: poor."""
+        return f"“{called(axis.name, self._columns)}”: {self.values(axis, part)}"
+
+    def values(self, axis: Axis, part: Part) -> str:
+        """Such as: poor, 12 or more visits, under 10,000 dollars."""
+        column = self._columns[axis.name]
+        if isinstance(axis, Categories):
+            names = [_category(c, column) for c in self._categories(axis, part)]
+            if axis.ordered and axis.name not in self.merged and len(names) > 1:
+                if part[1] == axis.size - axis.nullable:
+                    return f"{names[0]} or more"
+                return f"at most {names[-1]}" if part[0] == 0 else f"{names[0]} to {names[-1]}"
+            return _listed(names)
+        assert isinstance(axis, Bins)
+        return _labelled(axis, part, column) or _numbers(axis, part, column)
+
+    @property
+    def _columns(self) -> Mapping[str, Column]:
+        return self.plan.described_columns
+
+    def _categories(self, axis: Categories, part: Part) -> Sequence[object]:
+        if axis.name not in self.merged:
+            return axis.categories[part[0] : part[1]]
+        whole, groups = self.merged[axis.name]
+        assert isinstance(whole, Categories)
+        cells = np.flatnonzero((groups >= part[0]) & (groups < part[1]))
+        return [whole.categories[i] for i in cells.tolist() if i < len(whole.categories)]
+
+
+def _category(value: object, column: Column) -> str:
+    text = plain(value) if isinstance(value, float) else str(value)
+    text = column.labels.get(text, column.labels.get(str(value), text))
+    unit = getattr(column, "unit", "")
+    return f"{text} {unit}" if unit and not isinstance(column, CategoricalColumn) else text
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > MOST_NAMED:
+        return f"{names[0]}, {names[1]} or {len(names) - 2} others"
+    return " or ".join(", ".join(names).rsplit(", ", 1))
+
+
+def _labelled(axis: Bins, part: Part, column: Column) -> str:
+    """The labels of whole numbers that all have one; else nothing."""
+    if not axis.integer or not column.labels:
+        return ""
+    numbers = range(int(axis.edges[part[0]]), int(axis.edges[part[1]]))
+    labels = [column.labels.get(str(number), "") for number in numbers]
+    if not all(labels):
+        return ""
+    if len(labels) > 1 and part[0] == 0:
+        return f"{labels[-1]} or lower"
+    if len(labels) > 1 and part[1] == axis.cells:
+        return f"{labels[0]} or higher"
+    return _listed(labels)
+
+
+def _numbers(axis: Bins, part: Part, column: Column) -> str:
+    """A range of numbers; what lies beyond the bounds of the column is not said."""
+    first, last = part
+    unit = getattr(column, "unit", "")
+    low, high = axis.edges[first], axis.edges[last]
+    above = first > 0 and axis.edges[first - 1] == low
+    reached = axis.edges[last - 1] == high
+    start, end = _text(low), _text(high)
+    if low == high or (axis.integer and high == low + 1):
+        return _with(
+            "no" if start == "0" and unit[:1].isalpha() and unit[:4] != "per " else start, unit
+        )
+    if first == 0 and last == axis.cells:
+        return "any number"
+    if last == axis.cells:
+        if above:
+            return f"more than {_with(start, unit)}"
+        return f"{start} or older" if _aged(column) else _with(f"{start} or more", unit)
+    if first == 0:
+        if reached:
+            return f"at most {_with(end, unit)}"
+        return f"under {end}" if _aged(column) else f"under {_with(end, unit)}"
+    if axis.integer:
+        return _with(f"{start} to {_text(high - 1)}", "" if _aged(column) else unit)
+    return _with(f"{start} to {end}" if reached else f"{start} to under {end}", unit)
+
+
+def _aged(column: Column) -> bool:
+    """Whether a number is the age of somebody, in years."""
+    words = re.findall(r"[a-z]+", f"{column.label} {column.description}".lower())
+    return words[:1] == ["age"] and getattr(column, "unit", "") == "years"
+
+
+def _text(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else plain(number)
+
+
+def _with(number: str, unit: str) -> str:
+    return f"{number} {unit}" if unit else number
