@@ -119,10 +119,10 @@ def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[State
         return [], 0
     text, chance = Wording(plan, merged), ERROR / looked
     contrasts = [
-        _contrast(found, m, text)
+        _contrast(contrast, m, text)
         for m in pairs
         for given in (0, 1)
-        if (found := strongest_contrast(m, chance, given)) is not None
+        if (contrast := strongest_contrast(m, chance, given)) is not None
     ]
     return contrasts or [s for m in alone if (s := _share(m, chance, text))], looked
 
@@ -142,7 +142,7 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
     for section in plan.analyses:
         response = ModelFormula.read(section.formula).response
         explained |= set(re.findall(r"[^\W\d][\w.]*", response))
-    tables = [s.columns for s in plan.releases if s.kind == "histogram"]
+    tables = [getattr(s, "columns", []) for s in plan.releases if s.kind == "histogram"]
     named = any({given, shown} <= set(columns) for columns in tables)
     return (1.0 if shown in explained else 0.0) + rank * (2.0 if named else 1.0)
 
@@ -205,7 +205,7 @@ def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | 
     if found is None:
         return None
     (axis,), (part, share) = measured.axes, found
-    sentence = f"{_percentage(share)} of {text.people} have {text.having(axis, part)}."
+    sentence = f"{_percentage(share)} of {text.people} {text.event(axis, part)}."
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 
 
@@ -214,9 +214,9 @@ def _contrast(found: Contrast, measured: MeasuredColumns, text: Wording) -> Stat
     given, shown = (measured.axes[i] for i in (found.given, 1 - found.given))
     more, less = map(_percentage, found.shares)
     one, other = found.groups
-    event = text.having(shown, found.shown)
+    event = text.event(shown, found.shown)
     sentence = (
-        f"{more} of {text.people} {text.described(given, one)} have {event},"
+        f"{more} of {text.people} {text.described(given, one)} {event},"
         f" against {less} of those {text.others(given, other)}."
     )
     rank = _rank(text.plan, found.rank, given.name, shown.name)

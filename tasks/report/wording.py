@@ -49,6 +49,11 @@ class Wording(NamedTuple):
         values = self.values(axis, part)
         return f"with {self.having(axis, part) if values.lower() in ANSWERS else values}"
 
+    def event(self, axis: Axis, part: Part) -> str:
+        """Such as: have “Doctor visits”: 12 or more visits; are 65 or older."""
+        aged = _aged(self._columns[axis.name])
+        return f"are {self.values(axis, part)}" if aged else f"have {self.having(axis, part)}"
+
     def having(self, axis: Axis, part: Part) -> str:
         """Such as: “Self-rated health”: poor."""
         return f"“{called(axis.name, self._columns)}”: {self.values(axis, part)}"
