@@ -13,7 +13,7 @@ class Publication(Section):
 
     title: str = Field(description="One line.")
     description: str = Field(default="", description="What the survey is about.")
-    units: Line | Literal[""] = Field(
+    units: Line = Field(
         default="",
         description="What the records are, in the plural, for findings: women, households.",
     )

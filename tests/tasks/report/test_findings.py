@@ -15,6 +15,7 @@ from dpcore.estimates.selected import (
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from schemas.plan import load_plan
+from schemas.plan.publication import Publication
 from schemas.survey.columns import ContinuousColumn, IntegerColumn
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest
@@ -60,7 +61,7 @@ def test_tables_without_a_relation_rarely_seem_to_have_one():
 
 
 def test_a_column_that_follows_from_the_other_is_no_finding():
-    assert related([[499, 1], [1, 499]], 1.0) is None
+    assert related([[480, 20], [20, 480]], 1.0) is None
     assert related([[300, 0], [150, 150]], 1.0) is None
 
 
@@ -177,3 +178,9 @@ def shares(text):
     matches = re.findall(rf"{number} \({number} to {number}\)", text)
     assert matches
     return [(float(low), float(middle), float(high)) for middle, low, high in matches]
+
+
+def test_the_people_are_named_in_one_line():
+    assert Publication(title="t", units="women").units == "women"
+    with pytest.raises(ValueError, match="one line"):
+        Publication(title="t", units="women\nand men")
