@@ -258,6 +258,9 @@ class SynthesisRecord(Section):
     refined_by: dict[str, str] = Field(
         description="For each column whose values inside bins follow a release: that release's name."
     )
+    followed: list[str] = Field(
+        default=[], description="Other releases whose tables the records follow too."
+    )
     file: TableFile
     members: TableFile | None = Field(
         default=None, description="With `linked`, the members of the units in `file`."

@@ -150,6 +150,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         name=name,
         source=synthesis.from_,
         refined_by=records.refined_by,
+        followed=list(records.followed),
         file=support,
         support=support,
         understated=understated_by(records, noisy),

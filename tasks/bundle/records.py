@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
+from dpcore.estimates.design import cells_of, middles
 from dpcore.estimates.understated import understated
 from dpcore.line.statistic import Noisy
 from dpcore.post.members import members_of
+from dpcore.post.records.calibrate import Target, calibrated
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release, post_processing_generator
@@ -68,8 +70,9 @@ class SyntheticRecords:
     """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns of their values.
 
     ``refined_by``: for each column whose values inside bins follow a release, that release's name;
-    ``households``: (rows,) numbers of synthetic households by column name, if there are any;
-    ``derived``: the columns that were computed from the others.
+    ``followed``: other releases whose tables the records follow; ``households``: (rows,) numbers of
+    synthetic households by column name, if there are any; ``derived``: the columns that were computed
+    from the others.
     """
 
     release: Samplable
@@ -77,6 +80,7 @@ class SyntheticRecords:
     codes: Integers
     columns: Mapping[str, NDArray[Any]]
     refined_by: dict[str, str]
+    followed: Sequence[str] = ()
     households: Mapping[str, Integers] = field(default_factory=dict)
     derived: Sequence[Derived] = ()
 
@@ -207,8 +211,14 @@ def synthetic_records(
     are there already, over the release's domain.
     """
     sampler, noisy = synthesis.sampler(plan.built), draws(synthesis.from_)
+    # Separate streams: with the numbers that chose the codes, values would depend on codes.
+    within, of_households, of_choice = post_processing_generator(noisy).spawn(3)
+    followed: list[str] = []
     if codes is None:
         domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
+        followed, targets = _targets(plan, sampler, codes, draws)
+        if targets:
+            codes = codes[calibrated(len(codes), targets, of_choice)]
     else:
         domain = sampler.domain
     refining = synthesis.refining(plan.built)
@@ -221,15 +231,63 @@ def synthetic_records(
         for axis in domain.axes
         if isinstance(axis, Bins) and synthesis.within_bins.get(axis.name) == UNIFORM
     }
-    # Separate streams: with the numbers that chose the codes, values would depend on codes.
-    within, of_households = post_processing_generator(noisy).spawn(2)
     columns = decode_records(domain, codes, densities, within, sampler.rules, rounded(plan.columns))
     derived = synthesis.deriving(sampler, plan.record_columns)
     for column in derived:
         columns[column.name] = column.values(columns)
     refined_by = {column: finer.name for column, finer in refining.items()}
     households = _households(synthesis, domain, codes, columns, of_households)
-    return SyntheticRecords(sampler, domain, codes, columns, refined_by, households, derived)
+    return SyntheticRecords(
+        sampler, domain, codes, columns, refined_by, followed, households, derived
+    )
+
+
+def _targets(
+    plan: Plan, sampler: Samplable, codes: Integers, draws: Draws
+) -> tuple[list[str], list[Target]]:
+    """The other releases that count columns of the records, and their tables for these codes."""
+    followed, targets = list[str](), list[Target]()
+    if plan.linked or not isinstance(sampler, TableOfCounts) or not len(codes):
+        return followed, targets
+    values = [middles(axis) for axis in sampler.domain.axes]
+    for release in plan.built.values():
+        if release.name == sampler.name or not isinstance(release, TableOfCounts):
+            continue
+        agreement = None
+        if release.unit == sampler.unit and not release.adjacency.weighted:
+            agreement = release.agreement(draws(release.name))
+        if agreement is None:
+            continue
+        for domain in release.domains_of(draws(release.name)):
+            found = _target(domain, release, agreement, sampler.domain, values, codes)
+            if found is not None:
+                targets.append(found)
+                if release.name not in followed:
+                    followed.append(release.name)
+    return followed, targets
+
+
+def _target(
+    domain: Domain,
+    release: TableOfCounts,
+    agreement: Agreement,
+    records: Domain,
+    values: Sequence[Any],
+    codes: Integers,
+) -> Target | None:
+    """A table over a domain, for records; None where they lack one of its columns."""
+    if not set(domain.names) <= set(records.names):
+        return None
+    margin = agreement.margin(tuple(release.domain.names.index(name) for name in domain.names))
+    total = max(float(agreement.margin(()).table), 1.0)
+    places = [records.names.index(name) for name in domain.names]
+    cells = [
+        cells_of(axis, values[place])[codes[:, place]]
+        for axis, place in zip(domain.axes, places, strict=True)
+    ]
+    scale = len(codes) / total
+    packed = domain.pack(np.stack(cells, axis=1))
+    return Target(packed, margin.table.ravel() * scale, margin.variance * scale**2)
 
 
 def understated_by(records: SyntheticRecords, noisy: Noisy) -> Understated | None:

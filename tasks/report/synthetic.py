@@ -60,6 +60,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
             f" {listed([wanted.households.size, *wanted.households.same], ' and ')}. Who lives with whom"
             " is an assumption of independence: no released number describes it."
         )
+    if record.followed:
+        notes.append(f"The records agree with the tables of {', '.join(record.followed)} too.")
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow another release: {refined}.")

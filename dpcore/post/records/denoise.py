@@ -83,7 +83,7 @@ def denoise(
     )
     models = [total * mixture.shares(margin.attributes) for margin in noisy]
     evidence = [
-        _log_likelihoods(model, margin.table, margin.variance)
+        log_likelihoods(model, margin.table, margin.variance)
         for model, margin in zip(models, noisy, strict=True)
     ]
     shrunken = [
@@ -165,7 +165,7 @@ def shrink(model: Floats, noisy: Floats, variance: float, evidence: Floats | Non
     likelihood of each candidate for e and t, by default that of this table alone.
     """
     if evidence is None:
-        evidence = _log_likelihoods(model, noisy, variance)
+        evidence = log_likelihoods(model, noisy, variance)
     spread = _spread(model, evidence)
     return np.asarray(model + spread / (spread + variance) * (noisy - model))
 
@@ -177,7 +177,7 @@ def kept_beside(model: Floats, noisy: Floats, variance: float) -> Floats:
     are judged without these.
     """
     outside = (noisy - model) ** 2 > (NO_NOISE**2) * variance
-    spread = _spread(model, _log_likelihoods(model[~outside], noisy[~outside], variance))
+    spread = _spread(model, log_likelihoods(model[~outside], noisy[~outside], variance))
     return np.where(outside, 1.0, spread / (spread + variance))
 
 
@@ -187,7 +187,7 @@ def _spread(model: Floats, evidence: Floats) -> Floats:
     return np.asarray(SCALES[scale] * np.maximum(model, 1e-9) ** EXPONENTS[exponent])
 
 
-def _log_likelihoods(model: Floats, noisy: Floats, variance: float) -> Floats:
+def log_likelihoods(model: Floats, noisy: Floats, variance: float) -> Floats:
     """(exponents, scales) log likelihood of the noisy table about the model, up to a constant."""
     base = np.maximum(model.ravel(), 1e-9)
     squares = (noisy - model).ravel() ** 2

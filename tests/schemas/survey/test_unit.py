@@ -167,13 +167,16 @@ def with_households(document: dict, **households: object) -> dict:
     return document | {"synthesis": synthesis}
 
 
+def fifties(plan: Plan, name: str) -> Noisy:
+    """A draw in which every number is fifty."""
+    return Noisy(np.full(plan.built[name].mechanism.size, 50, dtype=np.int64))
+
+
 def test_records_are_put_into_households_by_a_column_that_says_how_large(document):
     document["columns"]["children"]["bounds"] = [1, 6]
     wanted = {"size": "children", "same": ["region"], "name": "home"}
     plan = Plan.model_validate(with_households(document, **wanted))
-    release, table = plan.built["pairs"], plan.synthesis[0]
-    noisy = Noisy(np.full(release.mechanism.size, 50, dtype=np.int64))
-    records = synthetic_records(plan, table, lambda name: noisy)
+    records = synthetic_records(plan, plan.synthesis[0], lambda name: fifties(plan, name))
     published = records.table("s", plan.columns)
     assert list(published.columns) == ["home", "sex", "region", "children", "income"]
     assert "put together" in published.descriptions["home"]
@@ -184,8 +187,7 @@ def test_records_are_put_into_households_by_a_column_that_says_how_large(documen
 def test_records_without_a_household_size_are_in_no_household(document):
     document["columns"]["children"] |= {"bounds": [1, 6], "nullable": True}
     plan = Plan.model_validate(with_households(document, size="children", name="home"))
-    noisy = Noisy(np.full(plan.built["pairs"].mechanism.size, 50, dtype=np.int64))
-    records = synthetic_records(plan, plan.synthesis[0], lambda name: noisy, rows=200)
+    records = synthetic_records(plan, plan.synthesis[0], lambda name: fifties(plan, name), rows=200)
     table = records.table("s", plan.columns)
     without = {name: np.ma.getmaskarray(values).tolist() for name, values in table.columns.items()}
     assert without["home"] == without["children"]

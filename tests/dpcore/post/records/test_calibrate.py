@@ -1,0 +1,77 @@
+"""Records follow further tables, as far as these are no noise."""
+
+import numpy as np
+
+from dpcore.post.records.calibrate import MOST, Target, calibrated
+
+
+def population(seed: int, rows: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    health = generator.choice(4, rows, p=[0.4, 0.3, 0.2, 0.1])
+    return health, np.minimum(generator.poisson(1 + 2 * health), 9)
+
+
+def tables(health, visits):
+    return np.bincount(health * 10 + visits, minlength=40).astype(float)
+
+
+def test_records_agree_with_a_precise_table_that_they_were_not_drawn_from():
+    generator = np.random.default_rng(1)
+    health, visits = population(2)
+    truth = tables(health, visits)
+    alone = generator.permutation(visits)  # as records of independent columns
+    cells = health * 10 + alone
+    noisy = truth + generator.normal(0, 10, 40)
+    chosen = calibrated(len(cells), [Target(cells, noisy, 100.0)], generator)
+    found = tables(health[chosen], alone[chosen])
+    before = np.abs(tables(health, alone) - truth).sum()
+    assert np.abs(found - truth).sum() < before / 5
+    assert np.bincount(chosen).max() <= MOST + 1
+
+
+def test_noise_is_not_followed():
+    health, visits = population(4)
+    cells, truth = health * 10 + visits, tables(health, visits)
+    moved = []
+    for seed, error in enumerate(10 * [50.0, 300.0, 2000.0]):
+        generator = np.random.default_rng(seed)
+        noisy = truth + generator.normal(0, error, 40)
+        chosen = calibrated(len(cells), [Target(cells, noisy, error**2)], generator)
+        moved.append(np.abs(tables(health[chosen], visits[chosen]) - truth).sum() / len(cells))
+    assert np.median(moved) < 0.01
+    assert np.mean(np.array(moved) > 0.1) < 0.2
+
+
+def test_all_tables_are_followed_at_once_and_no_combination_is_new():
+    generator = np.random.default_rng(5)
+    health, visits = population(6)
+    kept = ~((health == 0) & (visits > 5))  # as a rule would have it
+    health, visits = health[kept], visits[kept]
+    by_health = np.bincount(health, minlength=4) * np.array([0.8, 1.0, 1.2, 1.0])
+    by_health *= len(health) / by_health.sum()
+    by_visits = np.bincount(visits, minlength=10).astype(float)
+    targets = [Target(health, by_health, 1.0), Target(visits, by_visits, 1.0)]
+    chosen = calibrated(len(health), targets, generator)
+    assert np.abs(np.bincount(health[chosen], minlength=4) - by_health).max() < 30
+    assert np.abs(np.bincount(visits[chosen], minlength=10) - by_visits).max() < 30
+    assert not ((health[chosen] == 0) & (visits[chosen] > 5)).any()
+
+
+def test_the_same_generator_chooses_the_same_records():
+    health, _ = population(7, 500)
+    target = Target(health, np.array([300.0, 100.0, 50.0, 50.0]), 4.0)
+    first, second = (calibrated(500, [target], np.random.default_rng(8)).tolist() for _ in range(2))
+    assert first == second
+
+
+def test_cells_that_a_table_says_are_empty_are_emptied():
+    generator = np.random.default_rng(9)
+    health, visits = population(10)
+    truth = tables(health, visits)
+    truth[:10] = np.where(np.arange(10) > 2, 0.0, truth[:10])  # nobody of good health goes often
+    truth *= len(health) / truth.sum()
+    cells = health * 10 + visits
+    noisy = truth + generator.normal(0, 5, 40)
+    chosen = calibrated(len(cells), [Target(cells, noisy, 25.0)], generator)
+    assert tables(health[chosen], visits[chosen])[3:10].sum() < 40  # before, more than 600
+    assert tables(health, visits)[3:10].sum() > 600
