@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, combinations, islice
 from typing import Any
 
@@ -14,12 +15,12 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
-from dpcore.estimates.design import cells_of, middles
 from dpcore.estimates.understated import understated
 from dpcore.line.statistic import Noisy
 from dpcore.post.members import members_of
-from dpcore.post.records.calibrate import Target, calibrated
+from dpcore.post.records.calibrate import Target, calibrated, target
 from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.margins import Margin
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.unit import TableOfCounts
@@ -249,45 +250,32 @@ def _targets(
     followed, targets = list[str](), list[Target]()
     if plan.linked or not isinstance(sampler, TableOfCounts) or not len(codes):
         return followed, targets
-    values = [middles(axis) for axis in sampler.domain.axes]
+    axes = {axis.name: (place, axis) for place, axis in enumerate(sampler.domain.axes)}
     for release in plan.built.values():
         if release.name == sampler.name or not isinstance(release, TableOfCounts):
             continue
-        agreement = None
-        if release.unit == sampler.unit and not release.adjacency.weighted:
-            agreement = release.agreement(draws(release.name))
+        if release.unit != sampler.unit or release.adjacency.weighted:
+            continue
+        measured, noisy, _ = release.as_measured(draws(release.name))
+        agreement = measured.agreement(noisy) if noisy is not None else None
         if agreement is None:
             continue
-        for domain in release.domains_of(draws(release.name)):
-            found = _target(domain, release, agreement, sampler.domain, values, codes)
+        for domain in measured.domains_of(noisy):
+            if not set(domain.names) <= axes.keys():
+                continue
+            attributes = sorted(measured.domain.names.index(name) for name in domain.names)
+            theirs = [measured.domain.axes[attribute] for attribute in attributes]
+            places, ours = zip(*(axes[axis.name] for axis in theirs), strict=True)
+            margin = partial(_margin, agreement, attributes)
+            found = target(theirs, ours, codes[:, places], margin)
             if found is not None:
                 targets.append(found)
-                if release.name not in followed:
-                    followed.append(release.name)
-    return followed, targets
+                followed.append(release.name)
+    return [*dict.fromkeys(followed)], targets
 
 
-def _target(
-    domain: Domain,
-    release: TableOfCounts,
-    agreement: Agreement,
-    records: Domain,
-    values: Sequence[Any],
-    codes: Integers,
-) -> Target | None:
-    """A table over a domain, for records; None where they lack one of its columns."""
-    if not set(domain.names) <= set(records.names):
-        return None
-    margin = agreement.margin(tuple(release.domain.names.index(name) for name in domain.names))
-    total = max(float(agreement.margin(()).table), 1.0)
-    places = [records.names.index(name) for name in domain.names]
-    cells = [
-        cells_of(axis, values[place])[codes[:, place]]
-        for axis, place in zip(domain.axes, places, strict=True)
-    ]
-    scale = len(codes) / total
-    packed = domain.pack(np.stack(cells, axis=1))
-    return Target(packed, margin.table.ravel() * scale, margin.variance * scale**2)
+def _margin(agreement: Agreement, attributes: Sequence[int], kept: tuple[int, ...]) -> Margin:
+    return agreement.margin([attributes[place] for place in kept])
 
 
 def understated_by(records: SyntheticRecords, noisy: Noisy) -> Understated | None:

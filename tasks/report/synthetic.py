@@ -10,6 +10,7 @@ from dpcore.arrays import Booleans, Floats
 from dpcore.domain.axes import Bins
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release
+from dpcore.releases.counts.unit import TableOfCounts
 from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
 from schemas.releases.base import listed
@@ -61,7 +62,12 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
             " is an assumption of independence: no released number describes it."
         )
     if record.followed:
-        notes.append(f"The records agree with the tables of {', '.join(record.followed)} too.")
+        notes.append(
+            f"The records follow the tables of {', '.join(record.followed)} too, as far as noise does"
+            " not explain the difference."
+        )
+    if unfollowed := _unfollowed(record, source):
+        notes.append(f"They do not follow {', '.join(unfollowed)}, where other counts may stand.")
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow another release: {refined}.")
@@ -80,6 +86,17 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     tables = [differences, listing]
     figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
     return Drawn(figures[:OPEN_FIGURES], notes, tables, figures[OPEN_FIGURES:])
+
+
+def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
+    """Releases that count columns of the records, and that these do not follow."""
+    return [
+        release.name
+        for release in source.plan.built.values()
+        if isinstance(release, TableOfCounts)
+        and {*release.domain.names} <= {*source.release.domain.names}
+        and release.name not in {record.source, *record.followed}
+    ]
 
 
 def _records(record: SynthesisRecord, source: Source) -> Mapping[str, NDArray[Any]]:

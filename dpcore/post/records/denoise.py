@@ -158,7 +158,9 @@ def _with_others(evidence: Sequence[Floats], noisy: Sequence[Margin]) -> Iterato
     )
 
 
-def shrink(model: Floats, noisy: Floats, variance: float, evidence: Floats | None = None) -> Floats:
+def shrink(
+    model: Floats, noisy: Floats, variance: float | Floats, evidence: Floats | None = None
+) -> Floats:
     """A table between the model and the noisy one; all three have the same shape.
 
     ``model``: positive counts; ``variance``: of the noise in each cell; ``evidence``: the log
@@ -187,9 +189,10 @@ def _spread(model: Floats, evidence: Floats) -> Floats:
     return np.asarray(SCALES[scale] * np.maximum(model, 1e-9) ** EXPONENTS[exponent])
 
 
-def log_likelihoods(model: Floats, noisy: Floats, variance: float) -> Floats:
+def log_likelihoods(model: Floats, noisy: Floats, variance: float | Floats) -> Floats:
     """(exponents, scales) log likelihood of the noisy table about the model, up to a constant."""
     base = np.maximum(model.ravel(), 1e-9)
+    variance = np.ravel(variance)
     squares = (noisy - model).ravel() ** 2
     result = np.empty((len(EXPONENTS), len(SCALES)))
     for i, exponent in enumerate(EXPONENTS):
