@@ -15,7 +15,7 @@ from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.estimate import Estimate, share_of
 from dpcore.estimates.joined import DrawnRelease, Joined, join
-from dpcore.releases.counts.cells import cell_names
+from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS, UNBIASED
 from dpcore.releases.tables.groups import GROUP
@@ -139,7 +139,7 @@ class CountTables:
         sides = {
             f"{name}{end}"
             for name in self.bundle.plan.described_columns
-            for end in ("", "_from", "_to", GROUP)
+            for end in ("", "_from", "_to", BIN, GROUP)
         }
         described = []
         for name in (name for name in columns if name in sides):

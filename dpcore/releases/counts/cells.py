@@ -2,9 +2,13 @@
 
 A categorical axis becomes one column of categories; a whole number that has a cell of its own
 becomes one column of integers; any other interval becomes two columns, ``age_from`` and ``age_to``
-(both included for whole numbers; the upper one excluded, except in the last cell, for real ones).
+(both included for whole numbers; the upper one excluded, except in the last cell, for real ones),
+and a third that says it in words, ``age_bin``: 3-5, or 10 to under 20.
 Where both are equal the cell is a point mass, and the cell above it does not hold that value.
 Null cells are masked.
+
+>>> [column.values.tolist() for column in describe_cells(Domain((Bins("x", (0.0, 0.0, 2.5, 9.0)),)))]
+[[0.0, 0.0, 2.5], [0.0, 2.5, 9.0], ['0', '0 to under 2.5', '2.5 to 9']]
 """
 
 from __future__ import annotations
@@ -18,6 +22,9 @@ from dpcore.arrays import Booleans, Integers
 from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.releases.table import TableColumn
+
+BIN = "_bin"
+"""Ends the name of a column that says in words what an interval is."""
 
 
 def cell_names(axis: Axis) -> tuple[str, ...]:
@@ -52,6 +59,7 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
                 f"{axis.name} below (the last bin includes it)"
                 + (", or, if both are equal, exactly this value" if _has_points(axis) else ""),
             ),
+            (f"{axis.name}{BIN}", _mask(_words(axis, inside), null), f"{axis.name} in words"),
         ]
     first, last = np.rint(lower).astype(np.int64), np.rint(upper).astype(np.int64) - 1
     if isinstance(axis, Grid) or bool(np.all(np.diff(axis.edges) == 1)):
@@ -59,7 +67,23 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
     return [
         (f"{axis.name}_from", _mask(first, null), f"{axis.name} at least"),
         (f"{axis.name}_to", _mask(last, null), f"{axis.name} at most"),
+        (f"{axis.name}{BIN}", _mask(_words(axis, inside), null), f"{axis.name} in words"),
     ]
+
+
+def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
+    """(k,) the intervals of cells (k,) as a person would say them."""
+    found, places = np.unique(cells, return_inverse=True)
+    words = []
+    for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
+        start, end = f"{low:.15g}", f"{high - axis.integer:.15g}"
+        if start == end:
+            words.append(start)
+        elif axis.integer:
+            words.append(f"{start}-{end}" if low >= 0 else f"{start} to {end}")
+        else:
+            words.append(f"{start} to {'' if cell == axis.cells - 1 else 'under '}{end}")
+    return np.array(words, dtype=np.str_)[places]
 
 
 def _has_points(axis: Bins | Grid) -> bool:

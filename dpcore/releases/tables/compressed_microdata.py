@@ -42,7 +42,7 @@ from dpcore.post.records.splitting import split_groups
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.abilities import Samplable, Tree
 from dpcore.releases.base import ErrorStatement, post_processing_generator
-from dpcore.releases.counts.cells import cell_names
+from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
@@ -273,7 +273,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return dotted_name(self.name, domain)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
-        more = (GROUP, "_from", "_to") if axis.size > self.keep else ()
+        more = (GROUP, "_from", "_to", BIN) if axis.size > self.keep else ()
         return (*cell_names(axis), *(f"{axis.name}{end}" for end in more))
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
