@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Floats, Integers
 from dpcore.line.statistic import Noisy
+from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import ErrorStatement, unit_points
 from dpcore.releases.densities.answered import AnsweredRelease
@@ -132,3 +133,20 @@ def band_meanings(of: str) -> Iterator[str]:
     for what in ("pointwise 90% interval (normal)", "90% band that holds everywhere at once"):
         for side in ("Lower end", "Upper end"):
             yield f"{side} of a {what} for {of}"
+
+
+def as_probabilities(density: Floats) -> Floats:
+    """The nearest probabilities (least squares; Hall & Murison 1993): shifted down, cut at zero.
+
+    Scaling to mass one instead would move a high peak by far more than its noise.
+    """
+    return project_to_simplex(density.ravel() / density.size, 1.0).reshape(density.shape)
+
+
+def spread_evenly(probabilities: Floats, rows: int, generator: np.random.Generator) -> Integers:
+    """(rows,) cells, row-major and in random order, each as often as its probability says, give or
+    take one (systematic sampling)."""
+    cumulative = np.cumsum(probabilities.ravel())
+    levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
+    cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
+    return np.asarray(generator.permutation(cells))

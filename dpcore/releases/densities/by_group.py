@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.releases.base import ErrorStatement
+from dpcore.post.tables.simplex import round_to_total
+from dpcore.releases.abilities import Samplable
+from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import cell_names, describe_cells
 from dpcore.releases.densities.banded import WHOLE
 from dpcore.releases.densities.parts import DensityParts
@@ -35,7 +38,7 @@ MOST_DENSITIES = 256
 
 
 @dataclass(frozen=True)
-class DensitiesByGroup(DensityParts):
+class DensitiesByGroup(DensityParts, Samplable):
     """One density for each group; the last axes of the domain are those of ``density``."""
 
     chart = "curves"
@@ -94,6 +97,38 @@ class DensitiesByGroup(DensityParts):
         table = replace(tables[0], parts=[*of_group, *columns])
         own = {name: [one.facts[name] for one in published] for name in OF_EACH}
         return Published((table,), {**published[0].facts, **own})
+
+    def _likely_counts(self, noisy: Noisy) -> Floats:
+        """(parts,) records of each group, not negative, that add up to the rows."""
+        each = [self.each.coefficients(self.of_group(noisy, i)) for i in range(self.parts)]
+        masses = np.array([self.each.mass(coefficients) for coefficients in each])
+        return np.asarray(masses * (self.rows / masses.sum()))
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        gone = tuple(i for i, axis in enumerate(self.each.domain.axes) if axis.name not in names)
+        counts = np.stack(
+            [
+                count * self.each.probabilities(self.of_group(noisy, i)).sum(axis=gone)
+                for i, count in enumerate(self._likely_counts(noisy))
+            ]
+        )
+        shape = [axis.size for axis in self.groups]
+        left_out = tuple(i for i, axis in enumerate(self.groups) if axis.name not in names)
+        counts = counts.reshape(*shape, *counts.shape[1:]).sum(axis=left_out)
+        others = zip(self.domain.select(names).shape, counts.shape, strict=True)
+        return np.pad(counts, [(0, size - own) for size, own in others]).ravel(), math.nan
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Records with a value, of each group as many as its noisy number says."""
+        numbers = round_to_total(self._likely_counts(noisy) * (rows / self.rows), rows)
+        drawn = [
+            self.each.sample(self.of_group(noisy, i), number)[1]
+            for i, number in enumerate(numbers.tolist())
+        ]
+        groups = Domain(self.groups).unpack(np.repeat(np.arange(self.parts), numbers))
+        codes = np.concatenate([groups, np.concatenate(drawn)], axis=1)
+        axes = (*self.groups, *self.each.answered.axes)
+        return Domain(axes), post_processing_generator(noisy).permutation(codes)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return cell_names(axis) if axis in self.groups else self.each.published_names(axis)

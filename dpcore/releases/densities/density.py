@@ -36,7 +36,6 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.densities.banded import (
@@ -44,9 +43,11 @@ from dpcore.releases.densities.banded import (
     REPEATS,
     SIMULTANEOUS,
     BandedDensity,
+    as_probabilities,
     band_meanings,
     banded,
     largest_factor,
+    spread_evenly,
 )
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.cosines import Cosines
@@ -264,7 +265,7 @@ class Density(BandedDensity, Samplable):
     def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
         mass, shape = self.mass(theta), self.printed.shape
         stated = self.stated(theta, factor, self.printed.density, self.printed_variance)
-        published = _as_probabilities(stated["estimate"]) * math.prod(shape)
+        published = as_probabilities(stated["estimate"]) * math.prod(shape)
         values = {
             "density": published,
             "density_standard_error": self._density_error(noisy, published, mass),
@@ -353,7 +354,7 @@ class Density(BandedDensity, Samplable):
         for noise in self._noise(noisy, repeats):
             estimate = mass * published + self.printed.density(noise) - known
             whole = self.mass(noise + mass)
-            again = _as_probabilities(estimate / whole) * published.size
+            again = as_probabilities(estimate / whole) * published.size
             squares += (again - published) ** 2
         return np.asarray(np.sqrt(squares / repeats))
 
@@ -369,7 +370,7 @@ class Density(BandedDensity, Samplable):
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""
         theta = self.coefficients(noisy)
-        return _as_probabilities(self.fine.density(theta) / self.mass(theta))
+        return as_probabilities(self.fine.density(theta) / self.mass(theta))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
@@ -400,16 +401,5 @@ class Density(BandedDensity, Samplable):
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Records with a value in every column, on the columns' own grids, spread evenly over the
         density."""
-        generator = post_processing_generator(noisy)
-        cumulative = np.cumsum(self.probabilities(noisy).ravel())
-        levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
-        cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
-        return self.answered, self.answered.unpack(generator.permutation(cells))
-
-
-def _as_probabilities(density: Floats) -> Floats:
-    """The nearest probabilities (least squares; Hall & Murison 1993): shifted down, cut at zero.
-
-    Scaling to mass one instead would move a high peak by far more than its noise.
-    """
-    return project_to_simplex(density.ravel() / density.size, 1.0).reshape(density.shape)
+        cells = spread_evenly(self.probabilities(noisy), rows, post_processing_generator(noisy))
+        return self.answered, self.answered.unpack(cells)

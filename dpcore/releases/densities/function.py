@@ -19,17 +19,21 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.densities.banded import (
     BAND,
     REPEATS,
     SIMULTANEOUS,
     BandedDensity,
+    as_probabilities,
     band_meanings,
     banded,
     largest_factor,
+    spread_evenly,
 )
 from dpcore.releases.densities.left_out import half_cells, widened
 from dpcore.releases.densities.process import GridProcess, along_axes, at_points
@@ -51,6 +55,9 @@ POINTWISE = Uncertainty(
     " are. It includes neither sampling error nor smoothing bias nor mass beyond the bounds.",
 )
 
+LARGEST_MARGIN = 2**24
+"""Cells of the columns' own grids, in which records are compared with the function."""
+
 MOST_SIMULATED = 2**24
 """Numbers that are drawn again for a band, at most."""
 
@@ -59,9 +66,10 @@ ENOUGH, NEAR = 1.25, 1.001
 
 
 @dataclass(frozen=True)
-class SmoothFunction(GridProcess, BandedDensity):
+class SmoothFunction(GridProcess, BandedDensity, Samplable):
     """The function with its errors, interval and band on the grid, and anywhere else."""
 
+    refines = "density"
     statistics = (
         "estimate",
         "standard_error",
@@ -190,6 +198,38 @@ class SmoothFunction(GridProcess, BandedDensity):
             " bounds.",
         }
         return Published((table,), facts)
+
+    def probabilities(self, noisy: Noisy) -> Floats:
+        """Probability of each of as many equal cells as there are points, around these."""
+        return as_probabilities(self.on_grid(noisy) / self.mass(noisy))
+
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        kept = [place for place, name in enumerate(self.domain.names) if name in names]
+        domain, others = self.domain.select(names), {*range(len(self.axes))} - {*kept}
+        if domain.size > LARGEST_MARGIN:
+            return None
+        counts = self.rows * self.probabilities(noisy).sum(axis=tuple(others))
+        for axis, place in enumerate(kept):
+            cells = self.axes[place].cells
+            ends = np.arange(cells + 1) / cells * counts.shape[axis]
+            below = np.cumsum(np.insert(counts, 0, 0.0, axis=axis), axis=axis)
+            whole = np.minimum(ends.astype(np.int64), counts.shape[axis] - 1)
+            part = (ends - whole).reshape([-1 if i == axis else 1 for i in range(counts.ndim)])
+            lower, upper = (below.take(whole + step, axis=axis) for step in (0, 1))
+            counts = np.diff(lower + part * (upper - lower), axis=axis)
+        padded = np.pad(
+            counts, [(0, n - m) for n, m in zip(domain.shape, counts.shape, strict=True)]
+        )
+        return padded.ravel(), math.nan
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Records with a value in every column, spread evenly over the function where it is positive."""
+        generator, shape = post_processing_generator(noisy), self.points
+        cells = spread_evenly(self.probabilities(noisy), rows, generator)
+        places = np.stack(np.unravel_index(cells, shape), axis=1) + generator.random(
+            (rows, len(shape))
+        )
+        return self.answered, (places / shape * self.answered.shape).astype(np.int64)
 
     @property
     def error_parts(self) -> dict[str, float]:
