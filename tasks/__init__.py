@@ -1,20 +1,22 @@
 """Prefect steps and what they use: the ledger, the survey, bundles, pages and files.
 
 Importing this package makes Prefect report nothing to its makers, from this process and from the
-servers and workers that it starts, unless the environment says otherwise.  It also keeps their traffic
-on this machine away from a proxy, which could not forward it.
+servers and workers that it starts, and servers forget runs that ended 90 days ago, unless the
+environment says otherwise: the ledger and the bundles hold what an agency keeps.  It also keeps their
+traffic on this machine away from a proxy, which could not forward it.
 """
 
 import os
 
-_SILENT = {
+_DEFAULTS = {
     "DO_NOT_TRACK": "1",  # read when Prefect is imported, and at every flow run
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_UI_V2_ENABLED": "false",  # its pages report from the browser
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
 }
 
-for _name, _value in _SILENT.items():
+for _name, _value in _DEFAULTS.items():
     os.environ.setdefault(_name, _value)
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

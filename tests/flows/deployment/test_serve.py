@@ -34,6 +34,14 @@ def test_a_scheduled_run_is_named_by_the_time_at_which_it_was_due():
     assert release_id_of("release", repeated, "plans/income.yaml") == "income-20261201-001500"
 
 
+def test_servers_that_are_started_here_forget_old_runs():
+    from prefect.settings import get_current_settings
+
+    vacuum = get_current_settings().server.services.db_vacuum
+    assert vacuum.enabled_vacuum_types == {"events", "flow_runs", "orphans"}
+    assert vacuum.retention_period.days == 90
+
+
 def test_two_people_who_ask_in_the_same_second_get_two_releases():
     ids = {release_id_of("ad hoc release", a_run(), "income") for _ in range(2)}
     assert len(ids) == 2
