@@ -25,10 +25,10 @@ from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import Table, TableColumn
-from dpcore.synthesis.column import ColumnDensity
+from dpcore.synthesis.column import ColumnDensity, wide_cells
 from dpcore.synthesis.decode import decode_records
 from dpcore.synthesis.households import group_households
-from schemas.bundle.grades import NOT_MEASURED, WITHIN, grade
+from schemas.bundle.grades import NOT_MEASURED, ROUGHLY, WITHIN, grade
 from schemas.bundle.manifest import Understated
 from schemas.plan import Plan
 from schemas.plan.linked import NUMBER, PLACE, SIZE
@@ -55,7 +55,8 @@ SUPPORT = {
     "ways": "Number of columns in the set",
     "cells": "Number of cells of their joint table",
     "grade": "accurate: distance plus expected_distance is at most"
-    f" {WITHIN}, so at most about this share of the records is in a wrong cell. weak: it is larger."
+    f" {WITHIN}, so at most about this share of the records is in a wrong cell. rough: it is at most"
+    f" {ROUGHLY}, or most records are in one bin, where their values are assumed. noise: it is larger."
     " unknown: it was measured, but the sum is not known. not measured: the model assumes the joint"
     " distribution, as for every set of three or more columns that is not listed",
     "standard_error": "Standard error of a cell of the joint table, from privacy noise",
@@ -188,6 +189,7 @@ class SyntheticRecords:
             unknown = dict.fromkeys(("standard_error", "distance", "expected_distance"), math.nan)
             return row | unknown | {"grade": grade(found is not None, math.nan)}
         positions = [self.domain.names.index(name) for name in names]
+        coarse = any(self._mostly_in_one_bin(position) for position in positions)
         cells = np.bincount(margin.pack(self.codes[:, positions]), minlength=margin.size)
         distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
         expected = margin.size * error * MEAN_ABSOLUTE / total / 2
@@ -195,8 +197,17 @@ class SyntheticRecords:
             "standard_error": error,
             "distance": float(distance),
             "expected_distance": expected,
-            "grade": grade(True, float(distance) + expected),
+            "grade": grade(True, float(distance) + expected, coarse),
         }
+
+    def _mostly_in_one_bin(self, position: int) -> bool:
+        """Whether one bin of several values holds most records, and no release says where in it."""
+        axis = self.domain.axes[position]
+        if axis.name in self.refined_by:
+            return False
+        wide = wide_cells(axis)
+        counts = np.bincount(self.codes[:, position], minlength=axis.size)[: len(wide)]
+        return bool(np.any(wide & (counts > len(self.codes) / 2)))
 
 
 def synthetic_records(

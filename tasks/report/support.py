@@ -41,7 +41,7 @@ def how_supported(
         text = (
             f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}."
             " In an accurate table, noise and fit put at most about a tenth of the records into a wrong"
-            " cell; in a weak one it may be more."
+            " cell; in a rough one it may be a third, and one of noise says nothing."
         )
         if triples:
             text += (
@@ -71,7 +71,7 @@ def how_supported(
 
 
 def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str:
-    """Such as: 10 pairs of columns 7 are accurate, 2 weak and 1 not measured."""
+    """Such as: 10 pairs of columns 7 are accurate, 2 rough and 1 not measured."""
     grades = supported["grade"][rows].tolist()
     grades += [NOT_MEASURED] * (every - len(grades))
     found = [f"{n} {'is' if n == 1 else 'are'} {g}" for g in GRADES[::-1] if (n := grades.count(g))]

@@ -51,7 +51,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     assert found[found > 0].equals(expected.reindex(found[found > 0].index))
     assert found.sum() == ROWS
     support = pd.read_parquet(bundle / "microdata" / "records.support.parquet").set_index("columns")
-    assert set(support["grade"]) <= {"accurate", "weak"}
+    assert set(support["grade"]) <= {"accurate", "rough", "noise"}
     together = (support["distance"] + support["expected_distance"]) <= 0.1
     assert ((support["grade"] == "accurate") == together).all()
     measured = [f"{a} x {b} x {c}" for a, b, c in manifest.releases[0].facts.get("triples", [])]

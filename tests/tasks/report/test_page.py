@@ -604,7 +604,7 @@ def test_records_that_miss_a_table_are_counted():
     supported = {
         "columns": np.array(["a", "b", "a x b", "a x b x c", "a x c"]),
         "ways": np.array([1, 1, 2, 3, 2]),
-        "grade": np.array(["weak", "unknown", "accurate", "accurate", "not measured"]),
+        "grade": np.array(["noise", "unknown", "accurate", "accurate", "not measured"]),
         "standard_error": np.array([3.0, np.nan, 1.0, 1.0, np.nan]),
         "distance": np.array([0.2, 0.1, 0.01, 0.01, np.nan]),
         "expected_distance": np.array([0.1, np.nan, 0.01, 0.01, np.nan]),
@@ -618,7 +618,7 @@ def test_records_that_miss_a_table_are_counted():
     table = support_table(supported, "x.parquet")
     assert [row[:2] for row in table.rows][:3] == [
         ("a x c", "not measured: assumed"),
-        ("a", "weak"),
+        ("a", "noise"),
         ("b", "unknown"),
     ]
     assert table.rows[0][2:] == ("not known",) * 3
@@ -631,8 +631,9 @@ def test_records_that_miss_a_table_are_counted():
         (False, math.nan, "not measured"),
         (True, math.nan, "unknown"),
         (True, 0.1, "accurate"),
-        (True, 0.1001, "weak"),
-        (True, math.inf, "weak"),
+        (True, 0.1001, "rough"),
+        (True, 0.3001, "noise"),
+        (True, math.inf, "noise"),
     ],
 )
 def test_a_grade_says_how_many_records_may_be_in_a_wrong_cell(measured, distance, expected):
