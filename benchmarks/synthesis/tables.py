@@ -83,7 +83,11 @@ def adult_coded(folder: Path) -> Table:
 
 def acs_nist_ma2019(folder: Path) -> Table:
     """7,634 people of Massachusetts in the NIST excerpts of the American Community Survey."""
-    frame = pd.read_parquet(folder / "acs_nist_ma2019" / "ma2019.parquet")
+    return coded_acs(pd.read_parquet(folder / "acs_nist_ma2019" / "ma2019.parquet"))
+
+
+def coded_acs(frame: pd.DataFrame) -> Table:
+    """The same of any records with its columns, in its order."""
     axes: list[Axis] = []
     codes = []
     for name in frame:

@@ -1,0 +1,232 @@
+"""A second look at synthetic records: what gives them away, and what a model trained on them loses.
+
+    python -m benchmarks.synthesis.second_look --dataset acs_ma --alpha 1 --json
+
+publishes records as a first plan does (``dprelease.plan(table, questionnaire, records=True)``: nobody
+chose anything; add-remove, beta 1e-9), and prints
+
+    auc           of boosted trees that tell records from rows, on those held out (0.5: they cannot)
+    loss          what boosted trees that predict a target lose in AUC when trained on records instead
+                  of rows, in points, on average; ``loss_of``: by target
+    tv2, tv3      mean total variation of all tables of two and three columns, coded as in ``tables``
+    absurd        share of records that contradict themselves, and of rows (``absurd_rows``); null where
+                  the codes of a table have no meaning
+    cpu_seconds   from the tally to the records
+
+``acs_ma`` is the whole table of NIST but for codes of industries that no dictionary lists, as its
+codebook describes it; ``adult`` and ``nltcs`` are the coded tables of other implementations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from numpy.typing import NDArray
+
+import dprelease
+from benchmarks import DATA
+from benchmarks.synthesis.recognised import drawn
+from benchmarks.synthesis.tables import ACS_CATEGORIES, adult_coded, coded_acs, nltcs
+from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.domain import Domain
+from dpcore.estimates.distances import margin_errors
+from schemas.plan import Plan
+
+HEADER = "column,type,values,lower,upper,step,missing,special"
+ACS_NUMBERS = (
+    "AGEP,,,0,99,,,",
+    "NOC,,,0,19,,empty,",
+    "NPF,,,2,20,,empty,",
+    "DENSITY,,,16.3,52864.7,0.1,,",
+    "PINCP,,,-9000,1341000,,empty,",
+    "POVPIP,,,0,501,,empty,501",
+    "PWGTP,,,1,9999,,,",
+    "WGTP,,,0,9999,,,",
+)
+"""What the codebook says of the columns of numbers."""
+
+Target = Callable[[pd.DataFrame], NDArray[np.bool_]]
+TARGETS: dict[str, dict[str, tuple[Target, tuple[str, ...]]]] = {
+    "acs_ma": {
+        "top incomes": (
+            lambda t: t["PINCP_DECILE"].isin(["8", "9"]).to_numpy(),
+            ("PINCP", "PINCP_DECILE"),
+        ),
+        "rents": (lambda t: (t["OWN_RENT"] == "2").to_numpy(), ("OWN_RENT",)),
+        "walks badly": (lambda t: (t["DPHY"] == "1").to_numpy(), ("DPHY",)),
+        "married": (lambda t: (t["MSP"] == "1").to_numpy(), ("MSP",)),
+    },
+    "adult": {"income>50K": (lambda t: (t["income>50K"] == 1).to_numpy(), ("income>50K",))},
+    "nltcs": {},
+}  # fmt: skip
+"""By dataset and name: what is predicted, and the columns that would tell it."""
+
+
+def acs_absurd(t: pd.DataFrame) -> NDArray[np.bool_]:
+    """(rows,) whether a record holds one of ten absurdities of its codebook."""
+    age, income = t["AGEP"], t["PINCP"]
+    absurd = [
+        (age < 15) != income.isna(),
+        (t["PINCP_DECILE"] == "N") != income.isna(),
+        (age < 15) & (t["MSP"] != "N"),
+        (age >= 15) & (t["MSP"] == "N"),
+        (age < 3) != (t["EDU"] == "N"),
+        (age < 18) & t["EDU"].isin(["10", "11", "12"]),
+        (age < 16) & (t["INDP_CAT"] != "N"),
+        (age < 17) & (t["DVET"] != "N"),
+        (t["HOUSING_TYPE"] == "1") != (t["OWN_RENT"] != "0"),
+        t["NOC"].fillna(0) >= t["NPF"].fillna(99),
+    ]
+    return np.asarray(np.any([each.fillna(False).to_numpy(bool) for each in absurd], axis=0))
+
+
+def table_of(name: str, folder: Path) -> tuple[pd.DataFrame, list[str]]:
+    """A table, and the lines of its questionnaire."""
+    if name == "acs_ma":
+        frame = pd.read_parquet(folder / "acs_nist_ma2019" / "ma2019.parquet").drop(columns="INDP")
+        lines = [f"{c},,{'; '.join(values)},,,,," for c, values in ACS_CATEGORIES.items()]
+        return frame, [*lines, *ACS_NUMBERS]
+    domain, codes = (adult_coded if name == "adult" else nltcs)(folder)
+    lines = []
+    for axis in domain.axes:
+        if isinstance(axis, Categories):
+            lines.append(f"{axis.name},,{'; '.join(map(str, axis.categories))},,,,,")
+        else:
+            lines.append(f"{axis.name},,,0,{axis.size - 1},,,")
+    return pd.DataFrame(codes, columns=list(domain.names)), lines
+
+
+def coded(name: str, table: pd.DataFrame, folder: Path) -> tuple[Domain, NDArray[np.int64]]:
+    """A table in the cells of its coding."""
+    if name == "acs_ma":
+        return coded_acs(table)
+    domain, _ = (adult_coded if name == "adult" else nltcs)(folder)
+    assert all(isinstance(axis, Bins | Categories) for axis in domain.axes)
+    return domain, table[list(domain.names)].to_numpy(np.int64)
+
+
+def planned(name: str, table: pd.DataFrame, lines: list[str], alpha: str) -> Plan:
+    """The plan that is proposed, with its blanks filled in."""
+    with TemporaryDirectory() as folder:
+        questionnaire = Path(folder) / "questions.csv"
+        questionnaire.write_text("\n".join([HEADER, *lines]) + "\n")
+        text = str(dprelease.plan(table, questionnaire, records=True))
+    text = re.sub(r"(?m)^rows: FILL-IN", f"rows: {len(table)}", text)
+    text = re.sub(r"title: FILL-IN", "title: Second look", text)
+    text = re.sub(r"(?m)^neighbours: .*", "neighbours: add-remove", text)
+    document = yaml.safe_load(text)
+    asked = {"alpha": alpha, "beta": "1e-9"}
+    document["budget"] = {"granted": asked, "requested": asked}
+    return Plan.model_validate(document | {"dataset": name.replace("_", "-")})
+
+
+def looked_at(name: str, folder: Path, alpha: str) -> dict[str, Any]:
+    """One draw, and all that is measured of it."""
+    table, lines = table_of(name, folder)
+    plan = planned(name, table, lines, alpha)
+    started = time.process_time()
+    made = drawn(plan, table, [len(table)])[len(table)]
+    seconds = time.process_time() - started
+    records = as_frame(made, table)
+    rows, of_records = coded(name, table, folder), coded(name, records, folder)
+    loss = {what: lost(*how, table, records) for what, how in TARGETS[name].items()}
+    absurd = acs_absurd if name == "acs_ma" else None
+    return {
+        "dataset": name,
+        "alpha": float(alpha),
+        "auc": round(told_apart(table, records), 4),
+        "loss": round(float(np.mean([*loss.values()])), 2) if loss else None,
+        "loss_of": {what: round(points, 2) for what, points in loss.items()},
+        **{
+            f"tv{ways}": round(margin_errors(rows[1], of_records[1], rows[0].shape, ways).mean, 5)
+            for ways in (2, 3)
+        },
+        "absurd": round(float(absurd(records).mean()), 4) if absurd else None,
+        "absurd_rows": round(float(absurd(table).mean()), 4) if absurd else None,
+        "cpu_seconds": round(seconds, 1),
+    }
+
+
+def as_frame(columns: Mapping[str, NDArray[Any]], table: pd.DataFrame) -> pd.DataFrame:
+    """Records with the columns and types of the table."""
+    found = {}
+    for name in table:
+        values = pd.Series(np.ma.getdata(columns[name]))
+        masked = values.mask(np.ma.getmaskarray(columns[name]))
+        text = table[name].dtype.kind not in "iuf"
+        found[name] = masked.astype(str) if text else pd.to_numeric(masked).astype("Float64")
+    return pd.DataFrame(found)
+
+
+def numbers(table: pd.DataFrame) -> NDArray[np.float64]:
+    """(rows, columns) numbers for trees: texts by their order, which is that of their codes."""
+    return np.column_stack(
+        [
+            pd.to_numeric(table[name].replace("N", "-1"), errors="coerce").astype("Float64").to_numpy(
+                np.float64, na_value=np.nan
+            )
+            if table[name].dtype.kind in "iuf" or name != "PUMA"
+            else table[name].astype("category").cat.codes
+            for name in table
+        ]
+    )  # fmt: skip
+
+
+def told_apart(table: pd.DataFrame, records: pd.DataFrame) -> float:
+    """AUC of trees that learn on two thirds of both, three times."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import cross_val_score
+
+    both, side = np.concatenate([numbers(table), numbers(records)]), np.repeat([0, 1], len(table))
+    trees = HistGradientBoostingClassifier(random_state=0)
+    return float(cross_val_score(trees, both, side, cv=_folds(), scoring="roc_auc").mean())
+
+
+def lost(
+    target: Target, telling: tuple[str, ...], table: pd.DataFrame, records: pd.DataFrame
+) -> float:
+    """In points of AUC: trees trained on other rows, and trees trained on records, both on rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import cross_val_predict
+
+    x, y = numbers(table.drop(columns=list(telling))), target(table)
+    trees = HistGradientBoostingClassifier(random_state=0)
+    own = cross_val_predict(trees, x, y, cv=_folds(), method="predict_proba")[:, 1]
+    trees.fit(numbers(records.drop(columns=list(telling))), target(records))
+    theirs = trees.predict_proba(x)[:, 1]
+    return 100 * float(roc_auc_score(y, own) - roc_auc_score(y, theirs))
+
+
+def _folds() -> Any:
+    from sklearn.model_selection import StratifiedKFold
+
+    return StratifiedKFold(3, shuffle=True, random_state=0)
+
+
+def main() -> None:
+    """Print what one draw of a dataset's records looks like."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.synthesis.second_look")
+    parser.add_argument("--dataset", choices=TARGETS, required=True)
+    parser.add_argument("--alpha", default="1", help="default: 1")
+    parser.add_argument("--json", action="store_true", help="one line")
+    options = parser.parse_args()
+    if not DATA.is_dir():
+        sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
+    found = looked_at(options.dataset, DATA, options.alpha)
+    print(json.dumps(found, indent=None if options.json else 2))
+
+
+if __name__ == "__main__":
+    main()
