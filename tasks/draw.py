@@ -6,7 +6,7 @@ in parallel and in other processes:
     survey --tally--> WORKSPACE/tallies/NAME.npy --statistic, privacy line--> ledger
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
 from tasks.ledger import ChargeRecord, Ledger, State
+from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
 from tasks.survey.tally import tallies
 from tasks.workplace.home import ledger_url, private_folder
@@ -41,13 +42,19 @@ def tally_survey(
     return folder
 
 
-def tally_releases(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str, Tally]:
+def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str, Tally]:
     """The private tallies of the named releases: counts of records, or of steps of weight."""
     found: dict[str, Tally] = {}
+    for name in (name for name in names if plan.section(name).finds):
+        column, search = plan.section(name).finds, plan.built[name]
+        found[name] = tally_texts(
+            survey, column, search.domain, search.most_rows, plan.unit, plan.counts
+        )
     by_weight = {
         weighted: [name for name in names if plan.section(name).counts_weights == weighted]
         for weighted in (False, True)
     }
+    by_weight[False] = [name for name in by_weight[False] if name not in found]
     for weighted, chosen in by_weight.items():
         if chosen:
             facts = plan.facts.weighted if weighted else plan.facts

@@ -38,6 +38,7 @@ from schemas.survey.formats import (
     date_format,
     number_format,
 )
+from schemas.survey.found import MOST_FOUND, OPEN, OTHER, USUALLY_FOUND, publishable, unknown
 from schemas.survey.heaping import Multiples
 from schemas.text import Line, look_alikes, told_apart
 
@@ -167,7 +168,16 @@ class CategoricalColumn(Section):
     ] = Field(
         description="Every value that may occur, all of one type; quote text that YAML would read "
         "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
-        " folder, whose values are text.",
+        " folder, whose values are text. Or `open`, where nobody can list them: those that enough units"
+        " have are found first, with a share of the budget, and all others count as one.",
+    )
+    at_most: StrictInt = Field(
+        default=0,
+        ge=0,
+        le=MOST_FOUND,
+        exclude_if=absent,
+        description="With `categories: open`, how many may be found, of the most frequent; 100 by"
+        " default.",
     )
     labels: _Labels = Field(default_factory=dict)
     refines: dict[str, Annotated[dict[str, str], BeforeValidator(_as_text)]] = Field(
@@ -184,8 +194,19 @@ class CategoricalColumn(Section):
 
     _nullable = model_validator(mode="before")(_nullable_if_missing)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _yet_to_be_found(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("categories") != OPEN:
+            return given
+        most = given.get("at_most") or USUALLY_FOUND
+        stand_ins = unknown(most) if type(most) is int and most <= MOST_FOUND else []
+        return {**given, "at_most": most, "categories": [*stand_ins, OTHER]}
+
     @model_validator(mode="after")
     def _distinct(self) -> Self:
+        if self.open and (type(self.categories[0]) is not str or self.categories[-1] != OTHER):
+            raise ValueError(f"at_most: is for `categories: {OPEN}`; leave it out")
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("categories: a category is listed twice")
         if both := {str(c) for c in self.categories} & {str(c) for c in self.missing}:
@@ -200,13 +221,24 @@ class CategoricalColumn(Section):
         return self
 
     @property
+    def open(self) -> bool:
+        """Whether the categories but the last are found, or yet to be found."""
+        return self.at_most > 0
+
+    def with_found(self, texts: Mapping[str, int]) -> Self:
+        """The column with those of the found texts, by noisy count, that can be its categories."""
+        taken = {OTHER, *map(str, self.missing)}
+        found = publishable({text: n for text, n in texts.items() if text not in taken})
+        return self.model_copy(update={"categories": [*found[: self.at_most], OTHER]})
+
+    @property
     def listed(self) -> Sequence[Category]:
         """The values that may occur."""
         return self.categories
 
     def axis(self, name: str) -> Axis:
         """The cells of this column, one per category."""
-        return Categories(name, tuple(self.categories), self.nullable)
+        return Categories(name, tuple(self.categories), self.nullable, rest=self.open)
 
 
 class _NumberColumn(Section):

@@ -10,6 +10,7 @@ from typing import Any
 from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.accounting.concentrated import Composition
 from dpcore.releases.base import Release
+from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.plan import Plan
 from tasks.explain.analysis import analyses_text
@@ -206,6 +207,8 @@ def explanation(
 
 def _numbers(release: Release) -> int:
     """How many numbers get noise."""
+    if isinstance(release, FoundCategories):
+        return len(release.categories)
     return int(getattr(release.mechanism, "numbers", release.mechanism.size))
 
 

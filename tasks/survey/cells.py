@@ -1,6 +1,7 @@
 """The cell of a record as an Ibis expression: the axes of ``dpcore.domain.axes``, computed by an engine.
 
-    Categories    position in the list, by a join with the list
+    Categories    position in the list, by a join with the list; the last one for any other value where
+                  that is the category of the ``rest``
     Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
                   less one
     Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell;
@@ -90,6 +91,9 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
     value = table[axis.name]
     if isinstance(axis, Categories):
         cell = table[code]
+        if axis.rest:
+            last = ibis.ifelse(missing(value), ibis.null("int64"), len(axis.categories) - 1)
+            cell = ibis.coalesce(cell, last)
     else:
         cells = _bin(value, axis) if isinstance(axis, Bins) else _grid(value, axis)
         upper = _number(axis, axis.upper)

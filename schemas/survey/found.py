@@ -1,0 +1,42 @@
+"""Categories that nobody can list, `categories: open`: which of the found texts become categories.
+
+Before they are found a plan has as many stand-ins as there may be categories, so that what it takes and
+costs is known for the largest table.  No plan can name one: they hold a character that plans refuse.
+
+Of found texts, those are left out that a plan could not list: blank ones, those that hold what nobody
+sees or that start as formulas do, and of several that look alike all but the one with the largest noisy
+count.  They count in the last category like every text that was not found.
+
+>>> publishable({"Bern": 40, "Bern ": 90, "=1+1": 70, "Genève": 50})
+['Bern ', 'Genève']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemas.text import may_be_listed, seen_as
+
+OPEN = "open"
+"""Stands in the place of a list."""
+
+OTHER = "(other)"
+"""The last category: every text that is not one of the others."""
+
+USUALLY_FOUND, MOST_FOUND = 100, 1000
+
+_STAND_IN = "\u2060"
+
+
+def unknown(most: int) -> list[str]:
+    """As many categories that no text of a plan equals."""
+    return [f"{_STAND_IN}{i + 1}" for i in range(most)]
+
+
+def publishable(found: Mapping[str, int]) -> list[str]:
+    """The texts that a plan may list, the most frequent first; ``found``: noisy counts by text."""
+    by_look: dict[str, str] = {}
+    for text in sorted(found, key=lambda text: (-found[text], text)):
+        if may_be_listed(text):
+            by_look.setdefault(seen_as(text), text)
+    return list(by_look.values())
