@@ -51,7 +51,7 @@ class Plan(PlanDocument):
     def _found_first(self) -> Self:
         """Add what finds the categories of open columns, where it is not stated."""
         added = searches(self)
-        return self.changed(releases=[*added, *self.releases]) if added else self
+        return self.changed(releases=[*self.releases, *added]) if added else self
 
     @model_validator(mode="after")
     def _best(self) -> Self:
@@ -77,8 +77,8 @@ class Plan(PlanDocument):
     def as_found(self, draws: Mapping[str, Noisy]) -> Self:
         """The plan with the categories that these draws of ``finding`` found.
 
-        It is coherent: where they would contradict another part of the plan, none counts as found, and
-        that plan was checked when this one was read.
+        Where they would contradict another part of the plan, none counts as found: that plan was
+        checked when this one was read.
         """
         found = {}
         for name, noisy in draws.items():
@@ -87,8 +87,8 @@ class Plan(PlanDocument):
             found[search.column] = search.found(noisy)
         plan = self.with_found(found)
         try:
-            require_coherent(plan)
-        except ValueError:
+            published_plan(plan.public())
+        except BundleError:
             return self.with_found({})
         return plan
 

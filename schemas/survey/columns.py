@@ -227,9 +227,15 @@ class CategoricalColumn(Section):
 
     def with_found(self, texts: Mapping[str, int]) -> Self:
         """The column with those of the found texts, by noisy count, that can be its categories."""
-        taken = {OTHER, *map(str, self.missing)}
-        found = publishable({text: n for text, n in texts.items() if text not in taken})
+        found = publishable(texts, {OTHER, *map(str, self.missing)})
         return self.model_copy(update={"categories": [*found[: self.at_most], OTHER]})
+
+    @model_serializer(mode="wrap")
+    def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Stand-ins for what is yet to be found are not written."""
+        stand_ins = self.open and self.categories[:-1] == unknown(self.at_most)
+        written: dict[str, Any] = dump(self)
+        return written | {"categories": OPEN} if stand_ins and "categories" in written else written
 
     @property
     def listed(self) -> Sequence[Category]:

@@ -13,7 +13,7 @@ count.  They count in the last category like every text that was not found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from schemas.text import may_be_listed, seen_as
 
@@ -33,10 +33,15 @@ def unknown(most: int) -> list[str]:
     return [f"{_STAND_IN}{i + 1}" for i in range(most)]
 
 
-def publishable(found: Mapping[str, int]) -> list[str]:
-    """The texts that a plan may list, the most frequent first; ``found``: noisy counts by text."""
-    by_look: dict[str, str] = {}
+def publishable(found: Mapping[str, int], taken: Collection[str] = ()) -> list[str]:
+    """The texts that a plan may list, the most frequent first, and that look like none that is taken.
+
+    ``found``: noisy counts by text.
+    """
+    seen = {seen_as(text) for text in taken}
+    kept = []
     for text in sorted(found, key=lambda text: (-found[text], text)):
-        if may_be_listed(text):
-            by_look.setdefault(seen_as(text), text)
-    return list(by_look.values())
+        if may_be_listed(text) and seen_as(text) not in seen:
+            seen.add(seen_as(text))
+            kept.append(text)
+    return kept
