@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 OF_PAPERS = HERE.parent / "papers"
 ROWS = 20_000
 DISTRICTS = {"north": ("n1", "n2"), "east": ("e1",), "south": ("s1", "s2"), "west": ("w1",)}
+TRADES = "shop school office clinic building transport farm cook lab art law sea".split()
 
 COLUMNS: dict[str, Any] = {
     "region": {"type": "categorical", "categories": list(DISTRICTS)},
@@ -29,6 +30,7 @@ COLUMNS: dict[str, Any] = {
     "works": {"type": "categorical", "categories": ["no", "yes"], "description": "Works for pay"},
     "hours": {"type": "integer", "bounds": [0, 80], "description": "Hours of work a week"},
     "wage": {"type": "continuous", "bounds": [0, 100], "unit": "dollars an hour"},
+    "trade": {"type": "categorical", "categories": "open"},
 }
 
 
@@ -89,6 +91,7 @@ def people() -> pd.DataFrame:
             "works": np.where(works, "yes", "no"),
             "hours": hours,
             "wage": wage,
+            "trade": random.choice(TRADES, ROWS, p=np.arange(12, 0, -1) / 78),
         }
     )
 

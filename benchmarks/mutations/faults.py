@@ -229,8 +229,8 @@ FAULTS: tuple[Fault, ...] = (
     of_mechanism(
         "threshold for one tenth of the confidence",
         "stability",
-        "scale, least_threshold(scale, share.beta), adjacency)",
-        "scale, least_threshold(scale, share.beta * 10), adjacency)",
+        "tau = least_threshold(scale, share.beta)",
+        "tau = least_threshold(scale, share.beta * 10)",
         audit="histogram of occupied cells",
     ),
     of_mechanism(
@@ -529,6 +529,20 @@ FAULTS: tuple[Fault, ...] = (
         audit="binned density",
     ),
     # The survey's side
+    of_survey(
+        "two texts of a unit count where categories are found",
+        "found",
+        'update={"max_rows": 1}',
+        'update={"max_rows": 2}',
+        audit="plan of texts",
+    ),
+    of_survey(
+        "a text is found by its first letters",
+        "found",
+        "_text=table[column])",
+        "_text=table[column].left(1))",
+        audit="plan of texts",
+    ),
     of_survey(
         "one record too many of each unit",
         "bounding",

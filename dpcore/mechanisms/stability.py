@@ -110,8 +110,8 @@ class StabilityLaplace(LaplaceAboveThreshold):
         """The mechanism that spends all of the share's alpha and beta: the least threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
-        threshold = least_threshold(scale, share.beta)
-        return cls(size, l1_sensitivity, scale, threshold, adjacency, shape)
+        tau = least_threshold(scale, share.beta)
+        return cls(size, l1_sensitivity, scale, tau, adjacency, shape)
 
     @property
     def words(self) -> tuple[int, ...]:

@@ -163,6 +163,7 @@ class PlanDocument(Section):
             counted,
             totals,
             clamped,
+            tuple(self.open_columns),
         )
 
     @property

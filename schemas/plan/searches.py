@@ -4,9 +4,13 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dpcore.domain.texts import LONGEST
+from dpcore.releases.counts.found import FOUND, FoundCategories
 from schemas.plan.contents import PlanDocument
 from schemas.releases.base import LARGEST_WEIGHT
 from schemas.releases.found import FoundSection
+from schemas.survey.columns import CategoricalColumn
+from schemas.survey.found import OTHER
 
 PART = Fraction(1, 5)
 """Of the budget, for all of them together."""
@@ -37,3 +41,23 @@ def _names(columns: list[str], taken: set[str]) -> Iterator[str]:
             name = f"{first}-{len(taken)}"
         taken.add(name)
         yield name
+
+
+def search_words(plan: PlanDocument) -> list[str]:
+    """How the categories of open columns are found, and what is left out: a line for each column."""
+    lines = []
+    for name in plan.finding:
+        search = plan.built[name]
+        assert isinstance(search, FoundCategories)
+        column = plan.columns[search.column]
+        assert isinstance(column, CategoricalColumn)
+        one, chance = plan.protection.one, float(plan.prices[name].beta)
+        lines.append(
+            f"The categories of {search.column} are found in the survey, with noise, for a price of"
+            f" {plan.prices[name]}: one that {search.needed} {one}s have is found with probability"
+            f" {FOUND:.0%}, and one that a single {one} has with probability {chance:.2g} at most. Of more"
+            f" than {column.at_most} the most frequent count. Every other text counts as {OTHER}, and so"
+            f" do texts that are blank, longer than {LONGEST} bytes, look like a more frequent one, or hold what"
+            f" nobody sees.{' Of each ' + one + ' one record is looked at.' if plan.unit else ''}"
+        )
+    return lines

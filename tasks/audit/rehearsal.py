@@ -34,7 +34,9 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.domain.texts import cells_of
 from dpcore.errors import AuditError
+from dpcore.releases.counts.found import FoundCategories
 from schemas.plan import Plan
 from schemas.plan.linked import SIZE
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
@@ -73,8 +75,7 @@ def rehearse_shortly(plan: Plan) -> None:
 
 
 def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
-    # Texts of open columns are not cells of made-up records.
-    built = [release for name, release in plan.built.items() if name not in plan.finding]
+    built = list(plan.built.values())
     # What is computed is written: no date has the first year, month and weekday.
     own = {"source_name": "", "format": ""}
     whole = {
@@ -97,10 +98,12 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                 plan.counts,
             )
             validate(database, plan.read_columns)
-            found = tally_releases(plan, [release.name for release in built], database)
+            found = tally_releases(plan, list(plan.built), database)
             for release, pair in zip(built, expected, strict=True):
                 counted = pair.near if side == "near" else pair.far
-                if plan.linked:
+                if isinstance(release, FoundCategories):
+                    counted = _text_tally(plan, release, far=side == "far")
+                elif plan.linked:
                     counted = _linked_tally(plan, release.domain, far=side == "far")
                 elif _periods(plan, far=side == "far"):
                     counted = _series_tally(plan, release.domain, far=side == "far")
@@ -173,6 +176,16 @@ def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
             codes = [period if name == plan.series.column else code for name, code in named]
             counted.append((_number(domain, codes), plan.unit.max_rows))
     return table(domain, counted)
+
+
+def _text_tally(plan: Plan, release: FoundCategories, far: bool) -> Tally:
+    """The texts of ``_write_survey``: one record of each unit, of which all others have one."""
+    first, last = _ends(plan.columns[release.column])
+    counted = [(first, _others(plan))]
+    if far or plan.neighbours == "replace-one":
+        counted.append((last if far else first, 1))
+    texts, counts = zip(*(each for each in counted if each[1]), strict=True)
+    return Tally.of(release.domain, cells_of(texts), np.array(counts))
 
 
 def _at_points(tally: Tally) -> Tally:

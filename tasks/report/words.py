@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dpcore.accounting.budget import decimal_text
 from schemas.bundle.manifest import Guarantee
 from schemas.plan import Plan
+from schemas.plan.searches import search_words
 from schemas.plan.protection import RULES
 from tasks.report.parts import DataTable
 
@@ -160,7 +161,7 @@ def limits(plan: Plan) -> tuple[str, ...]:
         )
     made_up = (SYNTHETIC,) if plan.synthesis else ()
     fitted = (FITTED, *plan.assumed) if plan.includes_sampling else ()
-    return counted, *LIMITS, *fitted, *made_up, *plan.protection.limits
+    return counted, *LIMITS, *fitted, *made_up, *plan.protection.limits, *search_words(plan)
 
 
 LIMITS = (

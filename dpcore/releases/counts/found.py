@@ -49,6 +49,7 @@ class FoundCategories(Release):
     column: str = ""
     categories: tuple[str, ...] = ()
 
+    chart = "cells"
     statistics = ("noisy_count", "standard_error", *ENDS)
     finer = "a larger share of the budget, or a larger beta"
 
