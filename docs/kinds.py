@@ -20,7 +20,18 @@ HERE = Path(__file__).parent
 OF_PAPERS = HERE.parent / "papers"
 ROWS = 20_000
 DISTRICTS = {"north": ("n1", "n2"), "east": ("e1",), "south": ("s1", "s2"), "west": ("w1",)}
-TRADES = "shop school office clinic building transport farm cook lab art law sea".split()
+TRADES = [
+    "shop",
+    "school",
+    "office",
+    "clinic",
+    "building",
+    "transport",
+    "farm",
+    "cook",
+    "law",
+    "sea",
+]
 
 COLUMNS: dict[str, Any] = {
     "region": {"type": "categorical", "categories": list(DISTRICTS)},
@@ -91,7 +102,7 @@ def people() -> pd.DataFrame:
             "works": np.where(works, "yes", "no"),
             "hours": hours,
             "wage": wage,
-            "trade": random.choice(TRADES, ROWS, p=np.arange(12, 0, -1) / 78),
+            "trade": random.choice(TRADES, ROWS, p=np.arange(10, 0, -1) / 55),
         }
     )
 

@@ -107,7 +107,12 @@ def draw_missing(
             reserve_budget(plan, release_id, sources, part)
             names = missing_draws(plan, release_id)
             if finding := [name for name in names if name in plan.finding]:
-                _draw(plan, release_id, finding, tally_survey(plan, release_id, finding, survey, workspace))
+                _draw(
+                    plan,
+                    release_id,
+                    finding,
+                    tally_survey(plan, release_id, finding, survey, workspace),
+                )
             plan = as_found(plan, release_id, Ledger(ledger_url()))
             names = missing_draws(plan, release_id)
             tallied = tally_survey(plan, release_id, names, survey, workspace)

@@ -23,8 +23,8 @@ from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.plan import Plan, load_plan
 from tasks.audit.audit import ATTENDED, FULL_DRAWS, UNATTENDED
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
-from tests.dpcore.releases.contract import CASES, EVEN, PURE, YES, under
 from tests.bare import open_plan
+from tests.dpcore.releases.contract import CASES, EVEN, PURE, YES, under
 from tests.tasks.made_up_series import plan_of
 
 JOINT = {"short": UNATTENDED, "full": ATTENDED}

@@ -54,6 +54,8 @@ def cells_of(several: Sequence[str]) -> Integers:
 def texts_at(codes: Integers) -> list[str]:
     """The texts of codes (k, any number); bytes that are no UTF-8, which no text has, are replaced."""
     return [
-        b"".join(code.to_bytes(BYTES, "big") for code in row).rstrip(b"\0").decode("utf-8", "replace")
+        b"".join(code.to_bytes(BYTES, "big") for code in row)
+        .rstrip(b"\0")
+        .decode("utf-8", "replace")
         for row in codes.tolist()
     ]

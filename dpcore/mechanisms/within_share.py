@@ -8,7 +8,7 @@ mechanism that costs more (``dpcore.line.privacy_line``).  No gamma: sets of pro
 in view of a draw do not add up.
 
 Proof.  Given the earlier draws the mechanism is fixed, and is (alpha, beta)-DP, or beta-approximately
-rho-zCDP, by what the privacy line checked.  Both compose adaptively with shares that are fixed beforehand
+rho-zCDP, by what the privacy line checked.  Both compose adaptively with shares that are fixed before
 (Rogers, Roth, Ullman & Vadhan 2016, Theorem 3.1; Bun & Steinke 2016, Lemma 2.3).  An (alpha, beta)-DP
 pair of laws has the concentrated price (alpha^2/2, beta), as in ``mechanisms.stability``.
 

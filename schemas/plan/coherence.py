@@ -90,7 +90,7 @@ def _open(plan: PlanDocument) -> None:
     if not plan.requested.beta:
         raise ValueError(
             f"{place}: open costs beta, the chance that a category of one person is found: write a"
-            f" budget.requested.beta of at most 1/(10 x rows), here \"{_small(plan.rows)}\""
+            f' budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
         )
     columns = [section.finds for section in plan.releases if section.finds]
     for column in columns:
@@ -104,7 +104,7 @@ def _small(rows: int) -> str:
 
 
 def _nothing_found(plan: PlanDocument) -> None:
-    """Refuse a plan that could not be released with no category found: nobody knows how many there are."""
+    """Refuse a plan that could not be released if no category were found."""
     least = plan.with_found({})
     if all(plan.columns[name] == least.columns[name] for name in plan.open_columns):
         return

@@ -52,12 +52,13 @@ def search_words(plan: PlanDocument) -> list[str]:
         column = plan.columns[search.column]
         assert isinstance(column, CategoricalColumn)
         one, chance = plan.protection.one, float(plan.prices[name].beta)
+        one_of_each = f" One record of each {one} is counted." if plan.unit else ""
         lines.append(
-            f"The categories of {search.column} are found in the survey, with noise, for a price of"
+            f"The categories of {search.column} are found in the survey, with noise, at a price of"
             f" {plan.prices[name]}: one that {search.needed} {one}s have is found with probability"
-            f" {FOUND:.0%}, and one that a single {one} has with probability {chance:.2g} at most. Of more"
-            f" than {column.at_most} the most frequent count. Every other text counts as {OTHER}, and so"
-            f" do texts that are blank, longer than {LONGEST} bytes, look like a more frequent one, or hold what"
-            f" nobody sees.{' Of each ' + one + ' one record is looked at.' if plan.unit else ''}"
+            f" {FOUND:.0%}, and one that a single {one} has with probability {chance:.2g} at most. If more"
+            f" than {column.at_most} are found, the most frequent count. All other texts count as {OTHER},"
+            f" and so do those that are blank, longer than {LONGEST} bytes, hold what nobody sees or look"
+            f" like a more frequent one.{one_of_each}"
         )
     return lines

@@ -77,7 +77,9 @@ def _verify_found(bundle: Path, manifest: Manifest, plan: Plan) -> None:
         if record.name in plan.finding
     }
     if draws and plan.as_found(draws).columns != plan.columns:
-        raise BundleError(f"{bundle}: the plan in the manifest has other categories than were found")
+        raise BundleError(
+            f"{bundle}: the plan in the manifest has other categories than were found"
+        )
 
 
 def _has_form(path: Path, table: TableFile) -> bool:

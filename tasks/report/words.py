@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dpcore.accounting.budget import decimal_text
 from schemas.bundle.manifest import Guarantee
 from schemas.plan import Plan
-from schemas.plan.searches import search_words
 from schemas.plan.protection import RULES
+from schemas.plan.searches import search_words
 from tasks.report.parts import DataTable
 
 NEARLY = 1.2

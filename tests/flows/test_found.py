@@ -32,7 +32,9 @@ def audited_once(monkeypatch):
 
 def written(folder: Path, jobs: list[str | None], **keys: object) -> Path:
     """A plan, and the survey of these jobs, two to a home."""
-    survey = pd.DataFrame({"job": pd.Series(jobs, dtype=object), "sex": ["F", "M"] * (len(jobs) // 2)})
+    survey = pd.DataFrame(
+        {"job": pd.Series(jobs, dtype=object), "sex": ["F", "M"] * (len(jobs) // 2)}
+    )
     survey["home"] = np.arange(len(jobs)) // 2
     survey.to_parquet(folder / "survey.parquet")
     plan = folder / "plan.yaml"
@@ -40,7 +42,14 @@ def written(folder: Path, jobs: list[str | None], **keys: object) -> Path:
     return plan
 
 
-JOBS = ["cook"] * 160 + ["Bäcker"] * 120 + ["smith"] * 60 + [None] * 56 + [SECRET] * 2 + ["x" * 999] * 2
+JOBS = (
+    ["cook"] * 160
+    + ["Bäcker"] * 120
+    + ["smith"] * 60
+    + [None] * 56
+    + [SECRET] * 2
+    + ["x" * 999] * 2
+)
 
 
 def test_everything_follows_what_was_found_and_nobody_sees_the_rest(tmp_path, own_home):
@@ -51,7 +60,9 @@ def test_everything_follows_what_was_found_and_nobody_sees_the_rest(tmp_path, ow
         *("cook", "Bäcker", "smith", OTHER),
         None,
     ]
-    assert set(bundle.table("microdata/everybody")["job"].compressed()) <= {*counts["job"].compressed()}
+    assert set(bundle.table("microdata/everybody")["job"].compressed()) <= {
+        *counts["job"].compressed()
+    }
     assert verify_budget(bundle.manifest, Ledger(ledger_url())).alpha == 10
     events = {record.name: record.event["event"] for record in bundle.manifest.releases}
     assert events["jobs"] == "discrete-laplace"
@@ -77,9 +88,10 @@ def test_a_run_that_stopped_in_between_neither_searches_nor_pays_again(tmp_path,
             raise KeyboardInterrupt
         return tally(plan, release_id, names, *rest)
 
-    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as stopped:
         stopped.setattr(flows.course, "tally_survey", once)
-        release(plan, "r", tmp_path / "out")
+        with pytest.raises(KeyboardInterrupt):
+            release(plan, "r", tmp_path / "out")
     ledger = Ledger(ledger_url())
     before = ledger.release("jobs", "r")
     assert {name: charge.state for name, charge in before.items()} == {

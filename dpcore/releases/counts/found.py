@@ -94,7 +94,9 @@ class FoundCategories(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         found, mechanism = self.found(noisy), self.mechanism
-        counts = np.array([found[text] for text in self.categories if text in found], dtype=np.int64)
+        counts = np.array(
+            [found[text] for text in self.categories if text in found], dtype=np.int64
+        )
         texts = np.array([text for text in self.categories if text in found], dtype=str)
         scale, threshold = float(mechanism.scale), mechanism.threshold
         counted, given = "the units of which a record is counted here", "given that it was found"
@@ -117,8 +119,8 @@ class FoundCategories(Release):
                     "standard_error",
                     ENDS,
                     "exact",
-                    f"The interval covers with 90% probability, {given}; the standard error is a mean over"
-                    " all counts that the noisy one may come from.",
+                    f"The interval covers with 90% probability, {given}; the standard error is a mean"
+                    " over all counts that the noisy one may come from.",
                 ),
             ),
         )

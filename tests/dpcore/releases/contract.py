@@ -192,7 +192,10 @@ CASES: dict[str, Case] = {
         Histogram("s", TABLE, 3, APPROXIMATE, thresholded=True), near=(0, 0, 1), company=30 * (1, 5)
     ),
     "found categories": Case(
-        FoundCategories("f", THREE, 3, APPROXIMATE, column="size", categories=("A",)), near=(0, 0, 1), far=(0, 0, 2), company=30 * (1, 2)
+        FoundCategories("f", THREE, 3, APPROXIMATE, column="size", categories=("A",)),
+        near=(0, 0, 1),
+        far=(0, 0, 2),
+        company=30 * (1, 2),
     ),
     "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS)),
     "gaussian margins": Case(

@@ -37,7 +37,10 @@ def categories(**counts: int) -> list[str]:
 def test_the_search_is_added_with_a_fifth_of_the_budget():
     assert [section.name for section in PLAN.releases] == ["people", "jobs", SEARCH]
     share = PLAN.built[SEARCH].share
-    assert (share.alpha, share.beta) == (2, Fraction("1e-5") / 3)  # beta: with records, of twice its weight
+    assert (share.alpha, share.beta) == (
+        2,
+        Fraction("1e-5") / 3,
+    )  # beta: with records, of twice its weight
     assert PLAN.built[SEARCH].adjacency.most == 1
     assert PLAN.adjacency.most == 2
     (line,) = search_words(PLAN)
@@ -91,7 +94,9 @@ def test_whatever_contradicts_the_plan_counts_as_not_found(monkeypatch):
     document["columns"]["job"]["missing"] = ["none"]
     plan = load_plan(document)
     assert plan.as_found(drawn(none=50, cook=40)).columns["job"].categories == ["cook", OTHER]
-    monkeypatch.setattr("schemas.survey.columns.publishable", lambda found, taken: ["=1"] * len(found))
+    monkeypatch.setattr(
+        "schemas.survey.columns.publishable", lambda found, taken: ["=1"] * len(found)
+    )
     assert categories(cook=40) == [OTHER]
 
 
@@ -129,7 +134,9 @@ def changed(**keys: object) -> dict:
             "columns.job.categories: open costs beta",
         ),
         (
-            changed(series={"period": "sex", "periods": 2, "in_periods": 1}, synthesis=[], analyses=[]),
+            changed(
+                series={"period": "sex", "periods": 2, "in_periods": 1}, synthesis=[], analyses=[]
+            ),
             "open is not available with series",
         ),
         (
@@ -168,7 +175,9 @@ def test_a_plan_that_could_not_hold_nothing_is_refused():
     rule["label"] = {"column": "job", "positive": [OTHER]}
     columns = {**open_plan()["columns"], "age": {"type": "integer", "bounds": [0, 9]}}
     with pytest.raises(PlanError, match="where no category of an open column is found, "):
-        load_plan(changed(releases=[rule], columns=columns, synthesis=[], analyses=[]))
+        load_plan(
+            changed(releases=[rule], invalid="clamp", columns=columns, synthesis=[], analyses=[])
+        )
 
 
 def test_at_most_is_for_open_columns():
