@@ -56,9 +56,9 @@ def search_words(plan: PlanDocument) -> list[str]:
         lines.append(
             f"The categories of {search.column} are found in the survey, with noise, at a price of"
             f" {plan.prices[name]}: one that {search.needed} {one}s have is found with probability"
-            f" {FOUND:.0%}, and one that a single {one} has with probability {chance:.2g} at most. If more"
-            f" than {column.at_most} are found, the most frequent count. All other texts count as {OTHER},"
-            f" and so do those that are blank, longer than {LONGEST} bytes, hold what nobody sees or look"
-            f" like a more frequent one.{one_of_each}"
+            f" {FOUND:.0%}, and one that a single {one} has with probability {chance:.2g} at most."
+            f" If more than {column.at_most} are found, the most frequent count. All other texts count"
+            f" as {OTHER}, and so do those that are blank, longer than {LONGEST} bytes, hold what"
+            f" nobody sees or look like a more frequent one.{one_of_each}"
         )
     return lines
