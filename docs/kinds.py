@@ -42,6 +42,7 @@ COLUMNS: dict[str, Any] = {
     "hours": {"type": "integer", "bounds": [0, 80], "description": "Hours of work a week"},
     "wage": {"type": "continuous", "bounds": [0, 100], "unit": "dollars an hour"},
     "trade": {"type": "categorical", "categories": "open"},
+    "savings": {"type": "continuous", "bounds": "open", "unit": "dollars"},
 }
 
 
@@ -102,6 +103,7 @@ def people() -> pd.DataFrame:
             "works": np.where(works, "yes", "no"),
             "hours": hours,
             "wage": wage,
+            "savings": np.exp(random.normal(9, 1.5, ROWS)),
             "trade": random.choice(TRADES, ROWS, p=np.arange(10, 0, -1) / 55),
         }
     )

@@ -43,6 +43,7 @@ def columns(chance: random.Random, kind: str) -> dict[str, Any]:
         "x": {"type": "continuous", **of_x},
         "y": {"type": "continuous", "bounds": [0, 1], "nullable": chance.random() < 0.2},
         **({"told": told} if kind == "found-categories" else {}),
+        **({"free": {"type": "continuous", "bounds": "open"}} if kind == "found-bounds" else {}),
     }
 
 
@@ -92,7 +93,7 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "weight": lambda chance, kind, so_far: 1,
     "columns": some_columns,
     "column": lambda chance, kind, so_far: (
-        "told" if kind == "found-categories" else chance.choice(NUMBERS)
+        {"found-categories": "told", "found-bounds": "free"}.get(kind) or chance.choice(NUMBERS)
     ),
     "by": lambda chance, kind, so_far: several(chance, ["sex", "region", "age"], 2),
     "features": lambda chance, kind, so_far: several(chance, ["x", "age", "region", "wide"], 3),

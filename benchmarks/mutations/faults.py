@@ -410,6 +410,13 @@ FAULTS: tuple[Fault, ...] = (
     ),
     # Sensitivities
     of_release(
+        "null is a range of found bounds",
+        "counts/found_bounds",
+        "noisy.values[: axis.cells] > self.threshold",
+        "noisy.values > self.threshold",
+        unseen="what is taken from a noisy statistic costs nothing",
+    ),
+    of_release(
         "a moved record counts once in each step",
         "machines/descent",
         "self.adjacency.squared(moved=4 * one, present=one)",

@@ -15,6 +15,7 @@ from pydantic import ValidationError, ValidationInfo, field_validator, model_val
 from dpcore.errors import BundleError, PlanError
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.suggestion import suggestion
 from schemas.document import faults_of, read_yaml, written_faults
 from schemas.plan.best import chosen
@@ -75,16 +76,16 @@ class Plan(PlanDocument):
         return self
 
     def as_found(self, draws: Mapping[str, Noisy]) -> Self:
-        """The plan with the categories that these draws of ``finding`` found.
+        """The plan with the categories and bounds that these draws of ``finding`` found.
 
         Where they would contradict another part of the plan, none counts as found: that plan was
         checked when this one was read.
         """
-        found = {}
+        found: dict[str, Any] = {}
         for name, noisy in draws.items():
             search = self.built[name]
-            assert isinstance(search, FoundCategories)
-            found[search.column] = search.found(noisy)
+            assert isinstance(search, FoundCategories | FoundBounds)
+            found[self.section(name).finds] = search.found(noisy)
         plan = self.with_found(found)
         try:
             published_plan(plan.public())

@@ -78,24 +78,25 @@ def _groups(plan: PlanDocument) -> None:
 
 
 def _open(plan: PlanDocument) -> None:
-    """Refuse what does not go with categories that are found first."""
+    """Refuse what does not go with what is found first."""
     if not plan.open_columns:
         return
-    place = f"columns.{plan.open_columns[0]}.categories"
+    place = f"columns.{plan.open_columns[0]}"
     for key in ("linked", "series"):
         if getattr(plan, key):
-            raise ValueError(f"{place}: open is not available with {key}; list the categories")
+            raise ValueError(f"{place}: `open` is not available with {key}; state what is public")
     if any(section.spends_gamma for section in plan.releases):
-        raise ValueError(f"{place}: open does not go with mechanisms that spend gamma")
-    if not plan.requested.beta:
+        raise ValueError(f"{place}: `open` does not go with mechanisms that spend gamma")
+    searches = [section for section in plan.releases if section.finds]
+    if any(section.may_fail for section in searches) and not plan.requested.beta:
         raise ValueError(
-            f"{place}: open costs beta, the chance that a category of one person is found: write a"
-            f' budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
+            f"{place}.categories: open costs beta, the chance that a category of one person is found:"
+            f' write a budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
         )
-    columns = [section.finds for section in plan.releases if section.finds]
+    columns = [section.finds for section in searches]
     for column in columns:
         if columns.count(column) > 1:
-            raise ValueError(f"releases: two of them find the categories of {column!r}; remove one")
+            raise ValueError(f"releases: two of them search {column!r}; remove one")
 
 
 def _small(rows: int) -> str:
@@ -104,11 +105,11 @@ def _small(rows: int) -> str:
 
 
 def _nothing_found(plan: PlanDocument) -> None:
-    """Refuse a plan that could not be released if no category were found."""
+    """Refuse a plan that could not be released if nothing were found."""
     least = plan.with_found({})
     if all(plan.columns[name] == least.columns[name] for name in plan.open_columns):
         return
-    with _inside("where no category of an open column is found, "):
+    with _inside("where nothing is found for open columns, "):
         for check in _CHECKS:
             check(least)
 

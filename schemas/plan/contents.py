@@ -30,9 +30,9 @@ from schemas.releases import AnyRelease, Name, SurveyFacts
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.moments import MomentsSection
 from schemas.survey.columns import (
-    CategoricalColumn,
     Column,
     IdentifierColumn,
+    IntegerColumn,
     Invalid,
     ReadColumn,
 )
@@ -249,20 +249,20 @@ class PlanDocument(Section):
 
     @property
     def open_columns(self) -> list[str]:
-        """The columns whose categories are found before anything else is measured."""
-        return [name for name, column in self.columns.items() if getattr(column, "open", False)]
+        """The columns whose categories or bounds are found before anything else is measured."""
+        return [name for name, column in self.columns.items() if column.open]
 
     @property
     def finding(self) -> list[str]:
         """The releases that find them."""
         return [section.name for section in self.releases if section.finds]
 
-    def with_found(self, found: Mapping[str, Mapping[str, int]]) -> Self:
-        """The plan with categories that were found, which are not checked; ``found``: by column, texts
-        with their noisy counts."""
+    def with_found(self, found: Mapping[str, Any]) -> Self:
+        """The plan with what was found, which is not checked; ``found``: by column, texts with their
+        noisy counts, or bounds."""
         columns = {
-            name: column.with_found(found.get(name, {}))
-            if isinstance(column, CategoricalColumn) and column.open
+            name: column.with_found(found.get(name))
+            if column.open and not isinstance(column, IntegerColumn)
             else column
             for name, column in self.columns.items()
         }
@@ -342,10 +342,12 @@ class PlanDocument(Section):
 
 
 def digest_of(public: Mapping[str, Any]) -> str:
-    """SHA-256 of a public plan in canonical JSON, as a manifest holds it, whatever categories were found
-    for its open columns."""
+    """SHA-256 of a public plan in canonical JSON, as a manifest holds it, whatever was found for its
+    open columns."""
     columns = {
-        name: column | {"categories": OPEN} if column.get("at_most") else column
+        name: column
+        | ({"categories": OPEN} if column.get("at_most") else {})
+        | ({"bounds": OPEN} if column.get("searched") else {})
         for name, column in public["columns"].items()
     }
     text = json.dumps({**public, "columns": columns}, sort_keys=True, separators=(",", ":"))

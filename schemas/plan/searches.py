@@ -1,16 +1,18 @@
-"""The sections that find the categories of open columns, where a plan does not state them."""
+"""The sections that find the categories or bounds of open columns, where a plan does not state them."""
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from dpcore.domain.texts import LONGEST
 from dpcore.releases.counts.found import FOUND, FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
 from schemas.plan.contents import PlanDocument
 from schemas.releases.base import LARGEST_WEIGHT
 from schemas.releases.found import FoundSection
+from schemas.releases.found_bounds import BoundsSection
 from schemas.survey.columns import CategoricalColumn
-from schemas.survey.found import OTHER
+from schemas.survey.found import NOTHING_FOUND, OTHER
 
 PART = Fraction(1, 5)
 """Of the budget, for all of them together."""
@@ -18,7 +20,7 @@ PART = Fraction(1, 5)
 LEAST = Fraction(1, LARGEST_WEIGHT)
 
 
-def searches(plan: PlanDocument) -> list[FoundSection]:
+def searches(plan: PlanDocument) -> list[FoundSection | BoundsSection]:
     """A section for each open column that none is about."""
     known = {section.finds for section in plan.releases}
     columns = [name for name in plan.open_columns if name not in known]
@@ -26,39 +28,54 @@ def searches(plan: PlanDocument) -> list[FoundSection]:
     each = PART / (1 - PART) * others / max(len(columns), 1)
     weight = min(max(each.limit_denominator(LARGEST_WEIGHT), LEAST), Fraction(LARGEST_WEIGHT))
     taken = {section.name for section in plan.releases}
-    return [
-        FoundSection(name=name, kind="found-categories", column=column, weight=weight)
-        for column, name in zip(columns, _names(columns, taken), strict=True)
-    ]
-
-
-def _names(columns: list[str], taken: set[str]) -> Iterator[str]:
-    """A name for each, of the letters that names may have."""
+    added: list[FoundSection | BoundsSection] = []
     for column in columns:
-        letters = re.sub("[^a-z0-9]+", "-", column.lower()).strip("-")[:60]
-        name = first = f"categories-{letters}".strip("-")
-        while name in taken:
-            name = f"{first}-{len(taken)}"
+        keys: dict[str, Any] = {"column": column, "weight": weight}
+        if isinstance(plan.columns[column], CategoricalColumn):
+            name = _name("categories", column, taken)
+            added.append(FoundSection(name=name, kind="found-categories", **keys))
+        else:
+            name = _name("bounds", column, taken)
+            added.append(BoundsSection(name=name, kind="found-bounds", **keys))
         taken.add(name)
-        yield name
+    return added
+
+
+def _name(what: str, column: str, taken: set[str]) -> str:
+    """A name of the letters that names may have."""
+    letters = re.sub("[^a-z0-9]+", "-", column.lower()).strip("-")[:60]
+    name = first = f"{what}-{letters}".strip("-")
+    while name in taken:
+        name = f"{first}-{len(taken)}"
+    return name
 
 
 def search_words(plan: PlanDocument) -> list[str]:
-    """How the categories of open columns are found, and what is left out: a line for each column."""
+    """How open columns are searched, and what is left out: a line for each."""
     lines = []
     for name in plan.finding:
-        search = plan.built[name]
-        assert isinstance(search, FoundCategories)
-        column = plan.columns[search.column]
-        assert isinstance(column, CategoricalColumn)
-        one, chance = plan.protection.one, float(plan.prices[name].beta)
-        one_of_each = f" One record of each {one} is counted." if plan.unit else ""
-        lines.append(
-            f"The categories of {search.column} are found in the survey, with noise, at a price of"
-            f" {plan.prices[name]}: one that {search.needed} {one}s have is found with probability"
-            f" {FOUND:.0%}, and one that a single {one} has with probability {chance:.2g} at most."
-            f" If more than {column.at_most} are found, the most frequent count. All other texts count"
-            f" as {OTHER}, and so do those that are blank, longer than {LONGEST} bytes, hold what"
-            f" nobody sees or look like a more frequent one.{one_of_each}"
-        )
+        search, column = plan.built[name], plan.columns[plan.section(name).finds]
+        one, price = plan.protection.one, plan.prices[name]
+        what, of = "bounds", plan.section(name).finds
+        if isinstance(column, CategoricalColumn):
+            what = "categories"
+        said = f"The {what} of {of} are found in the survey, with noise, at a price of {price}: "
+        if isinstance(search, FoundCategories) and isinstance(column, CategoricalColumn):
+            said += (
+                f"one that {search.needed} {one}s have is found with probability {FOUND:.0%}, and one"
+                f" that a single {one} has with probability {float(price.beta):.2g} at most. If more"
+                f" than {column.at_most} are found, the most frequent count. All other texts count as"
+                f" {OTHER}, and so do those that are blank, longer than {LONGEST} bytes, hold what"
+                " nobody sees or look like a more frequent one."
+            )
+        elif isinstance(search, FoundBounds):
+            said += (
+                f"they hold every range, such as 1 to 2 and 2 to 5, that {search.needed} {one}s are in,"
+                f" with probability {FOUND:.0%}. Numbers outside count as the nearest bound; error"
+                " statements do not include this bias. If no range has enough, the bounds are"
+                f" {NOTHING_FOUND[0]:g} and {NOTHING_FOUND[1]:g}."
+            )
+            if getattr(column, "unsearched", False):
+                said += " Until they are found, errors are stated for bounds of 0 and 1."
+        lines.append(said + (f" One record of each {one} is counted." if plan.unit else ""))
     return lines

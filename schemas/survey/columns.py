@@ -38,7 +38,17 @@ from schemas.survey.formats import (
     date_format,
     number_format,
 )
-from schemas.survey.found import MOST_FOUND, OPEN, OTHER, USUALLY_FOUND, publishable, unknown
+from schemas.survey.found import (
+    MOST_FOUND,
+    NOTHING_FOUND,
+    OPEN,
+    OTHER,
+    UNKNOWN_BOUNDS,
+    USUALLY_FOUND,
+    holding,
+    publishable,
+    unknown,
+)
 from schemas.survey.heaping import Multiples
 from schemas.text import Line, look_alikes, told_apart
 
@@ -225,9 +235,9 @@ class CategoricalColumn(Section):
         """Whether the categories but the last are found, or yet to be found."""
         return self.at_most > 0
 
-    def with_found(self, texts: Mapping[str, int]) -> Self:
+    def with_found(self, texts: Mapping[str, int] | None) -> Self:
         """The column with those of the found texts, by noisy count, that can be its categories."""
-        found = publishable(texts, {OTHER, *map(str, self.missing)})
+        found = publishable(texts or {}, {OTHER, *map(str, self.missing)})
         return self.model_copy(update={"categories": [*found[: self.at_most], OTHER]})
 
     @model_serializer(mode="wrap")
@@ -314,6 +324,16 @@ class _NumberColumn(Section):
             raise ValueError("format: 12% is read as 0.12; state bounds as shares, such as [0, 1]")
 
     @property
+    def open(self) -> bool:
+        """Whether the bounds are found, or yet to be found."""
+        return False
+
+    @property
+    def clamps_nothing(self) -> bool:
+        """Whether numbers are read as they are: bounds that are found are not known then."""
+        return self.open or self.outside == "refuse"
+
+    @property
     def listed(self) -> Sequence[Category] | None:
         """The values that may occur, if they are listed."""
         return self.levels
@@ -377,6 +397,15 @@ class IntegerColumn(_NumberColumn):
         "the part of a date, or the multiples to which another column is rounded.",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _not_open(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("bounds") == OPEN:
+            raise ValueError(
+                "bounds: open is for `type: continuous`; write that, with `step: 1` for whole numbers"
+            )
+        return given
+
     @model_validator(mode="after")
     def _exact(self) -> Self:
         if isinstance(self.from_, PartOfDate):
@@ -434,7 +463,13 @@ class ContinuousColumn(_NumberColumn):
 
     type: Literal["continuous"]
     bounds: Annotated[tuple[float, float], BeforeValidator(_two_numbers)] = Field(
-        description="Smallest and largest value."
+        description="Smallest and largest value. Or `open`, where nobody can state them: bounds that few"
+        " are beyond are found first, with a share of the budget, and others count as the nearest.",
+    )
+    searched: StrictBool = Field(
+        default=False,
+        exclude_if=absent,
+        description="Whether the bounds are found; follows from `bounds: open`.",
     )
     grid: StrictInt = Field(
         default=1024,
@@ -445,6 +480,39 @@ class ContinuousColumn(_NumberColumn):
     step: float | None = Field(default=None, gt=0, description=STEP)
     levels: list[float] | None = Field(default=None, min_length=1, description=LEVELS)
     point_masses: list[float] = Field(default_factory=list, description=POINTS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _yet_to_be_found(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("bounds") != OPEN:
+            return given
+        points = given.get("point_masses")
+        stand_ins = holding(UNKNOWN_BOUNDS, points if isinstance(points, list) else [])
+        return {**given, "bounds": stand_ins, "searched": True}
+
+    @model_serializer(mode="wrap")
+    def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Stand-ins for bounds that are yet to be found are not written."""
+        written: dict[str, Any] = dump(self)
+        return written | {"bounds": OPEN} if self.unsearched and "bounds" in written else written
+
+    @property
+    def open(self) -> bool:
+        return self.searched
+
+    @property
+    def unsearched(self) -> bool:
+        """Whether the bounds are yet to be found; others stand in for them."""
+        return self.open and self.bounds == holding(UNKNOWN_BOUNDS, self.point_masses)
+
+    def with_found(self, bounds: tuple[float, float] | None) -> Self:
+        """The column with the bounds that were found, if any were; they hold its point masses."""
+        lower, upper = bounds or NOTHING_FOUND
+        if self.step:  # of which there are not too many
+            most = self.step * 2**52
+            lower, upper = max(lower, -most), min(upper, most)
+        found = holding((lower, upper), self.point_masses)
+        return self.model_copy(update={"bounds": found})
 
     def axis(self, name: str) -> Axis:
         """The fine grid, or one cell per level."""

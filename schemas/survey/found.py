@@ -1,4 +1,4 @@
-"""Categories that nobody can list, `categories: open`: which of the found texts become categories.
+"""What nobody can state, `categories: open` and `bounds: open`: what stands in, and what is taken.
 
 Before they are found a plan has as many stand-ins as there may be categories, so that what it takes and
 costs is known for the largest table.  No plan can name one: they hold a character that plans refuse.
@@ -25,7 +25,16 @@ OTHER = "(other)"
 
 USUALLY_FOUND, MOST_FOUND = 100, 1000
 
+UNKNOWN_BOUNDS, NOTHING_FOUND = (0.0, 1.0), (-1.0, 1.0)
+"""Bounds before they are found, so that errors are parts of the range; and where none are."""
+
 _STAND_IN = "\u2060"
+
+
+def holding(bounds: tuple[float, float], points: Collection[float]) -> tuple[float, float]:
+    """The narrowest bounds around these and some points."""
+    numbers = [*bounds, *(point for point in points if isinstance(point, int | float))]
+    return float(min(numbers)), float(max(numbers))
 
 
 def unknown(most: int) -> list[str]:

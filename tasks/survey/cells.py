@@ -19,8 +19,8 @@ from typing import Any
 
 from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.domain.words import blocks
-from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn
-from schemas.survey.engine import exactly, listed, missing
+from schemas.survey.columns import ContinuousColumn, IdentifierColumn, Invalid, ReadColumn
+from schemas.survey.engine import exactly, finite, listed, missing
 
 
 def count_cells(
@@ -51,6 +51,22 @@ def add_code(table: Any, axis: Axis, name: str, invalid: Invalid) -> Any:
     """The table with one column more: the code of each record on one axis, as its cell has it."""
     joined = _join_lists(table, [axis])
     return joined.select(*table.columns, _total_code(joined, axis, "_code0", invalid).name(name))
+
+
+def within_found(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
+    """The table with finite numbers moved to the nearest of the bounds that were found for them."""
+    import ibis
+
+    moved = {
+        name: ibis.ifelse(
+            finite(table[name]),
+            ibis.least(ibis.greatest(table[name], exactly(of.bounds[0])), exactly(of.bounds[1])),
+            table[name],
+        )
+        for name, of in columns.items()
+        if isinstance(of, ContinuousColumn) and of.open
+    }
+    return table.mutate(**moved) if moved else table
 
 
 def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:

@@ -122,3 +122,49 @@ def test_other_categories_than_were_found_are_noticed(tmp_path):
     manifest = Manifest.model_validate(document)
     with pytest.raises(BundleError, match="other categories than were found"):
         _verify_found(path, manifest, published_plan(manifest.plan))
+
+
+PAY = [0.0] * 100 + [30.0] * 140 + [700.0] * 140 + [1e300, -1e300, np.inf, np.nan] + [2e4] * 16
+
+
+@pytest.mark.parametrize("rule", ["own-cell", "clamp", "drop", "refuse"])
+def test_everything_follows_the_bounds_that_were_found(tmp_path, rule):
+    pay = [value for value in PAY if rule != "refuse" or np.isfinite(value)]
+    survey = pd.DataFrame({"pay": pay})
+    survey["home"] = np.arange(len(pay)) // 2
+    survey.to_parquet(tmp_path / "survey.parquet")
+    document = open_plan() | {"invalid": rule, "synthesis": [], "analyses": []}
+    document["columns"] = {"pay": {"type": "continuous", "bounds": "open", "nullable": True}}
+    document["releases"] = [
+        {"name": "pays", "kind": "histogram", "columns": ["pay"], "bins": {"pay": 2}, "weight": 2}
+    ]
+    document["budget"]["requested"]["beta"] = "0"
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(yaml.safe_dump(document))
+    bundle = open_bundle(release(plan, "r", tmp_path / "out"))
+    column = bundle.plan.columns["pay"]
+    assert column.bounds == (0.0, 1000.0)
+    table = bundle.table("pays")
+    counts = dict(zip(table["pay_from"].filled(-1), table["noisy_count"], strict=True))
+    beyond = 16 + 1  # those above count in the last bin, the one below in the first
+    assert abs(counts[500.0] - 140 - beyond) < 30  # noise of scale 0.25
+    assert abs(counts[0.0] - 240 - 1) < 30
+    assert abs(counts[-1] - (0 if rule in ("drop", "refuse") else 2)) < 30
+
+
+def test_a_survey_without_any_number_has_the_bounds_of_nothing(tmp_path):
+    pd.DataFrame({"pay": [None] * 40, "home": range(40)}).astype({"pay": float}).to_parquet(
+        tmp_path / "survey.parquet"
+    )
+    document = open_plan() | {"synthesis": [], "analyses": []}
+    document["columns"] = {
+        "pay": {"type": "continuous", "bounds": "open", "point_masses": [0, 9.5], "step": 0.5}
+    }
+    document["releases"] = [
+        {"name": "pays", "kind": "quantiles", "column": "pay", "levels": ["0.5"]}
+    ]
+    document["budget"]["requested"]["beta"] = "0"
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(yaml.safe_dump(document))
+    bundle = open_bundle(release(plan, "r", tmp_path / "out"))
+    assert bundle.plan.columns["pay"].bounds == (-1.0, 9.5)

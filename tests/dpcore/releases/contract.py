@@ -41,6 +41,7 @@ from dpcore.post.records.nested import Nested
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
@@ -197,6 +198,7 @@ CASES: dict[str, Case] = {
         far=(0, 0, 2),
         company=30 * (1, 2),
     ),
+    "found bounds": Case(FoundBounds("b", Domain((replace(AGE, nullable=True),)), 3, PURE)),
     "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS)),
     "gaussian margins": Case(
         Margins("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian")

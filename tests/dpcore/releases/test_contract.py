@@ -88,6 +88,7 @@ def test_a_release_or_mechanism_that_is_not_registered_is_noticed(monkeypatch: p
 ONE_RECORD = [
     "histogram of occupied cells",
     "found categories",
+    "found bounds",
     "minimax count",
     "approximate minimax count",
 ]

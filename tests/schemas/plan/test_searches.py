@@ -54,7 +54,7 @@ def test_a_search_that_is_stated_keeps_its_share_and_is_not_added_again():
     )
     assert load_plan(document).built["s"].share.alpha == 5
     document["releases"].append({"name": "t", "kind": "found-categories", "column": "job"})
-    with pytest.raises(PlanError, match="two of them find the categories of 'job'"):
+    with pytest.raises(PlanError, match="two of them search 'job'"):
         load_plan(document)
 
 
@@ -137,7 +137,7 @@ def changed(**keys: object) -> dict:
             changed(
                 series={"period": "sex", "periods": 2, "in_periods": 1}, synthesis=[], analyses=[]
             ),
-            "open is not available with series",
+            "`open` is not available with series",
         ),
         (
             changed(
@@ -174,7 +174,7 @@ def test_a_plan_that_could_not_hold_nothing_is_refused():
     rule |= {"regularisation": 0.1, "frequencies": 4}
     rule["label"] = {"column": "job", "positive": [OTHER]}
     columns = {**open_plan()["columns"], "age": {"type": "integer", "bounds": [0, 9]}}
-    with pytest.raises(PlanError, match="where no category of an open column is found, "):
+    with pytest.raises(PlanError, match="where nothing is found for open columns, "):
         load_plan(
             changed(releases=[rule], invalid="clamp", columns=columns, synthesis=[], analyses=[])
         )
@@ -191,3 +191,47 @@ def test_a_selection_keeps_the_search():
     chosen = select(PLAN, ["jobs"], 50)
     assert [section.name for section in chosen.releases] == ["jobs", SEARCH]
     assert chosen.requested.beta == PLAN.requested.beta / 2
+
+
+def with_pay(**keys: object) -> dict:
+    document = open_plan()
+    document["columns"]["pay"] = {"type": "continuous", "bounds": "open", **keys}
+    document["releases"].append({"name": "pay", "kind": "mean", "column": "pay"})
+    return document
+
+
+def test_bounds_are_found_too_and_the_search_shares_the_fifth():
+    plan = load_plan(with_pay(point_masses=[-3]))
+    assert [section.name for section in plan.releases[-2:]] == ["categories-job", "bounds-pay"]
+    shares = [plan.built[name].share.alpha for name in plan.finding]
+    assert shares == [1, 1]
+    assert plan.columns["pay"].bounds == (-3, 1)
+    found = plan.with_found({"pay": (1.0, 500.0)})
+    assert found.columns["pay"].bounds == (-3, 500)
+    assert found.digest == plan.digest == digest_of(found.public())
+    assert published_plan(found.public()).columns == found.columns
+    assert select(plan, ["pay"], 50).columns == plan.columns
+
+
+def test_found_bounds_do_not_contradict_the_step():
+    column = load_plan(with_pay(step=0.001)).columns["pay"].with_found((0.0, 1e16))
+    assert column.bounds[1] == 0.001 * 2**52
+
+
+@pytest.mark.parametrize("edges", [[0, 0.5, 1], [0, 1]])
+def test_edges_do_not_go_with_open_bounds(edges):
+    document = with_pay()
+    document["releases"][-1] = {
+        "name": "pay",
+        "kind": "histogram",
+        "columns": ["pay"],
+        "bins": {"pay": edges},
+    }
+    with pytest.raises(PlanError, match="where nothing is found for open columns, "):
+        load_plan(document)
+
+
+def test_open_bounds_are_of_real_numbers():
+    document = with_pay(type="integer")
+    with pytest.raises(PlanError, match="with `step: 1` for whole numbers"):
+        load_plan(document)
