@@ -40,6 +40,7 @@ from schemas.survey.formats import (
 )
 from schemas.survey.found import (
     MOST_FOUND,
+    NONE,
     NOTHING_FOUND,
     OPEN,
     OTHER,
@@ -237,8 +238,9 @@ class CategoricalColumn(Section):
 
     def with_found(self, texts: Mapping[str, int] | None) -> Self:
         """The column with those of the found texts, by noisy count, that can be its categories."""
-        found = publishable(texts or {}, {OTHER, *map(str, self.missing)})
-        return self.model_copy(update={"categories": [*found[: self.at_most], OTHER]})
+        found = publishable(texts or {}, {NONE, OTHER, *map(str, self.missing)})
+        kept = found[: self.at_most] or [NONE]
+        return self.model_copy(update={"categories": [*kept, OTHER]})
 
     @model_serializer(mode="wrap")
     def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -23,6 +23,9 @@ OPEN = "open"
 OTHER = "(other)"
 """The last category: every text that is not one of the others."""
 
+NONE = "(none found)"
+"""Stands in where none is found: a column of one category says nothing, and some kinds need two."""
+
 USUALLY_FOUND, MOST_FOUND = 100, 1000
 
 UNKNOWN_BOUNDS, NOTHING_FOUND = (0.0, 1.0), (-1.0, 1.0)

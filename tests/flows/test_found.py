@@ -12,7 +12,7 @@ import flows.course
 from dpcore.errors import BundleError
 from schemas.bundle.manifest import Manifest
 from schemas.plan import published_plan
-from schemas.survey.found import OTHER
+from schemas.survey.found import NONE, OTHER
 from tasks.budget.recover import recover
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import _verify_found, read_manifest, verify_budget
@@ -76,7 +76,7 @@ def test_a_survey_in_which_nothing_is_found_has_one_category(tmp_path, rule):
     columns["job"]["nullable"] = True
     plan = written(tmp_path, [None] * 398 + ["a", "b"], columns=columns, invalid=rule)
     bundle = open_bundle(release(plan, "r", tmp_path / "out"))
-    assert bundle.plan.columns["job"].categories == [OTHER]
+    assert bundle.plan.columns["job"].categories == [NONE, OTHER]
     assert len(bundle.table("categories-job")["job"]) == 0
 
 

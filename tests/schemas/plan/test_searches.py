@@ -15,7 +15,7 @@ from schemas.plan import load_plan, published_plan
 from schemas.plan.contents import digest_of
 from schemas.plan.searches import search_words
 from schemas.plan.selection import select
-from schemas.survey.found import OTHER, publishable
+from schemas.survey.found import NONE, OTHER, publishable
 from tasks.ledger import charges_of
 from tests.bare import open_plan
 from tests.tasks.survey.tables import AWKWARD
@@ -68,7 +68,7 @@ def test_the_digest_does_not_depend_on_what_is_found_and_is_that_of_what_is_publ
 
 def test_the_most_frequent_are_categories_and_the_last_is_of_all_others():
     assert categories(cook=50, baker=40, smith=30, clerk=60) == ["clerk", "cook", "baker", OTHER]
-    assert categories() == [OTHER]
+    assert categories() == [NONE, OTHER]
 
 
 def test_what_a_plan_cannot_list_is_left_out():
@@ -97,7 +97,7 @@ def test_whatever_contradicts_the_plan_counts_as_not_found(monkeypatch):
     monkeypatch.setattr(
         "schemas.survey.columns.publishable", lambda found, taken: ["=1"] * len(found)
     )
-    assert categories(cook=40) == [OTHER]
+    assert categories(cook=40) == [NONE, OTHER]
 
 
 def test_all_is_charged_before_anything_is_known():
@@ -167,17 +167,6 @@ def test_what_does_not_go_with_an_open_column_is_refused(document, says):
     with pytest.raises(PlanError) as refused:
         load_plan(document)
     assert says in str(refused.value)
-
-
-def test_a_plan_that_could_not_hold_nothing_is_refused():
-    rule = {"name": "r", "kind": "classifier", "features": ["age"], "bandwidth": 0.2}
-    rule |= {"regularisation": 0.1, "frequencies": 4}
-    rule["label"] = {"column": "job", "positive": [OTHER]}
-    columns = {**open_plan()["columns"], "age": {"type": "integer", "bounds": [0, 9]}}
-    with pytest.raises(PlanError, match="where nothing is found for open columns, "):
-        load_plan(
-            changed(releases=[rule], invalid="clamp", columns=columns, synthesis=[], analyses=[])
-        )
 
 
 def test_at_most_is_for_open_columns():
