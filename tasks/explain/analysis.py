@@ -16,7 +16,7 @@ from dpcore.post.tables.joined import joined
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
-from tasks.inference.designs import CONSTANT
+from schemas.releases.formulas import CONSTANT
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.linear import fit_moments
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dpcore.post.levels import SIGMAS_95
 from schemas.bundle.manifest import AnalysisRecord
+from schemas.releases.formulas import CONSTANT
 from tasks.charts.chart import Axis, Panel, chart
 from tasks.charts.marks import bars, dots, down, spans, texts
 from tasks.charts.svg import figure, supported
-from tasks.inference.designs import CONSTANT
 from tasks.report.cells import Columns, called
 from tasks.report.parts import DataTable, Drawn, Figure, read_columns
 

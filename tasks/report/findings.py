@@ -28,9 +28,9 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import TableOfCounts, Unit
 from schemas.bundle.manifest import AnalysisRecord, Manifest
 from schemas.plan import Plan
+from schemas.releases.formulas import CONSTANT
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.svg import percent, supported
-from tasks.inference.designs import CONSTANT
 from tasks.report.cells import NULL, called, read_labels
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.parts import Source, read_columns
