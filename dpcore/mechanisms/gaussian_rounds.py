@@ -12,8 +12,8 @@ nothing else; a record's own term depends on no other record, to the last bit (`
 crosses the privacy line by itself, at its part S_i/S of the rho; the price of the single draw is covered
 by the share (the privacy line checks it).
 
-Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S_i: the single
-draw of ``rounds`` with rounds of equal variance.
+Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S_i: the
+single draw of ``rounds`` with rounds of equal variance.
 
 Ranges.  Those of ``gaussian``.
 
@@ -115,7 +115,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The most along some paths of noise alone, in rounds that are the first or last of their law."""
+        """The most along some paths of noise alone, in rounds that are first or last of their law."""
         sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
         drawn, point = self.by_round(noise.astype(np.int64)), self.first_point(TRIED)

@@ -140,11 +140,11 @@ class Draft(Written):
         return self.having(held.but(more).serving(wish))
 
     def with_model(self, wish: Wish) -> Draft:
-        """From the records' tables, from moments, or from tables for models alone."""
+        """Measured for itself, or from records' tables, moments, or tables for models alone."""
         draft = replace(self, models=(*self.models, wish))
         served = self.section("moments")
         linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
-        options = []
+        options = [draft.having(self.use.model(wish))]
         if wish.family == "gaussian":
             options.append(draft.having(self.use.moments(linear)))
         counted = [s for s in self.sections if s.keys["kind"] == "microdata-margins"]

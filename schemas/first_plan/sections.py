@@ -261,6 +261,13 @@ class ColumnUse:
         why = "What linear models need of numbers as they are: more accurate here than tables."
         return Section(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
 
+    def model(self, wish: Wish) -> Section:
+        """A model that is measured for itself."""
+        name = named("model", wish.text)
+        keys = {"name": name, "kind": "model", "formula": wish.formula, "family": wish.family}
+        why = "Measured for itself: narrower intervals than from tables or moments here."
+        return Section(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
+
     def _bins(self, columns: Collection[str], many: bool) -> dict[str, Any]:
         bins = self.bins(columns, many)
         return {"bins": bins} if bins else {}

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, StrictStr
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories
+from dpcore.domain.axes import Axis, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.design import LARGEST_GRID, middles
@@ -58,7 +58,7 @@ FamilyName = Annotated[
 
 
 def checked_columns(text: str, columns: Collection[str]) -> list[str]:
-    """The columns of a formula; raises ``ValueError`` where it holds anything but these and arithmetic."""
+    """The columns of a formula; raises ``ValueError`` if it holds more than these and arithmetic."""
     try:
         formula = ModelFormula.read(text)
     except ValueError as error:
@@ -218,10 +218,11 @@ class _Cells:
 
     def frame(self, codes: Integers) -> Any:
         """The values of records of codes (n, axes)."""
-        values = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
+        values = {axis.name: _values(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
         return formula_frame(self.axes, self.levels, values)
 
     def terms(self, asked: Any, family: str) -> ModelTerms:
+        """The terms of a formula, and its response."""
         every = np.arange(max(self.sizes))[:, None] % np.array(self.sizes)
         found = matrices(self.formula, asked, self.frame(every))
         names, groups = tuple(map(str, found.rhs.columns)), dict[tuple[int, ...], list[int]]()
@@ -249,7 +250,10 @@ class _Cells:
                 " {status == 'married'} ~ ..."
             )
         if values.min() == values.max():
-            return "the response is the same in all records"
+            return (
+                "the response is the same in all cells of its columns, where a value counts as the"
+                " middle of its cell; state a finer `grid`, or values of their own as `point_masses`"
+            )
         if family == "binomial" and not {*np.unique(values)} <= {0.0, 1.0}:
             return (
                 "a binomial response is true or false; write a condition in braces, such as"
@@ -273,8 +277,8 @@ class _Cells:
         if np.prod(shape, dtype=float) > LARGEST_GRID:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
-                f"{self.formula}: {columns} have {np.prod(shape, dtype=float):,.0f} cells together, of at"
-                f" most {LARGEST_GRID:,}; state a coarser `grid`"
+                f"{self.formula}: {columns} have {np.prod(shape, dtype=float):,.0f} cells together, of"
+                f" at most {LARGEST_GRID:,}; state a coarser `grid`"
             )
         grid = np.indices(shape).reshape(len(shape), -1).T if shape else np.zeros((1, 0), dtype=int)
         codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
@@ -290,3 +294,11 @@ class _Cells:
                 " change the bounds, or add a number inside the function"
             )
         return TermGroup(attributes, tuple(places), values)
+
+
+def _values(axis: Axis) -> Any:
+    """(size,) a value in each cell, null masked."""
+    if isinstance(axis, Grid) and axis.points:
+        inner = middles(replace(axis, points=(), nullable=False))
+        return np.ma.masked_array(np.r_[inner, axis.points, [0.0] * axis.nullable])
+    return middles(axis)

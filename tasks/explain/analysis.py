@@ -18,7 +18,7 @@ from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.linear import fit_moments
+from tasks.inference.measured import fit_measured
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
@@ -36,7 +36,7 @@ def expected_fit(
     answers = answering(plan, formula)
     found = None
     if like is None or not answers:
-        found = fit_moments(plan, lambda of: of.supposed, formula, family)
+        found = fit_measured(plan, None, formula, family)
     if found and like is not None:
         raise InputError(
             f"--like: is for tables of counts; what {found[0]} will find is expected of independent"

@@ -2,25 +2,26 @@
 
 The rounds are those of ``scores``.  The last Newton step starts near the solution, so to first order
 
-    estimate - solution of the survey  =  inverse (noise of the last scores + noise of the curvature * step)
+    estimate - solution of the survey = inverse (noise of the scores + noise of the curvature * step)
 
 whose covariance is the privacy part.  The sampling part is inverse * meat * inverse, with the measured
 variance ``meat`` of scores (Huber 1967), so that it needs no assumption on residuals.  What clipping
-takes from scores is bounded by their number and length: half of that counts as one more standard error in
-every direction.  Where noise may change the information on a coefficient by the part b, its errors
-are divided by 1 - b; from ``MOST_BLUR`` on it has none.
+takes from scores is estimated from their lengths, which are counted; half of it is one more standard
+error in every direction.  Where noise may change the information on a coefficient by the part b, its
+errors are divided by 1 - b; from ``MOST_BLUR`` on it has none.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.gaussian import DiscreteGaussian
@@ -46,11 +47,14 @@ HIDDEN = "noise hides how much the records say of this term: there may be too fe
 
 STATED = (
     "Sampling and noise together, to first order and by the normal law; the interval is for the"
-    " population from which the survey is taken to be drawn, and holds it 19 times in 20. Records of large"
-    " leverage count less, and long scores are shortened; what that may move is part of the error. Not"
-    " included: a value beyond a bound, where the plan clamps, counts as the bound, and one on a grid as"
-    " the middle of its cell"
+    " population from which the survey is taken to be drawn, and holds it 19 times in 20. Records with"
+    " unusual terms count less, and so do very large residuals; the error includes an estimate of what"
+    " that moves. Not included: a value beyond a bound, where the plan clamps, counts as the bound, and"
+    " one on a grid as the middle of its cell"
 )
+
+MADE_UP = 5000
+"""Records, for what is expected."""
 
 SCORED = 2e-8
 """Seconds for each record, pair of terms and round."""
@@ -63,7 +67,7 @@ class ModelFit(NamedTuple):
     values: Floats
     sampling: Floats
     privacy: Floats
-    hidden: Floats
+    hidden: Booleans
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class MeasuredModel(Release):
     """``terms``: what the formula makes of the columns of the domain; ``formula``: as it was written."""
 
     finer = "fewer terms, or categories with more records"
-    chart = "estimates"
+    chart = "coefficients"
 
     formula: str = ""
     family: Family = "gaussian"
@@ -89,7 +93,10 @@ class MeasuredModel(Release):
     @cached_property
     def _noise(self) -> DiscreteGaussian:
         laws = self._unpriced.laws
-        size, squared = sum(width for width, _ in laws), sum(each for _, each in laws)
+        size, squared = (
+            sum(width for width, _ in laws),
+            sum((each for _, each in laws), Fraction(0)),
+        )
         return DiscreteGaussian.within(self.share, size, squared)
 
     @cached_property
@@ -148,8 +155,8 @@ class MeasuredModel(Release):
         both = np.outer(wider, wider)
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
-        values, covariances = self._rescaled(values, covariances)
-        return ModelFit(values, *covariances, doubt >= MOST_BLUR)
+        values, (sampling, privacy) = self._rescaled(values, covariances)
+        return ModelFit(values, sampling, privacy, doubt >= MOST_BLUR)
 
     def _rescaled(self, values: Floats, covariances: list[Floats]) -> tuple[Floats, list[Floats]]:
         """In the units of the response, which is scaled where sums are taken."""
@@ -232,6 +239,24 @@ class MeasuredModel(Release):
         blur = float(scores.per_step("curvature", middle)[0]) * self._noise.stddev / self.rows
         doubt = min(blur * math.sqrt(scores.terms.size), MOST_BLUR)
         return math.sqrt(1 + noise**2 / self.rows) / (1 - doubt)
+
+    @property
+    def supposed(self) -> ModelFit:
+        """What is expected before a draw, of independent columns with equally frequent values."""
+        assert self.terms is not None
+        axes, generator = self.domain.axes, np.random.default_rng(0)
+        sizes = [axis.size - axis.nullable for axis in axes]
+        codes = np.column_stack([generator.integers(0, size, MADE_UP) for size in sizes])
+        rows, responses = self.terms.rows(codes), self.terms.responses(codes)
+        mean = float(responses.mean())
+        slope = {"gaussian": 1.0, "binomial": mean * (1 - mean), "poisson": mean}[self.family]
+        left = float(responses.var()) if self.family == "gaussian" else slope
+        basis = self.terms.basis[0]
+        inverse = basis @ np.linalg.pinv(rows.T @ rows / MADE_UP * self.rows) @ basis.T
+        sampling = self.adjacency.most * inverse * left / slope**2
+        privacy = sampling * (self.width_ratio**2 - 1)
+        values, (sampling, privacy) = self._rescaled(np.zeros(len(basis)), [sampling, privacy])
+        return ModelFit(values, sampling, privacy, np.zeros(len(basis), dtype=bool))
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (

@@ -1,8 +1,8 @@
 r"""Clipped scores of a model: what is summed in each round, and what follows from the noisy sums.
 
-With rows x, responses y and coefficients theta (``terms``), the score of a record is x r, r = y - mean, and
-the curvature x x' slope, of the predictor x.theta (``families``).  A whitening matrix V, public, makes
-u = V x have about unit second moments.  The rounds measure:
+With rows x, responses y and coefficients theta (``terms``), the score of a record is x r, where
+r = y - mean, and its curvature x x' slope, of the predictor x.theta (``estimates.families``).  A
+whitening matrix V, public, makes u = V x have about unit second moments.  The rounds measure:
 
     response   how many responses lie in each of some public bins: location and spread of y
     moments    (x, y)(x, y)': a first V, and a first theta by least squares
@@ -30,11 +30,12 @@ Proof.  Each part has norm at most 1 before it is multiplied.  Scores differ by 
 product of two records' other parts is (u.u')^2, (s.s')^2, 0 or 1: never negative, so they differ by at
 most sqrt(2) in norm.  QED
 
-A record adds the vector in K whole steps, rounded: a norm grows by sqrt(d)/2 + 2 steps at most, that of a
-difference by sqrt(d) + 2, for d numbers, rounding of floating point included.  Every operation on the
-records acts on each record alone, number by number (no matrix products, whose rounding may depend on the
-position of a row); means are looked up in a public table.  So a record's vector is the same to the last
-bit whoever else is there.  All steps have noise of the same variance, and K gives each round its share.
+A record adds the vector in K whole steps, rounded: norms grow by at most sqrt(d)/2 + 2 steps, and those
+of differences by at most sqrt(d) + 2, for d numbers, rounding of floating point included.  Every
+operation on the records acts on each record alone, number by number: there are no matrix products,
+whose rounding may depend on the position of a row, and means are looked up in a public table.  So a
+record's vector is the same to the last bit whoever else is there.  All steps have noise of the same
+variance, and K gives each round its share.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ MOST_STEP = 1.5
 """The most that a step of a curved model may move predictors, in root mean square."""
 
 EXCESS, HARM = 0.4, 0.6
-"""Scores beyond C are this part of C longer, on average; together they may be this part of all errors."""
+"""Scores beyond C are this part of C longer, on average; together at most this part of all errors."""
 
 Family = Literal["gaussian", "binomial", "poisson"]
 
@@ -328,7 +329,7 @@ class ModelScores:
     @cached_property
     def _table(self) -> Floats:
         nodes = np.linspace(-FARTHEST, FARTHEST, NODES + 1)
-        return 1 / (1 + np.exp(-nodes)) if self.family == "binomial" else np.exp(nodes)
+        return np.asarray(1 / (1 + np.exp(-nodes)) if self.family == "binomial" else np.exp(nodes))
 
     def family_at(self, predictor: Floats) -> tuple[Floats, Floats]:
         """The mean of the response and its slope, at predictors of any shape."""
@@ -358,7 +359,7 @@ class ModelScores:
             end, step = place + self.numbers_of(part), self.per_step(part, point)
             parts[part] = noisy[:, place:end] * step[:, None], step * self.stddev
             place = end
-        found = getattr(self, f"_after_{name}")(point, parts)
+        found: ScorePoint = getattr(self, f"_after_{name}")(point, parts)
         limit = FARTHEST if self.family != "gaussian" else LARGEST_COEFFICIENT
         theta = np.clip(np.nan_to_num(found.theta), -limit, limit)
         return replace(found, theta=theta, number=point.number + 1)

@@ -1,12 +1,12 @@
 r"""The terms of a model as tables of public values, and a basis in which they are nearly uncorrelated.
 
-A term, and the response, is a function of the cells of a few columns of the survey.  Its values in all of
-these cells are computed once, from the plan alone, and a record's row is looked up: it is the same to
-the last bit whoever else is there.  A record with a null in one of the columns is left out.
+A term, and the response, is a function of the cells of a few columns of the survey.  Its values in all
+of these cells are computed once, from the plan alone, and a record's row is looked up: it is the same
+to the last bit whoever else is there.  A record with a null in one of the columns is left out.
 
-Terms that are functions of the same columns make a group.  Where every cell is equally frequent, a group
-is made uncorrelated with the constant, with the groups of some of its columns and within itself, and is
-scaled so that no row of it is longer than 1.  So a row x in this basis has |x|^2 <= number of groups, and
+Terms that are functions of the same columns make a group.  If every cell were equally frequent, a group
+would be uncorrelated with the constant, with the groups of some of its columns and within itself; and
+no row of it is longer than 1.  So a row x in this basis has |x|^2 <= number of groups, and
 
     x = z T,        z.beta = x.theta,        beta = T theta        z: the row of the formula's terms
 
@@ -133,7 +133,7 @@ class ModelTerms:
         """(n,) which records have a value in every column of the model."""
         used = {a for each in (*self.groups, self.response) for a in each.attributes}
         nulls = [codes[:, a] == self._cells(a) for a in used if self.axes[a].nullable]
-        return ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
+        return np.asarray(~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0))
 
     def rows(self, codes: Integers) -> Floats:
         """(n, p) in the new basis, of records of codes (n, axes) without nulls."""
@@ -145,7 +145,7 @@ class ModelTerms:
     def responses(self, codes: Integers) -> Floats:
         """(n,) of records of codes (n, axes) without nulls."""
         middle, half = self.scale
-        return (self.response.values[self._at(self.response, codes), 0] - middle) / half
+        return np.asarray((self.response.values[self._at(self.response, codes), 0] - middle) / half)
 
     @property
     def ends(self) -> tuple[float, float]:
