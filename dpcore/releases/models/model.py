@@ -8,7 +8,7 @@ whose covariance is the privacy part.  The sampling part is inverse * meat * inv
 variance ``meat`` of scores (Huber 1967), so that it needs no assumption on residuals.  What clipping
 takes from scores is estimated from their lengths, which are counted; half of it is one more standard
 error in every direction.  Where noise may change the information on a coefficient by the part b, its
-errors are divided by 1 - b; from ``MOST_BLUR`` on it has none.
+errors are divided by sqrt(1 - b); from ``MOST_BLUR`` on it has none.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class MeasuredModel(Release):
         out = unit * back @ inverse
         spread = np.sum((back @ inverse) * back, axis=1)
         doubt = blur * np.sum((back @ inverse) ** 2, axis=1) / np.maximum(spread, 1e-300)
-        values, wider = self.terms.basis[0] @ point.theta[0], 1 / np.maximum(1 - doubt, 1e-9)
+        values, wider = self.terms.basis[0] @ point.theta[0], np.maximum(1 - doubt, 1e-9) ** -0.5
         covariances = [out @ each @ out.T for each in (sampling, privacy)]
         both = np.outer(wider, wider)
         # What is not known of the information is known because of noise.
@@ -238,7 +238,7 @@ class MeasuredModel(Release):
         middle = replace(last, number=last.number - 1)
         blur = float(scores.per_step("curvature", middle)[0]) * self._noise.stddev / self.rows
         doubt = min(blur * math.sqrt(scores.terms.size), MOST_BLUR)
-        return math.sqrt(1 + noise**2 / self.rows) / (1 - doubt)
+        return math.sqrt(1 + noise**2 / self.rows) / math.sqrt(1 - doubt)
 
     @property
     def supposed(self) -> ModelFit:

@@ -7,11 +7,12 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
     response   how many responses lie in each of some public bins: location and spread of y
     moments    (x, y)(x, y)': a first V, and a first theta by least squares
     rough      scores and curvature: a Newton step, and a better V
+    again      the same once more
     middle     scores, curvature, squared scores, and how many are how long: a Newton step, the variance
                of scores, and where to clip them
     last       scores: the last Newton step
 
-A binomial model has no first round.  Records of large leverage count less, by the weight
+A binomial model has no first round, and a linear one does not step again.  Records of large leverage count less, by the weight
 w = min(1, A^2/(|u|^2 slope)), in scores and curvature alike, so that the estimating equation keeps its
 solution where the model is right.  What one record adds is clipped:
 
@@ -62,8 +63,9 @@ FEW, MANY = 5_000, 50_000
 
 SHARES = {
     "response": (0.03, 0.01),
-    "moments": (0.09, 0.04),
-    "rough": (0.12, 0.08),
+    "moments": (0.08, 0.03),
+    "rough": (0.08, 0.04),
+    "again": (0.1, 0.06),
     "middle": (0.25, 0.14),
 }
 """Of the precision, with few and with many records; the last round has the rest."""
@@ -72,12 +74,13 @@ PARTS = {
     "response": {"bins": 1.0},
     "moments": {"moments": 1.0},
     "rough": {"scores": 0.5, "curvature": 0.5},
+    "again": {"scores": 0.5, "curvature": 0.5},
     "middle": {"scores": 0.35, "curvature": 0.3, "squares": 0.15, "counts": 0.2},
     "last": {"scores": 1.0},
 }
 """What the rounds measure, with weights."""
 
-LEVERAGE, SQUARED, SHORTEST = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5)
+LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
 """A, B and the least C, in roots of the number of terms."""
 
 ROUGHLY = 3.5
@@ -160,7 +163,8 @@ class ModelScores:
 
     @property
     def rounds(self) -> tuple[str, ...]:
-        return tuple(PARTS)[self.family == "binomial" :]
+        left_out = {"binomial": "response", "gaussian": "again"}.get(self.family)
+        return tuple(name for name in PARTS if name != left_out)
 
     def scaled(self, few_and_many: tuple[float, float]) -> float:
         """Between the numbers for few and for many records."""
@@ -178,7 +182,8 @@ class ModelScores:
     def radii(self) -> dict[str, float]:
         """A, B, and the least C."""
         root = math.sqrt(self.terms.size)
-        pairs = (("leverage", LEVERAGE), ("squared", SQUARED), ("shortest", SHORTEST))
+        shortest = CONDITIONAL if self.family == "binomial" else SHORTEST
+        pairs = (("leverage", LEVERAGE), ("squared", SQUARED), ("shortest", shortest))
         return {name: root * self.scaled(pair) for name, pair in pairs}
 
     # Rounds as vectors of whole numbers
@@ -431,6 +436,9 @@ class ModelScores:
         if self.family == "binomial":
             radius = np.full(len(radius), self.radii["shortest"])
         return replace(point, white=point.white @ inverse_root, radius=radius)
+
+    def _after_again(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        return self._after_rough(point, parts)
 
     def _after_middle(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         point = self._stepped(point, parts, MOST_STEP)
