@@ -138,7 +138,10 @@ QUESTIONS: dict[str, list[tuple[str, str]]] = {
     ],
     "california_housing": [
         ("gaussian", "median_house_value ~ median_income + housing_median_age + total_rooms"),
-        ("binomial", "{median_house_value > 200000} ~ median_income + housing_median_age + population"),
+        (
+            "binomial",
+            "{median_house_value > 200000} ~ median_income + housing_median_age + population",
+        ),
     ],
 }
 
@@ -212,9 +215,7 @@ def own_answer(release: MeasuredModel, codes: Integers) -> Answer:
 def direct_answer(release: MeasuredModel, codes: Integers, seed: int) -> Answer:
     """That of the release."""
     tally = Tally.of(release.domain, release.domain.pack(codes))
-    noisy = perturb(
-        release.statistic(tally), release.mechanism, release.share, SeededSource(seed)
-    )
+    noisy = perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(seed))
     found = release.fitted(noisy)
     error = np.sqrt(np.diag(found.sampling) + np.diag(found.privacy))
     return Answer(found.values, np.where(found.hidden, np.inf, error))
@@ -228,7 +229,11 @@ def repeated(
     answer: Callable[[MeasuredModel, Integers, int], Answer] = direct_answer,
 ) -> pd.DataFrame:
     """A line for each survey and coefficient."""
-    truth, generator, lines = own_answer(release, population).values, np.random.default_rng(seed), []
+    truth, generator, lines = (
+        own_answer(release, population).values,
+        np.random.default_rng(seed),
+        [],
+    )
     for survey in range(surveys):
         codes = population[generator.integers(len(population), size=release.rows)]
         own, ours = own_answer(release, codes), answer(release, codes, 1000 * seed + survey)

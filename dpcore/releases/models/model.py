@@ -218,7 +218,13 @@ class MeasuredModel(Release):
         for name, each in (("sampling", found.sampling), ("privacy", found.privacy)):
             text = f"Covariance of both coefficients, its part from {name}"
             columns.append(TableColumn(name, unless(hidden, each[first, second]), text))
-        return Table("tables", f"{self.name}.covariance", columns)
+        known = (
+            "Estimated to first order from the noisy sums; the square roots are the errors of terms"
+        )
+        stated = (
+            Uncertainty(name, None, None, "normal", known) for name in ("sampling", "privacy")
+        )
+        return Table("tables", f"{self.name}.covariance", columns, tuple(stated))
 
     @property
     def work(self) -> Work:
