@@ -2,9 +2,9 @@
 
     python -m benchmarks.models --dataset adult_raw --rows 5000 --alpha 1 --surveys 100 --json
 
-A table is taken for the population.  Surveys of ``--rows`` are drawn from it with replacement and released
-(kind ``model``, the whole budget for each question, replace-one, beta 1e-6).  For each family of models,
-over all surveys and all coefficients of its questions:
+A table is taken for the population.  Surveys of ``--rows`` are drawn from it with replacement and
+released (kind ``model``, the whole budget for each question, replace-one, beta 1e-6).  For each family
+of models, over all surveys and all coefficients of its questions:
 
     coverage        how often the interval holds the population's value; null where none was given
     coverage_error  the standard error of that: surveys are independent, intervals of one are not

@@ -237,8 +237,10 @@ class _Cells:
         fault = self._fault(values, family)
         if fault:
             raise InputError(f"{self.formula}: {fault}")
-        middle, half = (values.min() + values.max()) / 2, (values.max() - values.min()) / 2
-        scale = (float(middle), float(half)) if family == "gaussian" else (0.0, 1.0)
+        scale = (0.0, 1.0)
+        if family == "gaussian":  # without a constant the response cannot be centred
+            middle = float(values.min() + values.max()) / 2 if () in groups else 0.0
+            scale = (middle, float(np.abs(values - middle).max()))
         return ModelTerms(self.axes, names, tuple(made), answer, scale)
 
     @staticmethod

@@ -12,9 +12,9 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
                of scores, and where to clip them
     last       scores: the last Newton step
 
-A binomial model has no first round, and a linear one does not step again.  Records of large leverage count less, by the weight
-w = min(1, A^2/(|u|^2 slope)), in scores and curvature alike, so that the estimating equation keeps its
-solution where the model is right.  What one record adds is clipped:
+A binomial model has no first round, and a linear one does not step again.  Records of large leverage
+count less, by the weight w = min(1, A^2/(|u|^2 slope)), in scores and curvature alike, so that the
+estimating equation keeps its solution where the model is right.  What one record adds is clipped:
 
     score      w u r, shortened to length C.  In a binomial model w is also at most
                C/(|u| max(mean, 1 - mean)): then no score is shortened, and none has a bias (Kuensch,

@@ -17,8 +17,8 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Table, TableColumn, Uncertainty
