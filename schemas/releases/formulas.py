@@ -133,14 +133,14 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     return asked, named
 
 
-def matrices(formula: str, asked: Any, frame: Any) -> Any:
-    """Both sides of a formula as formulaic computes them."""
+def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
+    """Both sides of a formula as formulaic computes them; ``nulls``: what it does with no number."""
     try:
         import formulaic
 
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            found = formulaic.model_matrix(asked, frame, na_action="raise")
+            found = formulaic.model_matrix(asked, frame, na_action=nulls)
     except Exception as error:
         raise InputError(f"{formula}: cannot be computed: {error}") from None
     if found.rhs.shape[1] > MOST_TERMS:
@@ -224,7 +224,7 @@ class _Cells:
     def terms(self, asked: Any, family: str) -> ModelTerms:
         """The terms of a formula, and its response."""
         every = np.arange(max(self.sizes))[:, None] % np.array(self.sizes)
-        found = matrices(self.formula, asked, self.frame(every))
+        found = matrices(self.formula, asked, self.frame(every), "ignore")
         names, groups = tuple(map(str, found.rhs.columns)), dict[tuple[int, ...], list[int]]()
         for place in range(len(names)):
             groups.setdefault(self._used(found.rhs.model_spec, place), []).append(place)

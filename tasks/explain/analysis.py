@@ -22,9 +22,9 @@ from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured
 
 UNEVEN = 5.0
-"""Tables and moments have noise in proportion to the range of columns, and models measured for themselves
-in proportion to the spread of records: in surveys moments and tables err at least this many times as
-much as for independent columns with equally frequent cells (``benchmarks.inference``, ``moments``)."""
+"""Tables and moments have noise in proportion to the range of columns, and models measured for
+themselves in proportion to the spread of records: in surveys moments and tables err at least this many
+times as much as for independent columns with equally frequent cells (``benchmarks.inference``)."""
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""

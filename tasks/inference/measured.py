@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpcore.errors import InputError
 from dpcore.estimates.model import Coefficient
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
 from schemas.plan import Plan
-from tasks.inference.fit import Fit
+from tasks.inference.fit import Fit, answering
 from tasks.inference.linear import fit_moments
 
 Draws = Callable[[str], Noisy]
@@ -26,15 +27,21 @@ def fit_measured(
     ``draws``: None before there are any, for what is expected.  Raises ``InputError`` where nothing in
     the plan can answer, or the model has no solution.
     """
-    asked = _meaning(formula)
+    asked, models = _meaning(formula), list[str]()
     for release in plan.built.values():
-        if not isinstance(release, MeasuredModel) or release.family != family:
-            continue
-        if asked and _meaning(release.formula) == asked:
-            return release.name, _fitted(release, draws).assuming(plan.assumed)
-    return fit_moments(
+        if isinstance(release, MeasuredModel):
+            models.append(f"{release.formula} ({release.family})")
+            if asked and (_meaning(release.formula), release.family) == (asked, family):
+                return release.name, _fitted(release, draws).assuming(plan.assumed)
+    found = fit_moments(
         plan, lambda of: of.points(draws(of.name)) if draws else of.supposed, formula, family
     )
+    if found is None and models and not answering(plan):
+        raise InputError(
+            f"{formula}: this model was not measured, and there are no tables that could answer; what"
+            f" was measured: {'; '.join(models)}"
+        )
+    return found
 
 
 def _fitted(release: MeasuredModel, draws: Draws | None) -> Fit:

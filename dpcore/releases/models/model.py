@@ -259,8 +259,9 @@ class MeasuredModel(Release):
         left = float(responses.var()) if self.family == "gaussian" else slope
         basis = self.terms.basis[0]
         inverse = basis @ np.linalg.pinv(rows.T @ rows / MADE_UP * self.rows) @ basis.T
-        sampling = self.adjacency.most * inverse * left / slope**2
-        privacy = sampling * (self.width_ratio**2 - 1)
+        alone = inverse * left / slope**2
+        sampling = self.adjacency.most * alone
+        privacy = alone * (self.width_ratio**2 - 1)
         values, (sampling, privacy) = self._rescaled(np.zeros(len(basis)), [sampling, privacy])
         return ModelFit(values, sampling, privacy, np.zeros(len(basis), dtype=bool))
 
