@@ -17,12 +17,11 @@ import numpy as np
 from pydantic import Field, StrictStr
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, Grid
+from dpcore.domain.axes import Axis, Categories, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.estimates.design import LARGEST_GRID, middles
 from dpcore.model_formula import ModelFormula
-from dpcore.releases.models.terms import ModelTerms, TermGroup
+from dpcore.releases.models.terms import MOST_CELLS, ModelTerms, TermGroup
 from dpcore.suggestion import suggestion
 
 FUNCTIONS = ("C", "exp", "log")
@@ -218,7 +217,7 @@ class _Cells:
 
     def frame(self, codes: Integers) -> Any:
         """The values of records of codes (n, axes)."""
-        values = {axis.name: _values(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
+        values = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
         return formula_frame(self.axes, self.levels, values)
 
     def terms(self, asked: Any, family: str) -> ModelTerms:
@@ -276,11 +275,11 @@ class _Cells:
 
     def _group(self, spec: Any, attributes: tuple[int, ...], places: list[int]) -> TermGroup:
         shape = [self.sizes[a] for a in attributes]
-        if np.prod(shape, dtype=float) > LARGEST_GRID:
+        if np.prod(shape, dtype=float) > MOST_CELLS:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
                 f"{self.formula}: {columns} have {np.prod(shape, dtype=float):,.0f} cells together, of"
-                f" at most {LARGEST_GRID:,}; state a coarser `grid`"
+                f" at most {MOST_CELLS:,}; state a coarser `grid`"
             )
         grid = np.indices(shape).reshape(len(shape), -1).T if shape else np.zeros((1, 0), dtype=int)
         codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
@@ -296,11 +295,3 @@ class _Cells:
                 " change the bounds, or add a number inside the function"
             )
         return TermGroup(attributes, tuple(places), values)
-
-
-def _values(axis: Axis) -> Any:
-    """(size,) a value in each cell, null masked."""
-    if isinstance(axis, Grid) and axis.points:
-        inner = middles(replace(axis, points=(), nullable=False))
-        return np.ma.masked_array(np.r_[inner, axis.points, [0.0] * axis.nullable])
-    return middles(axis)

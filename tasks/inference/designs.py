@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Categories, in_order
+from dpcore.domain.axes import Categories, in_order, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of, middles
+from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of
 from dpcore.post.tables.margins import Attributes
 from schemas.releases.formulas import computed, formula_frame, read_formula, without_dots
 

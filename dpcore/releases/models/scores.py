@@ -264,7 +264,7 @@ class ModelScores:
         """(BINS + 1,) of the response."""
         first, last = self.terms.ends
         if self.family == "poisson":
-            return np.r_[0.0, np.geomspace(min(1.0, last / 2), last, BINS)]
+            return np.asarray(np.r_[0.0, np.geomspace(min(1.0, last / 2), last, BINS)])
         return np.linspace(first, last, BINS + 1)
 
     def at(self, records: ScoredRecords, point: ScorePoint) -> Integers:

@@ -30,6 +30,9 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Axis
 
+MOST_CELLS = 2**20
+"""Of the columns of a group."""
+
 COLLINEAR = 1e-9
 """A term of which less than this part is left after the others is a sum of them."""
 
