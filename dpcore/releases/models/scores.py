@@ -426,7 +426,7 @@ class ModelScores:
         return replace(point, rows=rows, radius=radius, **found)
 
     def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        point = self._stepped(point, parts, MOST_STEP)
+        point = self._stepped(point, parts)
         curvature, noise = parts["curvature"]
         per_row = _matrices(curvature, self.terms.size) / point.rows[:, None, None]
         least = np.maximum(noise / point.rows * math.sqrt(self.terms.size), 0.02)
@@ -441,7 +441,7 @@ class ModelScores:
         return self._after_rough(point, parts)
 
     def _after_middle(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        point = self._stepped(point, parts, MOST_STEP)
+        point = self._stepped(point, parts)
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
         typical = np.trace(meat, axis1=1, axis2=2) / p
@@ -480,23 +480,27 @@ class ModelScores:
         return radius, tail
 
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        return self._moved_by(point, parts["scores"][0], math.inf)
+        return self._moved_by(point, _times(point.inverse, parts["scores"][0]))
 
-    def _stepped(self, point: ScorePoint, parts: Measured, most: float) -> ScorePoint:
+    def _stepped(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        """A Newton step towards the solution, as far as noise alone would not go (James & Stein 1961);
+        that moves predictors of a curved model by at most ``MOST_STEP``."""
         curvature, noise = parts["curvature"]
         p = self.terms.size
         vectors, values = _floored(_matrices(curvature, p), 0.6 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
-        point = replace(point, inverse=inverse, blur=noise)
-        return self._moved_by(point, parts["scores"][0], most)
-
-    def _moved_by(self, point: ScorePoint, scores: Floats, most: float) -> ScorePoint:
-        """A Newton step, that moves predictors of a curved model by at most ``most``."""
-        moved = _times(point.inverse, scores)
-        unit = np.sqrt(point.spread) / point.slope
+        scores, by_noise = parts["scores"]
+        moved = _times(inverse, scores)
+        size = np.maximum(np.linalg.norm(moved, axis=1), 1e-300)
+        far = np.maximum(1 - (by_noise / size) ** 2 * np.sum(values**-2.0, axis=1), 0.0)
         if self.family != "gaussian":
-            size = np.maximum(np.linalg.norm(moved, axis=1) * unit, 1e-300)
-            moved = moved * np.minimum(1.0, most / size)[:, None]
+            unit = np.sqrt(point.spread) / point.slope
+            far = np.minimum(far, MOST_STEP / (size * unit))
+        point = replace(point, inverse=inverse, blur=noise)
+        return self._moved_by(point, moved * far[:, None])
+
+    def _moved_by(self, point: ScorePoint, moved: Floats) -> ScorePoint:
+        unit = np.sqrt(point.spread) / point.slope
         theta = point.theta + _times(point.white, moved) * unit[:, None]
         return replace(point, theta=theta, moved=moved)
 
