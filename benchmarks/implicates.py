@@ -34,10 +34,10 @@ from benchmarks.inference import QUESTIONS, fair
 from benchmarks.synthesis.tables import TABLES
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import middles
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.estimates.combine import combine
-from dpcore.estimates.design import middles
 from dpcore.estimates.joined import parts_of
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata

@@ -43,11 +43,10 @@ from benchmarks import DATA
 from benchmarks.synthesis.tables import TABLES, Table
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Integers
-from dpcore.domain.axes import Categories, in_order
+from dpcore.domain.axes import Categories, in_order, middles
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.design import middles
 from dpcore.estimates.evidence import Evidence, SimulatedEvidence
 from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.line.privacy_line import perturb

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -185,3 +186,17 @@ Axis = Categories | Bins | Grid
 def in_order(axis: Axis) -> bool:
     """Whether neighbouring cells of an axis hold neighbouring values."""
     return axis.ordered if isinstance(axis, Categories) else True
+
+
+def middles(axis: Axis) -> Any:
+    """(size,) a value in each cell, null masked."""
+    if isinstance(axis, Categories):
+        found: Any = np.ma.masked_array([*axis.categories, *[axis.categories[0]] * axis.nullable])
+    else:
+        lower, upper = axis.edge(np.arange(axis.cells)), axis.edge(np.arange(1, axis.cells + 1))
+        values = np.floor((lower + upper - 1) / 2) if axis.integer else (lower + upper) / 2
+        values = np.r_[values, axis.points if isinstance(axis, Grid) else ()]
+        found = np.ma.masked_array(np.r_[values, values[:1]] if axis.nullable else values)
+    if axis.nullable:
+        found[-1] = np.ma.masked
+    return found

@@ -112,19 +112,6 @@ class ModelDesign:
     notes: tuple[str, ...]
 
 
-def middles(axis: Axis) -> Any:
-    """(size,) a value in each cell, null masked."""
-    if isinstance(axis, Categories):
-        middles: Any = np.ma.masked_array([*axis.categories, *[axis.categories[0]] * axis.nullable])
-    else:
-        lower, upper = axis.edge(np.arange(axis.cells)), axis.edge(np.arange(1, axis.cells + 1))
-        values = np.floor((lower + upper - 1) / 2) if axis.integer else (lower + upper) / 2
-        middles = np.ma.masked_array(np.r_[values, values[:1]] if axis.nullable else values)
-    if axis.nullable:
-        middles[-1] = np.ma.masked
-    return middles
-
-
 def cells_of(axis: Axis, values: Any) -> Integers:
     """(m,) the cell of each value (m,), null masked; numbers outside count in the nearest cell.
 

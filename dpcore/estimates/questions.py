@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import chdtrc
 
 from dpcore.arrays import Booleans, Floats
-from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.axes import Bins, Categories, Grid, middles
 from dpcore.errors import InputError
-from dpcore.estimates.design import ModelRecords, Variable, middles
+from dpcore.estimates.design import ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.model import Coefficient, unmeasured
 from dpcore.post.levels import SIGMAS_95

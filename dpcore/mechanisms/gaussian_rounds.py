@@ -1,18 +1,19 @@
 """Gaussian noise on one sum after another, of which each follows from the noisy ones before it.
 
-Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the sum of every round
-moves by at most S in the squared L2 norm, wherever the noisy sums before it have led.  Output: the
-sums of k rounds, each plus discrete Gaussian noise of variance V.  It costs what a single draw of that
-noise costs on a vector of squared sensitivity k S: k S/(2 V)-zCDP, and (alpha, beta, 0)-DP wherever
-either proof of ``gaussian`` says so of that draw, with k S coordinates that may differ.
+Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the sum of round i moves by
+at most S_i in the squared L2 norm, wherever the noisy sums before it have led.  Output: the sums of all
+rounds, each plus discrete Gaussian noise of variance V.  With S the sum of all S_i, it costs what a
+single draw of that noise costs on a vector of squared sensitivity S: S/(2 V)-zCDP, and
+(alpha, beta, 0)-DP wherever either proof of ``gaussian`` says so of that draw, with S coordinates that
+may differ.
 
 Preconditions.  What is summed in a round depends on the records and on the noisy sums before it, and on
 nothing else; a record's own term depends on no other record, to the last bit (``Sums``).  Each round
-crosses the privacy line by itself, at a k-th of the rho; the price of the single draw is covered by the
-share (the privacy line checks it).
+crosses the privacy line by itself, at its part S_i/S of the rho; the price of the single draw is covered
+by the share (the privacy line checks it).
 
-Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S: the single
-draw of ``rounds`` with k rounds of equal variance.
+Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S_i: the
+single draw of ``rounds`` with rounds of equal variance.
 
 Ranges.  Those of ``gaussian``.
 
@@ -25,6 +26,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,7 +38,7 @@ from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
 from dpcore.mechanisms.rounds import Rounds
 
 TRIED = 4
-"""Paths of noise alone, at whose ends an audit compares the sums of two tables."""
+"""Paths of noise alone, along which an audit compares the sums of two tables."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,14 @@ class Sums(Protocol):
 
 @dataclass(frozen=True)
 class GaussianRounds(Rounds, DiscreteGaussian):
-    """``rounds`` sums of the tally of ``domain``, each with noise: (alpha, beta)-DP together.
+    """Sums of the tally of ``domain``, one after the other, each with noise: (alpha, beta)-DP together.
 
-    ``size``: numbers in all rounds; ``l2_sensitivity_squared``: of all rounds together.
+    ``size``: numbers in all rounds; ``l2_sensitivity_squared``: of all rounds together; ``rounds``: how
+    many numbers each has, and its squared sensitivity.
     """
 
     domain: Domain
-    rounds: int
+    rounds: tuple[tuple[int, Fraction], ...]
     sums: Sums
 
     sparse = True
@@ -89,19 +92,13 @@ class GaussianRounds(Rounds, DiscreteGaussian):
     def event(self) -> GaussianRoundsEvent:
         return GaussianRoundsEvent(self.l2_sensitivity_squared, self.variance)
 
-    @property
-    def once(self) -> DiscreteGaussian:
-        """The noise of one round."""
-        squared = self.l2_sensitivity_squared / self.rounds
-        return DiscreteGaussian(self.size // self.rounds, squared, self.variance)
-
-    @property
+    @cached_property
     def laws(self) -> list[DiscreteGaussian]:
-        return [self.once] * self.rounds
+        return [DiscreteGaussian(*each, self.variance) for each in self.rounds]
 
     @property
     def widths(self) -> list[int]:
-        return [self.once.size] * self.rounds
+        return [width for width, _ in self.rounds]
 
     def records(self, values: Integers, cells: Integers | None) -> Any:
         assert cells is not None  # the privacy line checks the layout
@@ -118,17 +115,20 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The most at the first point, and at the last one of some to which noise alone leads."""
+        """The most along some paths of noise alone, in rounds that are first or last of their law."""
         sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
-        last = first = self.first_point(TRIED)
-        for noisy in self.by_round(noise.astype(np.int64))[:-1]:
-            last = self.sums.next_point(last, noisy)
-        found = [Fraction(0)]
-        for point in (first, last):
-            close, away = (self.sums.at(records, point) for records in sides)
-            found += [Fraction(sum(int(m) ** 2 for m in row)) for row in (close - away).tolist()]
-        return math.sqrt(max(found) * self.rounds / self.l2_sensitivity_squared)
+        drawn, point = self.by_round(noise.astype(np.int64)), self.first_point(TRIED)
+        found, last = [Fraction(0)], len(self.rounds) - 1
+        for number, (_, squared) in enumerate(self.rounds):
+            near_by = self.rounds[max(number - 1, 0) : number + 2]
+            if number in (0, last) or len({*near_by}) > 1:
+                close, away = (self.exact(number, records, point) for records in sides)
+                moved = (sum(int(m) ** 2 for m in row) for row in (close - away).tolist())
+                found += [Fraction(each) / squared for each in moved]
+            if number < last:
+                point = self.next_point(number, point, drawn[number])
+        return math.sqrt(max(found))
 
     def distance(self, near: Floats, far: Floats) -> float:
         return float(np.abs(near - far).max())

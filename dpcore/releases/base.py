@@ -47,6 +47,7 @@ Chart = Literal[
     "cumulative",
     "series",
     "estimates",
+    "coefficients",
 ]
 """How the tables of a release are drawn:
 
@@ -62,6 +63,7 @@ Chart = Literal[
     cumulative   drawn records: the share of them up to each cell
     series       quantities of a period: bars with intervals for each
     estimates    a list of estimates of different units, with intervals
+    coefficients    those of a model, with intervals
 """
 
 LARGEST_STATISTIC = 2**61

@@ -140,11 +140,11 @@ class Draft(Written):
         return self.having(held.but(more).serving(wish))
 
     def with_model(self, wish: Wish) -> Draft:
-        """From the records' tables, from moments, or from tables for models alone."""
+        """Measured for itself, or from records' tables, moments, or tables for models alone."""
         draft = replace(self, models=(*self.models, wish))
         served = self.section("moments")
         linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
-        options = []
+        options = [self.having(self.use.model(wish))]
         if wish.family == "gaussian":
             options.append(draft.having(self.use.moments(linear)))
         counted = [s for s in self.sections if s.keys["kind"] == "microdata-margins"]
@@ -198,7 +198,8 @@ class Draft(Written):
         return {section.name: self._error_of(section) for section in self.sections}
 
     def _error_of(self, section: Section) -> float:
-        models = tuple(wish for wish in section.wishes if wish.kind == "model")
+        fitted = section.keys["kind"] != "model"
+        models = tuple(wish for wish in section.wishes if wish.kind == "model" and fitted)
         plan = replace(self, sections=(section,), models=models).trial
         if plan is None:
             return 1.0

@@ -261,6 +261,13 @@ class ColumnUse:
         why = "What linear models need of numbers as they are: more accurate here than tables."
         return Section(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
 
+    def model(self, wish: Wish) -> Section:
+        """A model that is measured for itself."""
+        keys = {"name": named("model", wish.text), "kind": "model", "title": titled(wish)[:100]}
+        keys |= {"formula": wish.formula, "family": wish.family}
+        why = "Measured for itself: narrower intervals than from tables or moments here."
+        return Section(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
+
     def _bins(self, columns: Collection[str], many: bool) -> dict[str, Any]:
         bins = self.bins(columns, many)
         return {"bins": bins} if bins else {}
@@ -272,6 +279,12 @@ class ColumnUse:
 
 def _words(wish: Wish) -> str:
     return named(wish.kind, *wish.columns, *(["by"] if wish.by else []), *wish.by)
+
+
+def titled(wish: Wish) -> str:
+    """The question of a model in words."""
+    answer, _, terms = wish.text.rpartition(":")[2].partition("~")
+    return f"{answer.strip()} by {' '.join(terms.split())}"
 
 
 def named(*words: str) -> str:

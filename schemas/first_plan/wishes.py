@@ -22,7 +22,8 @@ from typing import Literal, get_args
 from dpcore.errors import InputError
 from dpcore.model_formula import ModelFormula
 from schemas.first_plan.described import ColumnType, Described
-from schemas.plan.analysis import FUNCTIONS, Analysis
+from schemas.plan.analysis import Analysis
+from schemas.releases.formulas import FUNCTIONS
 
 Purpose = Literal["tables", "records", "functions"]
 Family = Literal["gaussian", "binomial", "poisson"]

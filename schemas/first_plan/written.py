@@ -15,7 +15,7 @@ import yaml
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described, flow
 from schemas.first_plan.questionnaire import Question
-from schemas.first_plan.sections import ColumnUse, Section, named
+from schemas.first_plan.sections import ColumnUse, Section, named, titled
 from schemas.first_plan.wishes import Wish
 from schemas.plan import Plan, load_plan
 from schemas.releases.base import GAUSSIAN
@@ -115,11 +115,10 @@ class Written:
     def _analyses(self) -> Iterator[Mapping[str, str]]:
         taken = set[str]()
         for wish in self.models:
-            answer, _, terms = wish.text.rpartition(":")[2].partition("~")
-            name = named(answer.strip()) or "model"
+            title = titled(wish)
+            name = named(title.partition(" by ")[0]) or "model"
             name = name if name not in taken else f"{name}-{len(taken) + 1}"
             taken.add(name)
-            title = f"{answer.strip()} by {' '.join(terms.split())}"
             yield {"name": name, "title": title, "formula": wish.formula, "family": wish.family}
 
 

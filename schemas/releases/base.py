@@ -36,7 +36,13 @@ Columns = Mapping[str, Column]
 R = TypeVar("R")
 N = TypeVar("N", int, float)
 
-GAUSSIAN = ("discrete-gaussian", "gaussian-process", "noisy-products", "noisy-gradients")
+GAUSSIAN = (
+    "discrete-gaussian",
+    "gaussian-process",
+    "noisy-products",
+    "noisy-gradients",
+    "noisy-scores",
+)
 """Mechanisms whose noise is Gaussian."""
 
 LARGEST_WEIGHT = 10**6

@@ -21,7 +21,7 @@ from tasks.bundle.evidence import evidence_of
 from tasks.bundle.parquet import write_table
 from tasks.bundle.publish import committed, file_metadata, measured_parts, with_csv
 from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.linear import fit_moments
+from tasks.inference.measured import fit_measured
 from tasks.workplace.step import step
 
 STATED = (
@@ -83,11 +83,9 @@ def _fitted(
     formula, family = analysis.formula, analysis.family
     source = next((release.name for release in answering(plan, formula)), "")
     try:
-        moments = fit_moments(
-            plan, lambda of: of.points(_drawn(plan, release_id, of.name)), formula, family
-        )
-        if moments:
-            return moments
+        measured = fit_measured(plan, partial(_drawn, plan, release_id), formula, family)
+        if measured:
+            return measured
         return source, fit(evidence(source, formula), formula, family)
     except InputError as error:
         return source, Fit(formula, family, (), (str(error),))

@@ -52,7 +52,7 @@ from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.linear import fit_moments
+from tasks.inference.measured import fit_measured
 
 __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
@@ -191,12 +191,13 @@ class BundleReader:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
         ``formula``: as in R, over columns of the survey, such as ``"affairs ~ religious + educ"``.
-        Linear models come from a release of ``moments`` that has their columns, if there is one.  Others
-        come from noisy tables where these hold what is needed, and from synthetic records for the rest.
+        A model that the plan measures (kind ``model``) is the answer of that release.  Other linear
+        models come from a release of ``moments`` that has their columns, if there is one.  The rest come
+        from noisy tables where these hold what is needed, and from synthetic records for the rest.
         Standard errors are split into sampling and privacy.  Raises ``InputError`` where columns that
         the model relates were not measured together.
         """
-        found = fit_moments(self.plan, lambda of: of.points(self.draw(of.name)), formula, family)
+        found = fit_measured(self.plan, self.draw, formula, family)
         if found:
             return found[1]
         made = fit(self._evidence_for(formula), formula, family)

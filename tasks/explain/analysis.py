@@ -13,12 +13,18 @@ from dpcore.estimates.design import cells_of
 from dpcore.estimates.evidence import Evidence, SimulatedEvidence
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
-from tasks.inference.designs import CONSTANT
+from schemas.releases.formulas import CONSTANT
 from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.linear import fit_moments
+from tasks.inference.measured import fit_measured
+
+UNEVEN = 5.0
+"""Tables and moments have noise in proportion to the range of columns, and models measured for
+themselves in proportion to the spread of records: in surveys moments and tables err at least this many
+times as much as for independent columns with equally frequent cells (``benchmarks.inference``)."""
 
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
@@ -36,7 +42,7 @@ def expected_fit(
     answers = answering(plan, formula)
     found = None
     if like is None or not answers:
-        found = fit_moments(plan, lambda of: of.supposed, formula, family)
+        found = fit_measured(plan, None, formula, family)
     if found and like is not None:
         raise InputError(
             f"--like: is for tables of counts; what {found[0]} will find is expected of independent"
@@ -89,9 +95,11 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
 
     Raises ``InputError`` where the plan does not support the model.
     """
-    rows = [each.row for each in expected_fit(plan, formula, family)[1].coefficients]
+    name, found = expected_fit(plan, formula, family)
+    rows = [each.row for each in found.coefficients]
     terms = [row for row in rows if row["term"] != CONSTANT] or rows
-    return max(float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms)
+    worse = 1.0 if isinstance(plan.built[name], MeasuredModel) else UNEVEN
+    return worse * max(float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms)
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Categories, in_order
+from dpcore.domain.axes import Categories, in_order, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of, middles
+from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of
 from dpcore.post.tables.margins import Attributes
-from dpcore.suggestion import suggestion
-
-MOST_TERMS = 60
-"""Columns of a design: the features are nearly half their square."""
-
-CONSTANT = "Intercept"
-"""The name of a model's constant."""
-
-WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
-"""A name in a formula that is not called; in a text there is none."""
+from schemas.releases.formulas import computed, formula_frame, read_formula, without_dots
 
 
 def design_of(
@@ -37,15 +27,15 @@ def design_of(
     ``binary``: the response must be true or false, 0 or 1, or have two categories.  Raises
     ``InputError`` where the formula cannot be read, or names a column that the release lacks.
     """
-    formula, domain, columns = _without_dots(formula, domain, columns)
-    asked, named = _read(formula, domain)
+    formula, domain, columns = without_dots(formula, domain, columns)
+    asked, named = read_formula(formula, domain)
     nulls = [np.ma.getmaskarray(columns[name]) for name in named]
     kept = ~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0)
     if not kept.any():
         raise InputError(f"{formula}: no record has a value in all of {', '.join(named)}")
     reading = _FormulaColumns(ModelRecords(domain, codes, kept), named)
     frame = reading.frame({name: columns[name][kept] for name in named})
-    found, response = _computed(formula, asked, frame, binary)
+    found, response = computed(formula, asked, frame, binary)
     matrix = found.rhs.to_numpy(dtype=float)
     every = [
         reading.variable(str(name), matrix[:, i], found.rhs.model_spec, i)
@@ -72,82 +62,16 @@ def numbers_of(
 
     ``columns``: (m,) values, none of them null.  Raises ``InputError`` as ``design_of``.
     """
-    formula, domain, columns = _without_dots(formula, domain, columns)
-    asked, named = _read(formula, domain)
+    formula, domain, columns = without_dots(formula, domain, columns)
+    asked, named = read_formula(formula, domain)
     codes = np.zeros((len(next(iter(columns.values()))), len(domain.axes)), dtype=np.int64)
     for i, axis in enumerate(domain.axes):
         if not in_order(axis):
             codes[:, i] = cells_of(axis, columns[axis.name])
     reading = _FormulaColumns(ModelRecords(domain, codes, np.ones(len(codes), dtype=bool)), named)
     frame = reading.frame({name: columns[name] for name in named})
-    found, response = _computed(formula, asked, frame, False)
+    found, response = computed(formula, asked, frame, False)
     return [*map(str, found.rhs.columns)], found.rhs.to_numpy(dtype=float), response
-
-
-def _computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, Floats]:
-    """Both sides of a formula as formulaic computes them, and the response (m,)."""
-    try:
-        import formulaic
-
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            found = formulaic.model_matrix(asked, frame, na_action="raise")
-        response = _response(formula, found.lhs, binary)
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"{formula}: cannot be computed: {error}") from None
-    if found.rhs.shape[1] > MOST_TERMS:
-        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
-    for name, numbers in [
-        *zip(found.rhs.columns, found.rhs.to_numpy(dtype=float).T, strict=True),
-        ("the response", response),
-    ]:
-        if not np.all(np.isfinite(np.asarray(numbers, dtype=float))):
-            raise InputError(f"{formula}: {name} is not a finite number for some records")
-    return found, response
-
-
-def _without_dots(
-    formula: str, domain: Domain, columns: Mapping[str, Any]
-) -> tuple[str, Domain, Mapping[str, Any]]:
-    """Formulas take `age.1` for a part of `age`: in them, and in what is found, it is age_1."""
-    names = {name: name.replace(".", "_") for name in domain.names}
-    for name, plain in names.items():
-        formula = formula.replace(f"`{name}`", f"`{plain}`")
-    axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)
-    return formula, Domain(axes), {names.get(name, name): each for name, each in columns.items()}
-
-
-def _read(formula: str, domain: Domain) -> tuple[Any, list[str]]:
-    """A formula, and the columns that it names."""
-    try:
-        import formulaic  # takes half a second
-        from formulaic.transforms import TRANSFORMS
-    except ModuleNotFoundError as missing:
-        raise InputError(
-            f"models need {missing.name}, which is not installed; run: pip install formulaic"
-        ) from None
-
-    for name in {CONSTANT, *TRANSFORMS} & set(domain.names) & set(WORD.findall(formula)):
-        raise InputError(
-            f"{formula}: {name!r} means something of its own in formulas; rename the column in the plan"
-        )
-    try:
-        asked = formulaic.Formula(formula)
-        named = sorted(str(v) for v in asked.required_variables)
-    except Exception as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{formula}: cannot be read as a formula: {reason}") from None
-    if not hasattr(asked, "lhs") or not hasattr(asked, "rhs"):
-        raise InputError(f"{formula}: write the response, ~ and the terms, such as y ~ a + b")
-    if isinstance(asked.lhs, tuple) or isinstance(asked.rhs, tuple):
-        raise InputError(f"{formula}: | outside braces separates several models; write one")
-    for name in named:
-        if name not in domain.names:
-            meant = suggestion(name, domain.names, most=3, least=0)
-            raise InputError(f"{formula}: {name!r} is no column of the records{meant}")
-    return asked, named
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,20 +97,7 @@ class _FormulaColumns:
 
     def frame(self, values: Mapping[str, Any]) -> Any:
         """Columns as formulas take them: numbers, or the categories that some record has."""
-        import pandas as pd
-
-        series: dict[str, Any] = {}
-        for name, place in self.places.items():
-            axis, given = self.domain.axes[place], np.ma.asarray(values[name])
-            if isinstance(axis, Categories):
-                levels = [axis.categories[i] for i in self.seen[name]]
-                if not all(isinstance(level, bool | int | float) for level in levels):
-                    listed = np.ma.filled(given.astype(object), None)
-                    series[name] = pd.Categorical(listed, categories=levels)
-                    continue
-            numbers = np.ma.filled(given.astype(object), np.nan).astype(float)
-            series[name] = numbers
-        return pd.DataFrame(series)
+        return formula_frame([self.domain.axes[i] for i in self.places.values()], self.seen, values)
 
     def variable(self, name: str, values: Floats, spec: Any, column: int) -> Variable:
         """One column of a model matrix: its values for the kept records, and by cells."""
@@ -243,25 +154,3 @@ class _FormulaColumns:
                 values = cells[self.records.codes[:, place]]
                 found.append(Variable(f"{name} is not null", values, (place,), cells))
         return tuple(found)
-
-
-def _response(formula: str, found: Any, binary: bool) -> Floats:
-    values = found.to_numpy(dtype=float)
-    if binary and values.shape[1] == 2 and set(np.unique(values)) <= {0.0, 1.0}:
-        values = values[:, 1:]  # of two categories, the second
-    if values.shape[1] != 1:
-        raise InputError(
-            f"{formula}: the response is one number; of categories choose one, such as"
-            " {status == 'married'} ~ ..."
-        )
-    if binary and not set(np.unique(values)) <= {0.0, 1.0}:
-        raise InputError(
-            f"{formula}: a binomial response is true or false; write a condition in braces, such as"
-            " {hours > 40} ~ ..."
-        )
-    if np.all(values == values[0]):
-        raise InputError(
-            f"{formula}: the response is the same in all records; conditions should follow the edges of"
-            " the column's bins"
-        )
-    return np.asarray(values[:, 0])

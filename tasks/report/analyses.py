@@ -11,13 +11,14 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpcore.post.levels import SIGMAS_95
+from dpcore.releases.models.model import MeasuredModel
 from schemas.bundle.manifest import AnalysisRecord
+from schemas.releases.formulas import CONSTANT
 from tasks.charts.chart import Axis, Panel, chart
 from tasks.charts.marks import bars, dots, down, spans, texts
 from tasks.charts.svg import figure, supported
-from tasks.inference.designs import CONSTANT
 from tasks.report.cells import Columns, called
-from tasks.report.parts import DataTable, Drawn, Figure, read_columns
+from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
 
 KEY = (
     ("dot", "estimate"),
@@ -35,11 +36,34 @@ TITLE = "Coefficients and their 95% intervals"
 
 
 def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Drawn:
+    """A model that was fitted to noisy tables or moments."""
+    asked = record.formula, record.family
+    return _drawn(
+        read_columns(bundle, record.file), *asked, record.file.path, record.notes, columns
+    )
+
+
+def draw_coefficients(source: Source) -> Drawn:
+    """A model that was measured directly."""
+    release, file = source.release, source.record.tables[0]
+    assert isinstance(release, MeasuredModel)
+    notes = [each.statement for each in file.uncertainty]
+    columns = source.plan.described_columns
+    return _drawn(source.read(file), release.formula, release.family, file.path, notes, columns)
+
+
+def _drawn(
+    found: Mapping[str, NDArray[Any]],
+    formula: str,
+    family: str,
+    path: str,
+    notes: Sequence[str],
+    columns: Columns,
+) -> Drawn:
     """One row for each coefficient but the intercept, which has a scale of its own."""
-    found = read_columns(bundle, record.file)
     terms = found["term"].tolist()
     if not terms:
-        return Drawn((), record.notes)
+        return Drawn((), notes)
     shown = [i for i, term in enumerate(terms) if term != CONSTANT] or [*range(len(terms))]
     says = (
         "Dots: estimates; wide bars: 95% intervals of sampling alone; thin lines: 95% intervals that"
@@ -48,24 +72,27 @@ def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Dra
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
     names = [called(terms[i], columns) if terms[i] in columns else terms[i] for i in shown]
-    drawn = _intervals(found, shown, names, says, MODELS[record.family][1])
-    return Drawn([Figure(TITLE, says, drawn, _numbers(record, found), needed=True)], record.notes)
+    drawn = _intervals(found, shown, names, says, MODELS[family][1])
+    numbers = _numbers(formula, path, found)
+    return Drawn([Figure(TITLE, says, drawn, numbers, needed=True)], notes)
 
 
-def _numbers(record: AnalysisRecord, found: Mapping[str, NDArray[Any]]) -> DataTable:
+def _numbers(formula: str, path: str, found: Mapping[str, NDArray[Any]]) -> DataTable:
     rows: list[tuple[str, ...]] = []
+    names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
+    values = {name: np.ma.filled(found[name].astype(float), np.nan) for name in names}
     for i, term in enumerate(found["term"]):
-        names = ("estimate", "sampling_error", "privacy_error", "lower_95", "upper_95")
-        estimate, sampling, noise, low, high = (float(found[name][i]) for name in names)
+        estimate, sampling, noise, low, high = (float(values[name][i]) for name in names)
         if np.isfinite(low):
             middle, *ends = supported((estimate, low, high), max(sampling, noise, 1e-300))
             errors = [supported([each], each)[0] for each in (sampling, noise)]
             rows.append((str(term), middle, *errors, " to ".join(ends)))
         else:
+            shown = figure(estimate) if np.isfinite(estimate) else "not known"
             reason = f"none: {found['reason'][i]}"
-            rows.append((str(term), figure(estimate), "not known", "not known", reason))
+            rows.append((str(term), shown, "not known", "not known", reason))
     header = ("Term", "Estimate", "Error by sampling", "Error by noise", "95% interval")
-    return DataTable(f"Coefficients of {record.formula}", header, rows, record.file.path)
+    return DataTable(f"Coefficients of {formula}", header, rows, path)
 
 
 def _intervals(
@@ -78,7 +105,7 @@ def _intervals(
     """Intervals as in a plot of coefficients, around a line at zero."""
     places = np.arange(len(rows)) + 0.5
     estimate, error, low, high = (
-        found[name][list(rows)].astype(float)
+        np.ma.filled(found[name][list(rows)].astype(float), np.nan)
         for name in ("estimate", "sampling_error", "lower_95", "upper_95")
     )
     known = np.isfinite(low)

@@ -30,9 +30,9 @@ from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.counts.unit import TableOfCounts, Unit
 from schemas.bundle.manifest import AnalysisRecord, Manifest
 from schemas.plan import Plan
+from schemas.releases.formulas import CONSTANT
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import percent, supported
-from tasks.inference.designs import CONSTANT
 from tasks.report.cells import called
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.parts import DataTable, Figure, Source, read_columns

@@ -13,7 +13,7 @@ from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
 from schemas.releases.base import ReleaseSection
 from tasks.charts.svg import figure
-from tasks.report.analyses import MODELS, draw_analysis
+from tasks.report.analyses import MODELS, draw_analysis, draw_coefficients
 from tasks.report.counts import draw_counts
 from tasks.report.density import draw_curve, draw_curves
 from tasks.report.machines import draw_contributions, draw_features, draw_predictions
@@ -36,6 +36,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "cumulative": draw_cumulative,
     "series": draw_series,
     "estimates": draw_estimates,
+    "coefficients": draw_coefficients,
 }
 
 MOST_FILES = 3
@@ -130,16 +131,18 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Report
 
 def analysis_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[ReportPart]:
     """One part for each model."""
-    moments = {each.name for each in manifest.releases if each.kind == "moments"}
+    kinds = {each.name: each.kind for each in manifest.releases}
     return [
         ReportPart(
             f"analysis-{record.name}",
             record.title,
             f"{MODELS[record.family][0]} {record.formula}, from the noisy "
-            + (
-                f"moments of {record.source}"
-                if record.source in moments
-                else f"tables of {record.source} and of all releases that count the same"
+            + {
+                "moments": f"moments of {record.source}",
+                "model": f"scores of {record.source}",
+            }.get(
+                kinds.get(record.source, ""),
+                f"tables of {record.source} and of all releases that count the same",
             )
             + ". It costs no further budget.",
             draw_analysis(record, bundle, plan.described_columns),

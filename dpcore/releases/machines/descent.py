@@ -151,7 +151,8 @@ class Descent(Release):
     def mechanism(self) -> GaussianRounds:
         noise = noise_of(self.share, self.size, self.sensitivity_squared)
         law = self.size, noise.l2_sensitivity_squared, noise.variance
-        return GaussianRounds(*law, self.domain, self.rounds, self)
+        once = self.design.width, self.sensitivity_squared / self.rounds
+        return GaussianRounds(*law, self.domain, self.rounds * (once,), self)
 
     @property
     def _largest(self) -> int:

@@ -58,6 +58,9 @@ from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
+from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.models.scores import Family
+from dpcore.releases.models.terms import ModelTerms, TermGroup
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
@@ -135,6 +138,16 @@ def by_group(density: Density, of: Domain) -> DensitiesByGroup:
 
 def beside_points(density: Density) -> DensityBesidePoints:
     return DensityBesidePoints(density.name, density.domain, density.rows, density.share, density)
+
+
+def measured_model(family: Family, share: Budget) -> MeasuredModel:
+    """A model of three values of x, where a null leaves a record out, and of a response 0 or 1."""
+    axes = (Categories("x", (0, 1, 2), nullable=True), Categories("y", (0, 1)))
+    one, x = TermGroup((), (0,), np.ones((1, 1))), TermGroup((0,), (1,), np.arange(3.0)[:, None])
+    y = TermGroup((1,), (0,), np.arange(2.0)[:, None])
+    scale = (0.5, 0.5) if family == "gaussian" else (0.0, 1.0)
+    terms = ModelTerms(axes, ("Intercept", "x"), (one, x), y, scale)
+    return MeasuredModel("m", Domain(axes), 2, share, "y ~ x", family, terms)
 
 
 PLACE = Categories("place", ("a", "b"), nullable=True)
@@ -417,6 +430,15 @@ CASES: dict[str, Case] = {
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
     "moments": Case(Moments("m", FEW_WHOLE, 2, APPROXIMATE), attained=0.99),
     "moments of several columns": Case(Moments("m", MIXED, 2, APPROXIMATE), attained=0.8),
+    "linear model": Case(
+        measured_model("gaussian", APPROXIMATE), far=(0, 5), attained=0.99, fault=5
+    ),
+    "logistic model": Case(
+        measured_model("binomial", APPROXIMATE), far=(0, 5), attained=0.9, fault=5
+    ),
+    "poisson model": Case(
+        measured_model("poisson", APPROXIMATE), far=(0, 5), attained=0.99, fault=5
+    ),
     # A record leaves a group for another: two densities change.
     "density by group": Case(
         by_group(BinnedDensity("d", FEW, 2, PURE, (0.3,)), FEW_OF_EACH), attained=0.98

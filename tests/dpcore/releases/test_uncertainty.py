@@ -17,6 +17,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.ratio_mean import RatioMean
@@ -71,7 +72,11 @@ def near(release, table, column):
     values = np.ma.filled(np.ma.asarray(table.columns[column], dtype=float), np.nan)
     if column == "noisy_mean":
         return np.clip(values, *ends_of(release.domain.axes[-1]))
-    if column in NEVER_NEGATIVE and table.folder == "tables" and not isinstance(release, Moments):
+    if (
+        column in NEVER_NEGATIVE
+        and table.folder == "tables"
+        and not isinstance(release, Moments | MeasuredModel)
+    ):
         changes = np.ma.asarray(table.columns.get("quantity", np.full(len(values), "")))
         least = np.where(np.char.startswith(changes.astype(str), "change"), -np.inf, 0.0)
         return np.clip(values, least, float(release.most_rows * getattr(release, "step", 1)))

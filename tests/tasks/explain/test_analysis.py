@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.axes import Bins, Categories, Grid
+from dpcore.domain.axes import Bins, Categories, Grid, middles
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.design import cells_of, middles
+from dpcore.estimates.design import cells_of
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.joined import parts_of
 from dpcore.line.privacy_line import perturb

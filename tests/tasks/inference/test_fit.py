@@ -8,11 +8,10 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
-from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.axes import Bins, Categories, middles
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.design import middles
 from dpcore.estimates.evidence import Evidence
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata

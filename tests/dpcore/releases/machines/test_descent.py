@@ -254,7 +254,7 @@ def test_noise_is_that_of_one_draw_at_the_sensitivity_of_all_rounds():
     law = release.mechanism
     assert isinstance(law, GaussianRounds)
     assert law.size == release.rounds * release.design.width
-    assert law.once.l2_sensitivity_squared * release.rounds == law.l2_sensitivity_squared
+    assert sum(each.l2_sensitivity_squared for each in law.laws) == law.l2_sensitivity_squared
     noise = drawn(release, (), 2).values.astype(float)
     assert (
         goodness_of_fit(noise, GaussianEvent(law.l2_sensitivity_squared, law.variance))

@@ -1,0 +1,552 @@
+r"""Clipped scores of a model: what is summed in each round, and what follows from the noisy sums.
+
+With rows x, responses y and coefficients theta (``terms``), the score of a record is x r, where
+r = y - mean, and its curvature x x' slope, of the predictor x.theta (``estimates.families``).  A
+whitening matrix V, public, makes u = V x have about unit second moments.  The rounds measure:
+
+    response   how many responses lie in each of some public bins: location and spread of y
+    moments    (x, y)(x, y)': a first V, and a first theta by least squares
+    rough      scores and curvature: a Newton step, and a better V
+    again      the same once more
+    middle     scores, curvature, squared scores, and how many are how long: a Newton step, the variance
+               of scores, and where to clip them
+    last       scores: the last Newton step
+
+A binomial model has no first round, and a linear one does not step again.  Records of large leverage
+count less, by the weight w = min(1, A^2/(|u|^2 slope)), in scores and curvature alike, so that the
+estimating equation keeps its solution where the model is right.  What one record adds is clipped:
+
+    score      w u r, shortened to length C.  In a binomial model w is also at most
+               C/(|u| max(mean, 1 - mean)): then no score is shortened, and none has a bias (Kuensch,
+               Stefanski & Carroll 1989)
+    curvature  w slope u u', of norm at most A^2
+    squares    s s', s the score shortened to length B
+    counts     one of some bins of the length of the score
+
+Claim.  Let the parts of a round be divided by the largest norms above and multiplied by roots of weights
+that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two records' vectors differ by at
+most |v - v'|^2 <= 2 + 2 (weight of the scores).
+
+Proof.  Each part has norm at most 1 before it is multiplied.  Scores differ by at most 2.  The inner
+product of two records' other parts is (u.u')^2, (s.s')^2, 0 or 1: never negative, so they differ by at
+most sqrt(2) in norm.  QED
+
+A record adds the vector in K whole steps, rounded: norms grow by at most sqrt(d)/2 + 2 steps, and those
+of differences by at most sqrt(d) + 2, for d numbers, rounding of floating point included.  Every
+operation on the records acts on each record alone, number by number: there are no matrix products,
+whose rounding may depend on the position of a row, and means are looked up in a public table.  So a
+record's vector is the same to the last bit whoever else is there.  All steps have noise of the same
+variance, and K gives each round its share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.tally import Tally
+from dpcore.releases.models.terms import ModelTerms
+
+STEPS = 2**18
+"""K of the round with the largest share."""
+
+FEW, MANY = 5_000, 50_000
+"""Numbers of records between which shares and radii change in proportion to powers of the number."""
+
+SHARES = {
+    "response": (0.03, 0.01),
+    "moments": (0.08, 0.03),
+    "rough": (0.08, 0.04),
+    "again": (0.1, 0.06),
+    "middle": (0.25, 0.14),
+}
+"""Of the precision, with few and with many records; the last round has the rest."""
+
+PARTS = {
+    "response": {"bins": 1.0},
+    "moments": {"moments": 1.0},
+    "rough": {"scores": 0.5, "curvature": 0.5},
+    "again": {"scores": 0.5, "curvature": 0.5},
+    "middle": {"scores": 0.35, "curvature": 0.3, "squares": 0.15, "counts": 0.2},
+    "last": {"scores": 1.0},
+}
+"""What the rounds measure, with weights."""
+
+LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
+"""A, B and the least C, in roots of the number of terms."""
+
+ROUGHLY = 3.5
+"""C of the first two Newton steps, likewise."""
+
+LENGTHS = tuple(2.0 ** (k / 2) for k in range(11))
+"""Ends of the bins of lengths of scores, likewise."""
+
+BINS = 32
+"""Of the response."""
+
+FARTHEST, NODES = 30.0, 2**18
+"""Means are looked up at so many predictors, from minus to plus this."""
+
+LARGEST_COEFFICIENT = 1e4
+MOST_STEP = 1.5
+"""The most that a step of a curved model may move predictors, in root mean square."""
+
+EXCESS, HARM = 0.4, 0.6
+"""Scores beyond C are this part of C longer, on average; together at most this part of all errors."""
+
+Family = Literal["gaussian", "binomial", "poisson"]
+
+AT_ONCE = 2**21
+"""Numbers that are computed at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRecords:
+    """Private.  ``rows``: (n, p); ``responses``, ``bins``, ``counts``: (n,)."""
+
+    rows: Floats
+    responses: Floats
+    bins: Integers
+    counts: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePoint:
+    """Where a round measures, in each of t repetitions; public, as it follows from noisy numbers.
+
+    ``theta``: (t, p); ``white``: (t, p, p) V'; ``spread``: (t,) of residuals, squared; ``slope``: (t,) a
+    typical one; ``radius``: (t,) C; ``rows``: (t,) about how many records there are.
+
+    ``location``, ``width``: (t,) of the response, that the moments take.  The rest is for errors:
+    ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
+    ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about how much longer than
+    C scores are together; ``moved``: (t, p) the last step; all in the basis of ``white``.
+    """
+
+    number: int
+    theta: Floats
+    white: Floats
+    spread: Floats
+    slope: Floats
+    radius: Floats
+    rows: Floats
+    location: Floats
+    width: Floats
+    inverse: Floats
+    blur: Floats
+    meat: Floats
+    tail: Floats
+    moved: Floats
+
+
+Measured = dict[str, tuple[Floats, Floats]]
+"""The noisy sums (t, width) of each part of a round, and the noise (t,) in each of its numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelScores:
+    """The rounds of a model; ``stddev``: of the noise in a number, in steps."""
+
+    terms: ModelTerms
+    family: Family
+    rows: int
+    adjacency: Adjacency
+    stddev: float = 0.0
+
+    @property
+    def rounds(self) -> tuple[str, ...]:
+        left_out = {"binomial": "response", "gaussian": "again"}.get(self.family)
+        return tuple(name for name in PARTS if name != left_out)
+
+    def scaled(self, few_and_many: tuple[float, float]) -> float:
+        """Between the numbers for few and for many records."""
+        few, many = few_and_many
+        place = math.log(max(self.rows, 1) / FEW) / math.log(MANY / FEW)
+        return float(few * (many / few) ** min(max(place, 0.0), 1.0))
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        """Of the precision, by round."""
+        found = {name: self.scaled(SHARES[name]) for name in self.rounds[:-1]}
+        return found | {"last": 1 - sum(found.values())}
+
+    @cached_property
+    def radii(self) -> dict[str, float]:
+        """A, B, and the least C."""
+        root = math.sqrt(self.terms.size)
+        shortest = CONDITIONAL if self.family == "binomial" else SHORTEST
+        pairs = (("leverage", LEVERAGE), ("squared", SQUARED), ("shortest", shortest))
+        return {name: root * self.scaled(pair) for name, pair in pairs}
+
+    # Rounds as vectors of whole numbers
+
+    def numbers_of(self, part: str) -> int:
+        p = self.terms.size
+        together = self.moments_size * (self.moments_size + 1) // 2
+        curved = p * (p + 1) // 2
+        sizes = {"bins": BINS, "moments": together, "scores": p, "counts": len(LENGTHS) + 1}
+        return sizes.get(part, curved)
+
+    @property
+    def moments_size(self) -> int:
+        """Rows of the matrix of moments: a constant is always among them, and the response."""
+        return self.terms.size + 1 + (self.terms.constant is None)
+
+    @cached_property
+    def steps(self) -> dict[str, int]:
+        """K of each round."""
+        wanted = {n: math.sqrt(self.shares[n] / self._moved(n, 1.0)) for n in self.rounds}
+        return {n: round(STEPS * each / max(wanted.values())) for n, each in wanted.items()}
+
+    def _moved(self, name: str, squared: float) -> float:
+        """The square of the sensitivity, for vectors of length 1 times ``squared``."""
+        moved = 2 + 2 * PARTS[name].get("scores", 0.0)
+        return self.adjacency.squared(moved=moved * squared, present=squared)
+
+    @cached_property
+    def laws(self) -> tuple[tuple[int, Fraction], ...]:
+        """How many numbers each round has, and the squared sensitivity of its sums."""
+        found = []
+        for name in self.rounds:
+            numbers, steps = self.width(name), self.steps[name]
+            rounded = math.isqrt(numbers) + 1
+            moved = 2 + 2 * Fraction(PARTS[name].get("scores", 0.0))
+            far = math.isqrt(math.ceil(moved * steps**2)) + 1 + rounded + 2
+            near = steps + rounded // 2 + 1 + 2
+            squared = self.adjacency.squared(moved=far**2, present=near**2)
+            found.append((numbers, Fraction(squared)))
+        return tuple(found)
+
+    def width(self, name: str) -> int:
+        return sum(self.numbers_of(part) for part in PARTS[name])
+
+    @property
+    def largest(self) -> int:
+        """No number of one record is larger in size."""
+        return max(self.steps.values()) + 2
+
+    def radius_of(self, part: str, point: ScorePoint) -> Floats:
+        """(t,) the largest norm of a part."""
+        constant = {
+            "bins": 1.0,
+            "counts": 1.0,
+            "moments": self.terms.norm_squared + 1.0 + (self.terms.constant is None),
+            "curvature": self.radii["leverage"] ** 2,
+            "squares": self.radii["squared"] ** 2,
+        }
+        if part == "scores":
+            return point.radius
+        return np.full(len(point.theta), constant[part])
+
+    def per_step(self, part: str, point: ScorePoint) -> Floats:
+        """(t,) what a step of a part is."""
+        name = self.rounds[point.number]
+        return self.radius_of(part, point) / (math.sqrt(PARTS[name][part]) * self.steps[name])
+
+    def records_of(self, tally: Tally) -> ScoredRecords:
+        codes = tally.domain.unpack(tally.cells)
+        kept = self.terms.kept(codes)
+        codes = codes[kept]
+        responses = self.terms.responses(codes)
+        bins = np.clip(np.searchsorted(self.edges, responses, side="right") - 1, 0, BINS - 1)
+        return ScoredRecords(self.terms.rows(codes), responses, bins, tally.counts[kept])
+
+    @cached_property
+    def edges(self) -> Floats:
+        """(BINS + 1,) of the response."""
+        first, last = self.terms.ends
+        if self.family == "poisson":
+            return np.asarray(np.r_[0.0, np.geomspace(min(1.0, last / 2), last, BINS)])
+        return np.linspace(first, last, BINS + 1)
+
+    def at(self, records: ScoredRecords, point: ScorePoint) -> Integers:
+        """(t, width) the sums of a round: private."""
+        name = self.rounds[point.number]
+        sums = np.zeros((len(point.theta), self.width(name)), dtype=np.int64)
+        rows = max(AT_ONCE // (self.width(name) + self.terms.size**2), 1)
+        times = max(rows // max(len(records.counts), 1), 1)
+        for start in range(0, len(sums), times):
+            some = _taken(point, slice(start, start + times))
+            for first in range(0, len(records.counts), rows):
+                part = slice(first, first + rows)
+                block = ScoredRecords(*(getattr(records, f)[part] for f in vars(records)))
+                place = 0
+                for kind, values in self._vectors(name, block, some):
+                    end = place + values.shape[2]
+                    step = self.per_step(kind, some)[:, None, None]
+                    whole = np.rint(values / step).astype(np.int64)
+                    whole *= block.counts[:, None]
+                    sums[start : start + times, place:end] += whole.sum(axis=1)
+                    place = end
+        return sums
+
+    def _vectors(
+        self, name: str, block: ScoredRecords, point: ScorePoint
+    ) -> Iterator[tuple[str, Floats]]:
+        """The parts (t, n, width) of what each record adds, clipped."""
+        if name == "response":
+            yield "bins", (block.bins[:, None] == np.arange(BINS)).astype(np.float64)[None]
+            return
+        if name == "moments":
+            y = (block.responses - point.location[:, None]) / point.width[:, None]
+            columns = [np.ones((len(y), len(block.counts)))] * (self.terms.constant is None)
+            columns += [np.broadcast_to(x, y.shape) for x in block.rows.T]
+            yield "moments", _squares(np.stack([*columns, np.clip(y, -1.0, 1.0)], axis=2))
+            return
+        predictor = np.zeros((len(point.theta), len(block.counts)))
+        white = np.zeros((*predictor.shape, self.terms.size))
+        for j, x in enumerate(block.rows.T):
+            predictor += x * point.theta[:, j, None]
+            white += x[:, None] * point.white[:, None, j, :]
+        mean, slope = self.family_at(predictor)
+        left = (block.responses - mean) / np.sqrt(point.spread)[:, None]
+        slope = slope / point.slope[:, None]
+        length = np.sqrt(_summed_squares(white))
+        leverage = np.maximum(length**2 * slope, 1e-300)
+        weight = np.minimum(1.0, self.radii["leverage"] ** 2 / leverage)
+        radius = point.radius[:, None]
+        if self.family == "binomial":
+            largest = length * np.maximum(mean, 1 - mean) / np.sqrt(point.spread)[:, None]
+            weight = np.minimum(weight, radius / np.maximum(largest, 1e-300))
+        score = white * (weight * left)[:, :, None]
+        size = np.maximum(length * weight * np.abs(left), 1e-300)
+        for part in PARTS[name]:
+            if part == "scores":
+                yield part, score * np.minimum(1.0, radius / size)[:, :, None]
+            elif part == "curvature":
+                yield part, _squares(white * np.sqrt(weight * slope)[:, :, None])
+            elif part == "squares":
+                shorter = np.minimum(1.0, self.radii["squared"] / size)
+                yield part, _squares(score * shorter[:, :, None])
+            else:
+                ends = math.sqrt(self.terms.size) * np.array(LENGTHS)
+                places = np.searchsorted(ends, size, side="right")
+                yield part, (places[:, :, None] == np.arange(len(ends) + 1)).astype(np.float64)
+
+    @cached_property
+    def _table(self) -> Floats:
+        nodes = np.linspace(-FARTHEST, FARTHEST, NODES + 1)
+        return np.asarray(1 / (1 + np.exp(-nodes)) if self.family == "binomial" else np.exp(nodes))
+
+    def family_at(self, predictor: Floats) -> tuple[Floats, Floats]:
+        """The mean of the response and its slope, at predictors of any shape."""
+        if self.family == "gaussian":
+            return predictor, np.ones_like(predictor)
+        place = np.rint(
+            (np.clip(predictor, -FARTHEST, FARTHEST) + FARTHEST) * (NODES / 2 / FARTHEST)
+        )
+        mean = self._table[place.astype(np.int64)]
+        return mean, mean * (1 - mean) if self.family == "binomial" else mean
+
+    # What follows from noisy sums
+
+    def first_point(self, times: int) -> ScorePoint:
+        p, one = self.terms.size, np.ones(times)
+        none, square = np.zeros((times, p)), np.zeros((times, p, p))
+        middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
+        rows = one * self.rows
+        named = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
+        later = {"inverse": square, "blur": one, "meat": square, "tail": 0 * one, "moved": none}
+        return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
+
+    def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
+        """After a round with these noisy sums (t, width)."""
+        name, place, parts = self.rounds[point.number], 0, Measured()
+        for part in PARTS[name]:
+            end, step = place + self.numbers_of(part), self.per_step(part, point)
+            parts[part] = noisy[:, place:end] * step[:, None], step * self.stddev
+            place = end
+        found: ScorePoint = getattr(self, f"_after_{name}")(point, parts)
+        limit = FARTHEST if self.family != "gaussian" else LARGEST_COEFFICIENT
+        theta = np.clip(np.nan_to_num(found.theta), -limit, limit)
+        return replace(found, theta=theta, number=point.number + 1)
+
+    def _after_response(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        counts, _ = parts["bins"]
+        total = np.maximum(counts.sum(axis=1), 1.0)
+        below = np.clip(np.maximum.accumulate(np.cumsum(counts, axis=1), axis=1), 0, None)
+        below = np.c_[np.zeros(len(total)), below / total[:, None]]
+        below = np.clip(below, 0.0, 1.0) + 1e-9 * np.arange(BINS + 1)
+        at = np.array([[np.interp(q, each, self.edges) for q in (0.1, 0.5, 0.9)] for each in below])
+        least = (self.edges[-1] - self.edges[0]) / BINS
+        if self.family == "poisson":
+            zero = np.zeros(len(at))
+            return replace(point, location=zero, width=np.maximum(2 * at[:, 2], 2 * self.edges[1]))
+        return replace(point, location=at[:, 1], width=np.maximum(at[:, 2] - at[:, 0], least))
+
+    def _after_moments(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        numbers, noise = parts["moments"]
+        p, both = self.terms.size, _matrices(numbers, self.moments_size)
+        # The constant comes first where no term is one.
+        own = slice(both.shape[1] - 1 - p, both.shape[1] - 1)
+        base = self.terms.constant if self.terms.constant is not None else 0
+        squares, products, constant = both[:, own, own], both[:, own, -1], both[:, base]
+        rows = point.rows
+        if not (self.adjacency.public_rows and not any(a.nullable for a in self.terms.axes)):
+            rows = np.maximum(constant[:, base], 2 * noise + 1)
+        vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
+        inverse = _product(vectors / values[:, None, :], vectors)
+        width, location = point.width, point.location
+        if self.family == "gaussian":
+            theta = _times(inverse, products)
+            left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows
+            total = np.maximum(both[:, -1, -1] / rows, 0.02)
+            spread = np.maximum(left, 0.2 * total) * width**2
+            slope = np.ones(len(rows))
+            start = location
+        else:
+            mean = constant[:, -1] / rows * width + location
+            mean = (
+                np.clip(mean, 0.02, 0.98) if self.family == "binomial" else np.maximum(mean, 0.02)
+            )
+            spread = slope = mean * (1 - mean) if self.family == "binomial" else mean
+            products = products * width[:, None] - (mean - location)[:, None] * constant[:, own]
+            theta = _times(inverse, products) / slope[:, None]
+            moved = np.sqrt(
+                np.maximum(np.sum(theta * _times(squares, theta), axis=1) / rows, 1e-12)
+            )
+            theta *= np.minimum(1.0, MOST_STEP / moved)[:, None]
+            width = np.ones(len(rows))
+            start = np.log(mean / (1 - mean)) if self.family == "binomial" else np.log(mean)
+        theta = theta * width[:, None]
+        if self.terms.constant is not None:
+            theta[:, base] += start
+        white = _product(vectors / np.sqrt(values)[:, None, :], vectors)
+        white = white * np.sqrt(rows)[:, None, None]
+        radius = np.full(len(rows), ROUGHLY * math.sqrt(p))
+        found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
+        return replace(point, rows=rows, radius=radius, **found)
+
+    def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        point = self._stepped(point, parts)
+        curvature, noise = parts["curvature"]
+        per_row = _matrices(curvature, self.terms.size) / point.rows[:, None, None]
+        least = np.maximum(noise / point.rows * math.sqrt(self.terms.size), 0.02)
+        vectors, values = _floored(per_row, least)
+        inverse_root = _product(vectors / np.sqrt(values)[:, None, :], vectors)
+        radius = point.radius
+        if self.family == "binomial":
+            radius = np.full(len(radius), self.radii["shortest"])
+        return replace(point, white=point.white @ inverse_root, radius=radius)
+
+    def _after_again(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        return self._after_rough(point, parts)
+
+    def _after_middle(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        point = self._stepped(point, parts)
+        p, (numbers, noise) = self.terms.size, parts["squares"]
+        meat = _matrices(numbers, p)
+        typical = np.trace(meat, axis1=1, axis2=2) / p
+        apart = meat - typical[:, None, None] * np.eye(p)
+        by_noise = noise**2 * (p + p * (p - 1) / 2)
+        kept = np.maximum(1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), 1e-300), 0.0)
+        typical = np.maximum(typical, 0.2 * point.rows)
+        meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
+        vectors, values = _floored(meat, 0.2 * typical)
+        radius, tail = self._clipped_at(point, *parts["counts"], typical)
+        meat = _product(vectors * values[:, None, :], vectors)
+        return replace(point, meat=meat, radius=radius, tail=tail)
+
+    def _clipped_at(
+        self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
+    ) -> tuple[Floats, Floats]:
+        """C (t,) of the last round, and about how much longer scores are, together."""
+        if self.family == "binomial":
+            return point.radius, np.zeros(len(counts))
+        root, shortest = math.sqrt(self.terms.size), self.radii["shortest"]
+        longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        number = np.arange(longer.shape[1], 0, -1)
+        longer = longer - 0.7 * noise[:, None] * np.sqrt(number)
+        radius, tail = np.zeros(len(counts)), np.zeros(len(counts))
+        last = replace(point, number=point.number + 1)
+        ends = [k for k, each in enumerate(LENGTHS) if each * math.sqrt(2) > shortest / root]
+        for k in ends:
+            length = max(root * LENGTHS[k], shortest)
+            # Counts of shorter ones show less noise: tails fall at least as the cube of the length.
+            beyond = np.maximum(np.minimum(longer[:, k + 1], 0.4 * longer[:, k]), 0.0)
+            last = replace(last, radius=np.full(len(counts), length))
+            error = np.sqrt(typical + (self.per_step("scores", last) * self.stddev) ** 2)
+            excess = EXCESS * length * beyond
+            taken = (radius == 0) & ((excess <= HARM * error) | (k == ends[-1]))
+            radius, tail = np.where(taken, length, radius), np.where(taken, excess, tail)
+        return radius, tail
+
+    def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        return self._moved_by(point, _times(point.inverse, parts["scores"][0]))
+
+    def _stepped(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        """A Newton step towards the solution, as far as noise alone would not go (James & Stein 1961);
+        that moves predictors of a curved model by at most ``MOST_STEP``."""
+        curvature, noise = parts["curvature"]
+        p = self.terms.size
+        vectors, values = _floored(_matrices(curvature, p), 0.6 * noise * math.sqrt(p))
+        inverse = _product(vectors / values[:, None, :], vectors)
+        scores, by_noise = parts["scores"]
+        moved = _times(inverse, scores)
+        size = np.maximum(np.linalg.norm(moved, axis=1), 1e-300)
+        far = np.maximum(1 - (by_noise / size) ** 2 * np.sum(values**-2.0, axis=1), 0.0)
+        if self.family != "gaussian":
+            unit = np.sqrt(point.spread) / point.slope
+            far = np.minimum(far, MOST_STEP / (size * unit))
+        point = replace(point, inverse=inverse, blur=noise)
+        return self._moved_by(point, moved * far[:, None])
+
+    def _moved_by(self, point: ScorePoint, moved: Floats) -> ScorePoint:
+        unit = np.sqrt(point.spread) / point.slope
+        theta = point.theta + _times(point.white, moved) * unit[:, None]
+        return replace(point, theta=theta, moved=moved)
+
+
+def _taken(point: ScorePoint, some: slice) -> ScorePoint:
+    """Some of the repetitions."""
+    arrays = {name: each[some] for name, each in vars(point).items() if name != "number"}
+    return ScorePoint(point.number, **arrays)
+
+
+def _summed_squares(values: Floats) -> Floats:
+    """Over the last axis, one number after the other: in the same order for every record."""
+    found = values[..., 0] ** 2
+    for i in range(1, values.shape[-1]):
+        found = found + values[..., i] ** 2
+    return np.asarray(found)
+
+
+def _squares(vectors: Floats) -> Floats:
+    """(..., p (p + 1) / 2) the products of the numbers of vectors (..., p), with the norm of v v'."""
+    first, second = np.triu_indices(vectors.shape[-1])
+    scale = np.where(first == second, 1.0, math.sqrt(2))
+    return np.asarray(vectors[..., first] * vectors[..., second] * scale)
+
+
+def _matrices(numbers: Floats, size: int) -> Floats:
+    """(t, p, p) the symmetric matrices of which ``_squares`` lists the numbers (t, p (p + 1) / 2)."""
+    first, second = np.triu_indices(size)
+    found = np.zeros((len(numbers), size, size))
+    found[:, first, second] = numbers / np.where(first == second, 1.0, math.sqrt(2))
+    found[:, second, first] = found[:, first, second]
+    return found
+
+
+def _floored(matrices: Floats, least: Floats) -> tuple[Floats, Floats]:
+    """Eigenvectors (t, p, p) and eigenvalues (t, p), none below ``least`` (t,)."""
+    values, vectors = np.linalg.eigh(matrices)
+    floor = np.maximum(least, np.finfo(float).tiny ** 0.25)
+    return vectors, np.maximum(values, floor[:, None])
+
+
+def _product(one: Floats, other: Floats) -> Floats:
+    """(t, p, p) one times the transpose of the other."""
+    return np.asarray(one @ np.swapaxes(other, 1, 2))
+
+
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    """(t, p) products of matrices (t, p, p) and vectors (t, p)."""
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])

@@ -1,0 +1,158 @@
+r"""The terms of a model as tables of public values, and a basis in which they are nearly uncorrelated.
+
+A term, and the response, is a function of the cells of a few columns of the survey.  Its values in all
+of these cells are computed once, from the plan alone, and a record's row is looked up: it is the same
+to the last bit whoever else is there.  A record with a null in one of the columns is left out.
+
+Terms that are functions of the same columns make a group.  If every cell were equally frequent, a group
+would be uncorrelated with the constant, with the groups of some of its columns and within itself; and
+no row of it is longer than 1.  So a row x in this basis has |x|^2 <= number of groups, and
+
+    x = z T,        z.beta = x.theta,        beta = T theta        z: the row of the formula's terms
+
+>>> import numpy as np
+>>> from dpcore.domain.axes import Categories
+>>> sex, old = TermGroup((0,), (1,), np.array([[0.0], [1.0]])), TermGroup((), (0,), np.ones((1, 1)))
+>>> says = TermGroup((1,), (0,), np.array([[0.0], [1.0]]))
+>>> axes = (Categories("sex", ("F", "M")), Categories("says", ("no", "yes")))
+>>> terms = ModelTerms(axes, ("Intercept", "sex[T.M]"), (old, sex), says)
+>>> terms.rows(np.array([[0, 0], [1, 0]])).round(6).tolist(), terms.norm_squared
+([[1.0, -1.0], [1.0, 1.0]], 2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.domain.axes import Axis
+
+MOST_CELLS = 2**20
+"""Of the columns of a group."""
+
+COLLINEAR = 1e-9
+"""A term of which less than this part is left after the others is a sum of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class TermGroup:
+    """Functions of the same columns of the survey; all public.
+
+    ``attributes``: positions of the columns; ``places``: which terms of the model they are;
+    ``values``: (cells, k) of each in every cell of the columns, without null.
+    """
+
+    attributes: tuple[int, ...]
+    places: tuple[int, ...]
+    values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTerms:
+    """The terms ``names`` of a model over some axes, and its response (a group of one).
+
+    ``scale``: sums are of the responses less the first number, divided by the second.
+
+    Raises ``ValueError`` where a term is a sum of others.
+    """
+
+    axes: tuple[Axis, ...]
+    names: tuple[str, ...]
+    groups: tuple[TermGroup, ...]
+    response: TermGroup
+    scale: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        _ = self.basis
+
+    @property
+    def size(self) -> int:
+        """p."""
+        return len(self.names)
+
+    @property
+    def norm_squared(self) -> int:
+        """The most that the squared length of a row is, but for rounding."""
+        return len(self.groups)
+
+    @property
+    def constant(self) -> int | None:
+        """The place of the constant, if there is one."""
+        return next((each.places[0] for each in self.groups if not each.attributes), None)
+
+    def _cells(self, axis: int) -> int:
+        return self.axes[axis].size - self.axes[axis].nullable
+
+    def _at(self, group: TermGroup, codes: Integers) -> Integers:
+        """(n,) the cell of a group's columns for records of codes (n, axes)."""
+        cells = np.zeros(len(codes), dtype=np.int64)
+        for i in group.attributes:
+            cells = cells * self._cells(i) + codes[:, i]
+        return cells
+
+    @cached_property
+    def basis(self) -> tuple[Floats, tuple[Floats, ...]]:
+        """T (p, p), and the values (cells, k) of each group in the new basis."""
+        found, tables = np.zeros((self.size, self.size)), dict[int, Floats]()
+        order = sorted(range(len(self.groups)), key=lambda i: len(self.groups[i].attributes))
+        for i in order:
+            group = self.groups[i]
+            below = [g for g in self.groups if {*g.attributes} < {*group.attributes}]
+            sizes = [self._cells(a) for a in group.attributes]
+            grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
+            codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
+            codes[:, list(group.attributes)] = grid
+            others = [g.values[self._at(g, codes)] for g in below]
+            before = np.column_stack(others) if others else np.zeros((len(grid), 0))
+            slopes = np.linalg.lstsq(before, group.values, rcond=None)[0]
+            left = group.values - before @ slopes
+            factor = np.linalg.qr(left, mode="r")
+            size = np.linalg.norm(group.values, axis=0)
+            for name, kept, whole in zip(group.places, np.abs(np.diag(factor)), size, strict=False):
+                if not kept > COLLINEAR * whole:
+                    raise ValueError(
+                        f"{self.names[name]} is the same everywhere, or a sum of other terms; leave"
+                        " it out"
+                    )
+            if len(group.values) < len(group.places):
+                raise ValueError(
+                    f"{self.names[group.places[-1]]} is a sum of other terms; leave it out"
+                )
+            inverse = np.linalg.inv(factor)
+            longest = float(np.linalg.norm(left @ inverse, axis=1).max())
+            inverse /= longest
+            tables[i] = left @ inverse
+            own = list(group.places)
+            found[np.ix_(own, own)] = inverse
+            if below:
+                rest = [place for each in below for place in each.places]
+                found[np.ix_(rest, own)] = -slopes @ inverse
+        return found, tuple(tables[i] for i in range(len(self.groups)))
+
+    def kept(self, codes: Integers) -> Booleans:
+        """(n,) which records have a value in every column of the model."""
+        used = {a for each in (*self.groups, self.response) for a in each.attributes}
+        nulls = [codes[:, a] == self._cells(a) for a in used if self.axes[a].nullable]
+        return np.asarray(~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0))
+
+    def rows(self, codes: Integers) -> Floats:
+        """(n, p) in the new basis, of records of codes (n, axes) without nulls."""
+        found = np.empty((len(codes), self.size))
+        for group, table in zip(self.groups, self.basis[1], strict=True):
+            found[:, list(group.places)] = table[self._at(group, codes)]
+        return found
+
+    def responses(self, codes: Integers) -> Floats:
+        """(n,) of records of codes (n, axes) without nulls."""
+        middle, half = self.scale
+        return np.asarray((self.response.values[self._at(self.response, codes), 0] - middle) / half)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest possible response, scaled."""
+        middle, half = self.scale
+        values = (self.response.values - middle) / half
+        return float(values.min()), float(values.max())

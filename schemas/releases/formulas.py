@@ -1,0 +1,297 @@
+"""Formulas of models over columns of a plan: what they may hold, and what their terms are in each cell.
+
+The library that reads formulas runs what they contain as Python.  Those of a plan may hold columns,
+numbers, operators, comparisons with a text and a few functions, but no program.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, StrictStr
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis, Categories, middles
+from dpcore.domain.domain import Domain
+from dpcore.errors import InputError
+from dpcore.model_formula import ModelFormula
+from dpcore.releases.models.terms import MOST_CELLS, ModelTerms, TermGroup
+from dpcore.suggestion import suggestion
+
+FUNCTIONS = ("C", "exp", "log")
+
+MOST_PRODUCTS = 6
+"""Interactions of more columns have more terms than a model may have."""
+
+MOST_TERMS = 60
+"""Columns of a design: the features are nearly half their square."""
+
+CONSTANT = "Intercept"
+"""The name of a model's constant."""
+
+WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
+"""A name in a formula that is not called; in a text there is none."""
+
+WrittenFormula = Annotated[
+    StrictStr,
+    Field(
+        max_length=300,
+        description="The response, ~ and the terms, as in R: `y ~ a * b`, `{hours > 40} ~ C(code)`, with"
+        " columns, numbers, comparisons, `C`, `exp` and `log`. Names with blanks or dots are in"
+        " backticks.",
+    ),
+]
+FamilyName = Annotated[
+    Literal["gaussian", "binomial", "poisson"],
+    Field(
+        description="A linear model; `binomial` a logistic one of a response that is true or false;"
+        " `poisson` one of counts.",
+    ),
+]
+
+
+def checked_columns(text: str, columns: Collection[str]) -> list[str]:
+    """The columns of a formula; raises ``ValueError`` if it holds more than these and arithmetic."""
+    try:
+        formula = ModelFormula.read(text)
+    except ValueError as error:
+        raise ValueError(f"formula: {error}") from None
+    before, found = "", dict[str, None]()
+    for kind, word, called in formula.tokens:
+        if kind == "name" and not (called and word in FUNCTIONS):
+            if word not in columns:
+                raise ValueError(f"formula: {word!r} is not one of {', '.join(columns)}")
+            if called:
+                raise ValueError(
+                    f"formula: {word} is not one of the functions {', '.join(FUNCTIONS)}"
+                )
+            found[word] = None
+        if kind == "text" and before != "compared":
+            raise ValueError(f"formula: {word} may only be compared, with == or !=")
+        if before == "text" and kind != "sign":
+            raise ValueError(f"formula: {word!r} cannot follow a text")
+        before = kind
+    if sum(token.kind == "product" for token in formula.tokens) > MOST_PRODUCTS:
+        raise ValueError(f"formula: has more than {MOST_PRODUCTS} of * : /")
+    return [*found]
+
+
+def formula_frame(
+    axes: Sequence[Axis], levels: Mapping[str, Integers], values: Mapping[str, Any]
+) -> Any:
+    """Columns as formulas take them: numbers, or categories of which ``levels`` are some codes."""
+    import pandas as pd
+
+    series: dict[str, Any] = {}
+    for axis in axes:
+        given = np.ma.asarray(values[axis.name])
+        if isinstance(axis, Categories):
+            listed = [axis.categories[i] for i in levels[axis.name]]
+            if not all(isinstance(level, bool | int | float) for level in listed):
+                texts = np.ma.filled(given.astype(object), None)
+                series[axis.name] = pd.Categorical(texts, categories=listed)
+                continue
+        series[axis.name] = np.ma.filled(given.astype(object), np.nan).astype(float)
+    return pd.DataFrame(series)
+
+
+def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
+    """A formula, and the columns that it names."""
+    try:
+        import formulaic  # takes half a second
+        from formulaic.transforms import TRANSFORMS
+    except ModuleNotFoundError as missing:
+        raise InputError(
+            f"models need {missing.name}, which is not installed; run: pip install formulaic"
+        ) from None
+
+    for name in {CONSTANT, *TRANSFORMS} & set(domain.names) & set(WORD.findall(formula)):
+        raise InputError(
+            f"{formula}: {name!r} means something of its own in formulas; rename the column in the plan"
+        )
+    try:
+        asked = formulaic.Formula(formula)
+        named = sorted(str(v) for v in asked.required_variables)
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{formula}: cannot be read as a formula: {reason}") from None
+    if not hasattr(asked, "lhs") or not hasattr(asked, "rhs"):
+        raise InputError(f"{formula}: write the response, ~ and the terms, such as y ~ a + b")
+    if isinstance(asked.lhs, tuple) or isinstance(asked.rhs, tuple):
+        raise InputError(f"{formula}: | outside braces separates several models; write one")
+    for name in named:
+        if name not in domain.names:
+            meant = suggestion(name, domain.names, most=3, least=0)
+            raise InputError(f"{formula}: {name!r} is no column of the records{meant}")
+    return asked, named
+
+
+def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
+    """Both sides of a formula as formulaic computes them; ``nulls``: what it does with no number."""
+    try:
+        import formulaic
+
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = formulaic.model_matrix(asked, frame, na_action=nulls)
+    except Exception as error:
+        raise InputError(f"{formula}: cannot be computed: {error}") from None
+    if found.rhs.shape[1] > MOST_TERMS:
+        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
+    return found
+
+
+def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, Floats]:
+    """Both sides, all of them finite, and the response (m,)."""
+    found = matrices(formula, asked, frame)
+    response = response_of(formula, found.lhs, binary)
+    for name, numbers in [
+        *zip(found.rhs.columns, found.rhs.to_numpy(dtype=float).T, strict=True),
+        ("the response", response),
+    ]:
+        if not np.all(np.isfinite(np.asarray(numbers, dtype=float))):
+            raise InputError(f"{formula}: {name} is not a finite number for some records")
+    return found, response
+
+
+def without_dots(
+    formula: str, domain: Domain, columns: Mapping[str, Any]
+) -> tuple[str, Domain, Mapping[str, Any]]:
+    """Formulas take `age.1` for a part of `age`: in them, and in what is found, it is age_1."""
+    names = {name: name.replace(".", "_") for name in domain.names}
+    for name, plain in names.items():
+        formula = formula.replace(f"`{name}`", f"`{plain}`")
+    axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)
+    return formula, Domain(axes), {names.get(name, name): each for name, each in columns.items()}
+
+
+def response_of(formula: str, found: Any, binary: bool) -> Floats:
+    values = found.to_numpy(dtype=float)
+    if binary and values.shape[1] == 2 and set(np.unique(values)) <= {0.0, 1.0}:
+        values = values[:, 1:]  # of two categories, the second
+    if values.shape[1] != 1:
+        raise InputError(
+            f"{formula}: the response is one number; of categories choose one, such as"
+            " {status == 'married'} ~ ..."
+        )
+    if binary and not set(np.unique(values)) <= {0.0, 1.0}:
+        raise InputError(
+            f"{formula}: a binomial response is true or false; write a condition in braces, such as"
+            " {hours > 40} ~ ..."
+        )
+    if np.all(values == values[0]):
+        raise InputError(
+            f"{formula}: the response is the same in all records; conditions should follow the edges of"
+            " the column's bins"
+        )
+    return np.asarray(values[:, 0])
+
+
+@lru_cache(maxsize=32)
+def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
+    """What a formula makes of the cells of these columns, all of which it names.
+
+    Raises ``ValueError`` where it cannot be computed in some cell, or a term is a sum of others.
+    """
+    try:
+        written, domain, _ = without_dots(formula, Domain(axes), {})
+        asked, _ = read_formula(written, domain)
+        return _Cells(written, domain.axes).terms(asked, family)
+    except InputError as error:
+        raise ValueError(f"formula: {error}") from None
+
+
+class _Cells:
+    """The values of all cells of some columns, null apart."""
+
+    def __init__(self, formula: str, axes: tuple[Axis, ...]) -> None:
+        self.formula, self.axes = formula, axes
+        self.sizes = [axis.size - axis.nullable for axis in axes]
+        self.levels = {a.name: np.arange(n) for a, n in zip(axes, self.sizes, strict=True)}
+
+    def frame(self, codes: Integers) -> Any:
+        """The values of records of codes (n, axes)."""
+        values = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
+        return formula_frame(self.axes, self.levels, values)
+
+    def terms(self, asked: Any, family: str) -> ModelTerms:
+        """The terms of a formula, and its response."""
+        every = np.arange(max(self.sizes))[:, None] % np.array(self.sizes)
+        found = matrices(self.formula, asked, self.frame(every), "ignore")
+        names, groups = tuple(map(str, found.rhs.columns)), dict[tuple[int, ...], list[int]]()
+        for place in range(len(names)):
+            groups.setdefault(self._used(found.rhs.model_spec, place), []).append(place)
+        made = [self._group(found.rhs.model_spec, used, at) for used, at in groups.items()]
+        last = found.lhs.shape[1] - 1
+        answer = self._group(found.lhs.model_spec, self._used(found.lhs.model_spec, last), [last])
+        values = answer.values[:, 0]
+        if last > 0 and not (family == "binomial" and last == 1):
+            values = values[:0]
+        fault = self._fault(values, family)
+        if fault:
+            raise InputError(f"{self.formula}: {fault}")
+        scale = (0.0, 1.0)
+        if family == "gaussian":  # without a constant the response cannot be centred
+            middle = float(values.min() + values.max()) / 2 if () in groups else 0.0
+            scale = (middle, float(np.abs(values - middle).max()))
+        return ModelTerms(self.axes, names, tuple(made), answer, scale)
+
+    @staticmethod
+    def _fault(values: Floats, family: str) -> str:
+        """What is wrong with a response of these values."""
+        if not len(values):
+            return (
+                "the response is one number; of categories choose one, such as"
+                " {status == 'married'} ~ ..."
+            )
+        if values.min() == values.max():
+            return (
+                "the response is the same in all cells of its columns, where a value counts as the"
+                " middle of its cell; state a finer `grid`, or values of their own as `point_masses`"
+            )
+        if family == "binomial" and not {*np.unique(values)} <= {0.0, 1.0}:
+            return (
+                "a binomial response is true or false; write a condition in braces, such as"
+                " {hours > 40} ~ ..."
+            )
+        if family == "poisson" and values.min() < 0:
+            return "a poisson response is a count, and the bounds allow negative numbers"
+        return ""
+
+    def _used(self, spec: Any, place: int) -> tuple[int, ...]:
+        used = {
+            str(used)
+            for term, places in spec.term_indices.items()
+            if place in places
+            for used in spec.term_variables[term]
+        }
+        return tuple(i for i, axis in enumerate(self.axes) if axis.name in used)
+
+    def _group(self, spec: Any, attributes: tuple[int, ...], places: list[int]) -> TermGroup:
+        shape = [self.sizes[a] for a in attributes]
+        if np.prod(shape, dtype=float) > MOST_CELLS:
+            columns = ", ".join(self.axes[a].name for a in attributes)
+            raise InputError(
+                f"{self.formula}: {columns} have {np.prod(shape, dtype=float):,.0f} cells together, of"
+                f" at most {MOST_CELLS:,}; state a coarser `grid`"
+            )
+        grid = np.indices(shape).reshape(len(shape), -1).T if shape else np.zeros((1, 0), dtype=int)
+        codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
+        codes[:, list(attributes)] = grid
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            matrix = spec.get_model_matrix(self.frame(codes), na_action="ignore")
+        values = np.asarray(matrix.to_numpy(dtype=float))[:, places]
+        if not np.all(np.isfinite(values)):
+            columns = ", ".join(self.axes[a].name for a in attributes)
+            raise InputError(
+                f"{self.formula}: has no finite value somewhere inside the bounds of {columns};"
+                " change the bounds, or add a number inside the function"
+            )
+        return TermGroup(attributes, tuple(places), values)

@@ -1,0 +1,71 @@
+"""Models that a plan measures for themselves: by a release of the same formula, or by moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpcore.errors import InputError
+from dpcore.estimates.model import Coefficient
+from dpcore.line.statistic import Noisy
+from dpcore.model_formula import ModelFormula
+from dpcore.releases.models.model import HIDDEN, MeasuredModel
+from schemas.plan import Plan
+from tasks.inference.fit import Fit, answering
+from tasks.inference.linear import fit_moments
+
+Draws = Callable[[str], Noisy]
+"""The draw of a release, by its name."""
+
+
+def fit_measured(
+    plan: Plan, draws: Draws | None, formula: str, family: str
+) -> tuple[str, Fit] | None:
+    """The release that answers, and its fit; None where tables of counts may answer.
+
+    ``draws``: None before there are any, for what is expected.  Raises ``InputError`` where nothing in
+    the plan can answer, or the model has no solution.
+    """
+    asked, models = _meaning(formula), list[str]()
+    for release in plan.built.values():
+        if isinstance(release, MeasuredModel):
+            models.append(f"{release.formula} ({release.family})")
+            if asked and (_meaning(release.formula), release.family) == (asked, family):
+                return release.name, _fitted(release, draws).assuming(plan.assumed)
+    found = fit_moments(
+        plan, lambda of: of.points(draws(of.name)) if draws else of.supposed, formula, family
+    )
+    if found is None and models and not answering(plan):
+        raise InputError(
+            f"{formula}: this model was not measured, and there are no tables that could answer; what"
+            f" was measured: {'; '.join(models)}"
+        )
+    return found
+
+
+def _fitted(release: MeasuredModel, draws: Draws | None) -> Fit:
+    assert release.terms is not None
+    found = release.fitted(draws(release.name)) if draws else release.supposed
+    errors = [np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy)]
+    sampling, privacy = (np.where(found.hidden, np.inf, each) for each in errors)
+    coefficients = tuple(
+        Coefficient(name, float(value), float(of_survey), float(of_noise), 1.0)
+        for name, value, of_survey, of_noise in zip(
+            release.terms.names, found.values, sampling, privacy, strict=True
+        )
+    )
+    hidden = [each.name for each in coefficients if not np.isfinite(each.standard_error)]
+    notes = (f"{', '.join(hidden)}: {HIDDEN}; these have no interval",) if hidden else ()
+    return Fit(release.formula, release.family, coefficients, notes)
+
+
+def _meaning(formula: str) -> tuple[object, ...]:
+    """The same for formulas that differ in blanks, or in the order of columns that are added up."""
+    try:
+        read = ModelFormula.read(formula)
+    except ValueError:  # more than a plan may hold
+        return ()
+    added = read.added_columns()
+    words = tuple(token.word for token in read.tokens)
+    return (words[0], frozenset(added)) if added else words

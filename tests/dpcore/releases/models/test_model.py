@@ -1,0 +1,102 @@
+"""Coefficients of measured models: near the survey's own, in intervals that hold, without a crash."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpcore.accounting.budget import Budget
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.domain import Domain
+from dpcore.estimates.families import FAMILIES
+from dpcore.post.levels import SIGMAS_95
+from dpcore.releases.models.model import MeasuredModel
+from schemas.releases.formulas import terms_of
+from tests.chance import FALSE_ALARM
+from tests.dpcore.releases.contract import drawn
+
+AGE, SEX = Grid("age", 18, 81, 63, integer=True), Categories("sex", ("F", "M"))
+RESPONSES = {
+    "gaussian": ("pay", Grid("pay", 0.0, 100.0, 256)),
+    "binomial": ("{works == 'yes'}", Categories("works", ("no", "yes"))),
+    "poisson": ("visits", Grid("visits", 0, 31, 31, integer=True)),
+}
+TRUTH = {"gaussian": (20.0, 0.4, 8.0), "binomial": (-1.0, 0.03, 0.5), "poisson": (-0.5, 0.02, 0.3)}
+
+
+def model(family, rows, alpha="1", formula="age + sex", adjacency=None):
+    name, axis = RESPONSES[family]
+    axes = (AGE, SEX, axis)
+    written = f"{name} ~ {formula}"
+    terms = terms_of(written, family, axes)
+    facts = ("m", Domain(axes), rows, Budget.of(alpha, "1e-6"), written, family, terms)
+    return MeasuredModel(*facts, adjacency=adjacency or Adjacency())
+
+
+def people(family, rows, seed=0):
+    """(rows, 3) codes: the model holds."""
+    random = np.random.default_rng(seed)
+    age, sex = random.integers(0, 63, rows), random.integers(0, 2, rows)
+    one, slope, more = TRUTH[family]
+    predictor = one + slope * (age + 18) + more * sex
+    mean = FAMILIES[family].mean(predictor)
+    if family == "gaussian":
+        answer = np.clip((random.normal(mean, 10) * 2.56).astype(int), 0, 255)
+    elif family == "binomial":
+        answer = (random.random(rows) < mean).astype(int)
+    else:
+        answer = np.minimum(random.poisson(mean), 30)
+    return np.column_stack([age, sex, answer])
+
+
+@pytest.mark.parametrize("family", RESPONSES)
+def test_with_much_budget_it_is_the_model_of_the_records(family):
+    release = model(family, 20_000, "200")
+    codes = people(family, 20_000)
+    found = release.fitted(drawn(release, release.domain.pack(codes)))
+    error = np.sqrt(np.diag(found.sampling))
+    # Six standard errors are exceeded by chance once in 500 million.
+    assert np.all(np.abs(found.values - TRUTH[family]) < 6 * error)
+    assert np.all(np.diag(found.privacy) < 0.1 * np.diag(found.sampling))
+
+
+@pytest.mark.parametrize("family", RESPONSES)
+def test_intervals_hold_what_the_records_are_drawn_from(family):
+    release, surveys = model(family, 5_000), 40
+    held = np.zeros(3)
+    for seed in range(surveys):
+        noisy = drawn(release, release.domain.pack(people(family, 5_000, seed)), seed)
+        found = release.fitted(noisy)
+        error = np.sqrt(np.diag(found.sampling) + np.diag(found.privacy))
+        held += np.abs(found.values - TRUTH[family]) <= SIGMAS_95 * error
+    assert np.all(binom.cdf(held, surveys, 0.95) > FALSE_ALARM)
+    assert error[1] < 5 * np.sqrt(found.sampling[1, 1])
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency("add-remove"), Adjacency(most=3, unit="home")])
+def test_a_private_number_of_records_and_units_of_several_give_wider_intervals(adjacency):
+    codes = people("gaussian", 20_000)
+    known = model("gaussian", 20_000)
+    other = model("gaussian", 20_000, adjacency=adjacency)
+    spreads = []
+    for release in (known, other):
+        found = release.fitted(drawn(release, release.domain.pack(codes), 1))
+        spreads.append(np.diag(found.sampling) + np.diag(found.privacy))
+        assert np.all((found.values - TRUTH["gaussian"]) ** 2 < 36 * spreads[-1])
+    if adjacency.most > 1:
+        assert np.all(spreads[1] > 2 * spreads[0])
+
+
+@pytest.mark.parametrize("family", RESPONSES)
+@pytest.mark.parametrize("table", ["empty", "one cell", "separated"])
+def test_a_table_that_says_nothing_has_wide_intervals_or_none(family, table):
+    release = model(family, 300, "1", "age * sex")
+    codes = {"empty": people(family, 0), "one cell": 0 * people(family, 300)}.get(table)
+    if codes is None:
+        codes = people(family, 300)
+        codes[:, 2] = np.where(codes[:, 0] > 30, release.domain.shape[2] - 1, 0)
+    noisy = drawn(release, release.domain.pack(codes))
+    found = release.fitted(noisy)
+    assert all(np.isfinite(each).all() for each in found)
+    main, _ = release.publish(noisy).tables
+    assert np.array_equal(np.ma.getmaskarray(main.columns["lower_95"]), found.hidden)

@@ -1,0 +1,72 @@
+"""Terms of a model: a basis without correlations, short rows, and what is refused."""
+
+import numpy as np
+import pytest
+
+from dpcore.domain.axes import Categories, Grid
+from schemas.releases.formulas import terms_of
+
+AXES = (
+    Grid("age", 18, 81, 63, integer=True),
+    Categories("sex", ("F", "M"), nullable=True),
+    Categories("place", ("a", "b", "c")),
+    Grid("pay", 0.0, 100.0, 64),
+)
+
+
+def every_code(axes):
+    sizes = [axis.size for axis in axes]
+    return np.indices(sizes).reshape(len(sizes), -1).T
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["pay ~ age + {age*age} + place", "pay ~ sex * age", "pay ~ 0 + C(place) + age", "pay ~ 1"],
+)
+def test_rows_in_the_new_basis_give_the_same_predictors_and_are_short(formula):
+    names = [name for name in ("age", "sex", "place", "pay") if name in formula]
+    axes = tuple(axis for axis in AXES if axis.name in names)
+    terms = terms_of(formula, "gaussian", axes)
+    codes = every_code(axes)
+    codes = codes[terms.kept(codes)]
+    rows = terms.rows(codes)
+    assert np.all(np.sum(rows**2, axis=1) <= terms.norm_squared * (1 + 1e-12))
+    theta = np.random.default_rng(0).normal(size=terms.size)
+    beta = terms.basis[0] @ theta
+    predictor = np.zeros(len(codes))
+    for group in terms.groups:
+        predictor += group.values[terms._at(group, codes)] @ beta[list(group.places)]
+    assert np.allclose(predictor, rows @ theta)
+
+
+def test_terms_are_uncorrelated_where_all_cells_are_equally_frequent():
+    axes = AXES[:1] + AXES[2:]
+    terms = terms_of("pay ~ age + {age*age} + place", "gaussian", axes)
+    rows = terms.rows(every_code(axes))
+    moments = rows.T @ rows / len(rows)
+    assert np.allclose(moments, np.diag(np.diag(moments)))
+
+
+def test_records_with_a_null_in_a_column_of_the_model_are_left_out():
+    axes = AXES[1:2] + AXES[3:]
+    terms = terms_of("pay ~ sex", "gaussian", axes)
+    assert terms.kept(np.array([[0, 0], [1, 5], [2, 5]])).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "reason"),
+    [
+        ("pay ~ age + {2*age}", "gaussian", "is a sum of other terms|sum of other terms"),
+        ("log(pay - 100) ~ age", "gaussian", "no finite value somewhere inside the bounds of pay"),
+        ("pay ~ age", "binomial", "true or false"),
+        ("{pay - 5} ~ age", "poisson", "the bounds allow negative numbers"),
+        ("{pay > 1000} ~ age", "binomial", "the same in all cells"),
+        ("place ~ age", "gaussian", "of categories choose one"),
+        ("pay ~ age:pay:sex:place", "gaussian", "cells together"),
+    ],
+)
+def test_what_the_plan_shows_to_be_wrong_is_refused(formula, family, reason):
+    wide = (*AXES[:3], Grid("pay", 0.0, 100.0, 65536))
+    axes = tuple(axis for axis in wide if axis.name in formula)
+    with pytest.raises(ValueError, match=reason):
+        terms_of(formula, family, axes)

@@ -1,0 +1,61 @@
+"""Models that a plan measures: answered by their own release, published and drawn."""
+
+import numpy as np
+import pytest
+
+from dpcore.errors import InputError, PlanError
+from schemas.plan import load_plan
+from tasks.bundle.reader import open_bundle
+from tasks.explain.analysis import expected_fit
+from tasks.report.page import REPORT
+from tests.conftest import write_plan
+from tests.tasks.made_up import publish_made_up
+from tests.tasks.report.pages import require_sound
+
+MODEL = {"name": "pay", "kind": "model", "formula": "income ~ age + sex"}
+
+
+def planned(document, folder, **changes):
+    document |= {"releases": [MODEL | changes], "synthesis": [], "analyses": []}
+    return load_plan(write_plan(folder, document))
+
+
+def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_path):
+    plan = planned(plan_document, tmp_path)
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    found = bundle.fit("income ~ sex+age")
+    assert [c.name for c in found.coefficients] == ["Intercept", "age", "sex[T.M]"]
+    table = bundle.table("pay")
+    for c, row in zip(found.coefficients, table["estimate"], strict=True):
+        assert c.estimate == row
+    covariance = bundle.table("pay.covariance")
+    squares = (covariance["sampling"] + covariance["privacy"])[
+        covariance["term"] == covariance["other"]
+    ]
+    assert np.allclose(np.sqrt(squares), table["standard_error"])
+    with pytest.raises(InputError, match=r"what was measured: income ~ age \+ sex \(gaussian\)"):
+        bundle.fit("income ~ age")
+    with pytest.raises(InputError, match="was not measured"):
+        bundle.fit("income ~ age + sex", family="poisson")
+    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    (part,) = (
+        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "release-pay"
+    )
+    assert "sex[T.M]" in part.words
+    assert "95% by sampling and noise" in part.words
+
+
+def test_what_is_expected_is_known_before_a_draw(plan_document, tmp_path):
+    plan = planned(plan_document, tmp_path)
+    name, found = expected_fit(plan, "income ~ age + sex", "gaussian")
+    ratio = plan.built["pay"].width_ratio
+    assert name == "pay"
+    for each in found.coefficients:
+        assert each.standard_error / each.sampling_error == pytest.approx(ratio)
+
+
+def test_a_plan_without_beta_is_refused(plan_document, tmp_path):
+    for part in plan_document["budget"].values():
+        part["beta"] = "0"
+    with pytest.raises(PlanError, match="beta"):
+        planned(plan_document, tmp_path)
