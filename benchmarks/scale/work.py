@@ -13,6 +13,7 @@ as measured, and the ratios of both.  Surveys of ``benchmarks.scale.width``, and
     classifier   by three columns of numbers, 20,000 records
     curves-N     noisy-products by eight columns of numbers, N records
     waves-N      noisy-gradients by the same
+    PLAN.yaml    any plan whose table is there
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def measured(name: str, folder: Path) -> dict[str, object]:
 
 def plan_of(name: str, folder: Path) -> Path:
     """The plan, beside its survey."""
-    if name == "fair":
-        return FAIR
+    if name == "fair" or name.endswith(".yaml"):
+        return FAIR if name == "fair" else Path(name).resolve()
     sizes = {"histogram": (4, 32, 50_000), "margins": (12, 6, 200_000)}
     if name in sizes:
         columns, cells, rows = sizes[name]

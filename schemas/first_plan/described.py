@@ -32,6 +32,8 @@ class ColumnType(StrEnum):
     """A day and a time of day."""
     PART = "part"
     """A part of a date."""
+    LEVELS = "levels"
+    """A number of which a questionnaire lists all values."""
     OPEN = "open"
     """Unknown, because CSV has no types."""
     OTHER = "other"
@@ -102,12 +104,16 @@ class Described:
     def _kept(self) -> Mapping[str, ColumnType]:
         """The columns of the table from which those of the plan are read."""
         return {
-            name: KINDS[self.said[name].type] if name in self.said else kind
+            name: self._kind(self.said[name]) if name in self.said else kind
             for name, kind in self.table.items()
             if (name in self.said or (not self.said and kind is not ColumnType.OTHER))
             and nameable(name)
             and name not in self.unpublished
         }
+
+    @staticmethod
+    def _kind(question: Question) -> ColumnType:
+        return ColumnType.LEVELS if "levels" in question.keys else KINDS[question.type]
 
     @cached_property
     def columns(self) -> Mapping[str, ColumnType]:
@@ -187,6 +193,8 @@ class Described:
                 yield "  type: integer"
                 yield f"  bounds: {flow(bounds)}"
                 yield f"  from: {flow({'column': name, 'part': part})}"
+                if question and "format" in question.keys:
+                    yield f"  format: {flow(question.keys['format'])}"
                 for key in ("label", "description"):
                     if question and key in question.keys:
                         yield f"  {key}: {flow(f'{question.keys[key]}: {part}')}"

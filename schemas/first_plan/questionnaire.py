@@ -11,8 +11,11 @@ of real ones if they or ``step`` have a decimal point.  ``type`` overrules this,
 ``time`` of a column whose parts are released, between the years ``lower`` and ``upper``.  ``missing``
 are codes that stand for no answer, which ``values`` may name too, and the word ``empty`` where a cell
 may be empty.  ``special`` are numbers that many people have, such as a minimum wage or a top code: each
-gets a cell of its own, as zero does.  ``label`` is what readers call the column.  The word ``open``
-under ``values`` makes a column of categories that nobody can list, which the release finds.
+gets a cell of its own, as zero does.  ``levels`` are all numbers that occur, where they are few, instead
+of bounds.  ``format`` is how the survey writes numbers or dates, as in a plan.  ``label`` is what
+readers call the column.  In ``"a; b"=both; c`` the first value holds a semicolon.  The
+word ``open`` under ``values`` makes a column of categories that nobody can list, which the release
+finds.
 
 Three types say that a column is not published: ``unit`` that its value is the same in all records of one
 person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
@@ -24,10 +27,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -35,6 +39,7 @@ from typing import Any
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
 from schemas.first_plan.cells import Numbers
+from schemas.survey.formats import date_format, number_format
 from schemas.survey.found import OPEN
 
 HEADER = (
@@ -49,6 +54,8 @@ HEADER = (
     "unit",
     "missing",
     "special",
+    "levels",
+    "format",
 )
 TYPES = ("categorical", "integer", "continuous", "date", "time")
 ROLES = ("unit", "weight", "ignored")
@@ -81,8 +88,11 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         ) from None
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    names = [name.strip().lower() for name in rows.fieldnames or ()]
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    with _quoted_as_csv(rows, path):
+        names = [name.strip().lower() for name in rows.fieldnames or ()]
+        rows.fieldnames = names
+        lines = [(rows.line_num, row) for row in rows]
     for name in names:
         if name not in HEADER:
             raise InputError(
@@ -92,11 +102,10 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         raise InputError(
             f"{path}, line 1: has no `column`; the first line must be of {', '.join(HEADER)}"
         )
-    rows.fieldnames = names
     found: dict[str, Question] = {}
     faults: list[str] = []
-    for row in rows:
-        place = f"{path}, line {rows.line_num}"
+    for line, row in lines:
+        place = f"{path}, line {line}"
         if None in row:
             raise InputError(
                 f"{place}: has more cells than the first line; quote text with {delimiter!r}"
@@ -122,6 +131,17 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
     return found
 
 
+@contextmanager
+def _quoted_as_csv(rows: csv.DictReader[str], path: Path) -> Iterator[None]:
+    try:
+        yield
+    except csv.Error:
+        raise InputError(
+            f"{path}, line {rows.line_num + 1}: a cell that begins with a quotation mark must end with"
+            ' one; those inside are doubled, as in """a; b""; c"'
+        ) from None
+
+
 def _question(place: str, said: Mapping[str, str]) -> Question:
     def number(key: str) -> Decimal | None:
         if not said.get(key):
@@ -131,19 +151,18 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
                 return found
         raise InputError(f"{place}, {key}: {said[key]!r} is not a number such as 0.5")
 
+    def listed(key: str) -> dict[str, str]:
+        return dict(_values(f"{place}, {key}", said.get(key, "")))
+
     lower, upper, step = number("lower"), number("upper"), number("step")
     if step is not None and step <= 0:
         raise InputError(f"{place}, step: {step} is not above 0")
-    no_answer = [code for code, _ in _values(place, said.get("missing", ""))]
-    values = {
-        code: label
-        for code, label in _values(place, said.get("values", ""))
-        if code not in no_answer
-    }
+    no_answer, levels = [*listed("missing")], listed("levels")
+    values = {c: label for c, label in listed("values").items() if c not in no_answer}
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)
-    written = any("." in said.get(key, "") for key in ("lower", "upper", "step"))
-    bounded = lower is not None or upper is not None
+    written = any("." in said.get(key, "") for key in ("lower", "upper", "step", "levels"))
+    bounded = lower is not None or upper is not None or bool(levels)
     guess = (
         "categorical"
         if values and not bounded
@@ -161,79 +180,148 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         )
     if kind in ROLES:
         return Question(kind, {"upper": upper, "step": step})
-    keys: dict[str, Any] = {}
+    keys: dict[str, Any]
     numbers = None
     if kind == "categorical" and said.get("values") == OPEN:
-        keys["categories"], values = OPEN, {}
+        keys, values = {"categories": OPEN}, {}
     elif kind == "categorical":
-        if not values:
-            raise InputError(
-                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper, or write"
-                f" {OPEN} where nobody can list them; an identifier or free text, which is not"
-                " published, has the type `ignored`"
-            )
-        if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", next(iter(values))):
-            raise InputError(
-                f"{place}, values: {next(iter(values))!r} is one value, as only ; separates them; if it"
-                " is meant as one, state another one, as a column of one value says nothing"
-            )
-        keys["categories"] = _codes(list(values))
+        keys = _categories(place, values)
+    elif levels and kind in ("integer", "continuous"):
+        if more := [key for key in ("lower", "upper", "step", "special") if said.get(key)]:
+            raise InputError(f"{place}, {more[0]}: leave it empty, as levels are all that occurs")
+        keys, values = _levels(place, kind, levels, values)
     else:
-        dated = kind in ("date", "time")
-        if lower is None or upper is None or lower > upper or (lower == upper and not dated):
-            what = (
-                "lower and upper, two years"
-                if dated
-                else "lower and upper, the smaller first, or values"
-            )
-            raise InputError(f"{place}: state {what}")
-        if kind != "continuous" and not whole:
-            raise InputError(f"{place}: {kind} has whole bounds and steps")
-        cast: type[int | float] = float if kind == "continuous" else int
-        keys["bounds"] = [cast(lower), cast(upper)]
-        keys |= (
-            {"step": cast(step)}
-            if step is not None and not (kind == "integer" and step == 1)
-            else {}
-        )
-        if beyond := [code for code in values if not _within(code, lower, upper)]:
-            raise InputError(
-                f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it means no"
-                " answer, put it under missing"
-            )
-        special = [code for code, _ in _values(place, said.get("special", ""))]
-        if odd := [code for code in special if not _within(code, lower, upper)]:
-            raise InputError(
-                f"{place}, special: {odd[0]!r} is not a number from {lower} to {upper}"
-            )
-        if not dated:
-            alone = [Decimal(code) for code in (*special, *values)]
-            unit = said.get("unit", "")
-            numbers = Numbers(lower, upper, step, kind == "integer", alone, unit)
+        special = [*listed("special")]
+        keys, numbers = _between(place, kind, (lower, upper, step), special, [*values])
+        if numbers:
+            numbers = replace(numbers, unit=said.get("unit", ""))
     labels = {code: label for code, label in values.items() if label}
     keys |= {"labels": labels} if labels else {}
     missing = _codes([code for code in no_answer if code != EMPTY], together=False)
     keys |= {"nullable": True} if EMPTY in no_answer else {}
     keys |= {"missing": missing} if missing else {}
+    keys |= _format(f"{place}, format", said.get("format", ""), kind)
     if said.get("unit") and kind != "categorical":
         keys["unit"] = said["unit"]
     keys |= {key: said[key] for key in ("label", "description") if said.get(key)}
     return Question(kind, keys, numbers)
 
 
+def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
+    if not values:
+        raise InputError(
+            f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper, or write"
+            f" {OPEN} where nobody can list them; an identifier or free text, which is not"
+            " published, has the type `ignored`"
+        )
+    first = next(iter(values))
+    if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", first):
+        raise InputError(
+            f"{place}, values: {first!r} is one value, as only ; separates them; if it is meant as"
+            " one, state another one, as a column of one value says nothing"
+        )
+    return {"categories": _codes(list(values))}
+
+
+def _levels(
+    place: str, kind: str, levels: Mapping[str, str], values: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The key, and labels by level; ``values`` may have labels too."""
+    cast: Callable[[str], float] = int if kind == "integer" else float
+    found: dict[float, str] = {}
+    for code in levels:
+        level = math.nan
+        with suppress(ValueError):
+            level = cast(code)
+        if not math.isfinite(level):
+            what = "whole number" if kind == "integer" else "number such as 0.5"
+            raise InputError(f"{place}, levels: {code!r} is not a {what}")
+        found[level] = code
+    if beyond := [code for code in values if code not in levels]:
+        raise InputError(f"{place}, values: {beyond[0]!r} is not one of the levels")
+    labels = {**levels, **values}
+    return {"levels": sorted(found)}, {str(level): labels[code] for level, code in found.items()}
+
+
+def _between(
+    place: str,
+    kind: str,
+    limits: Sequence[Decimal | None],
+    special: Sequence[str],
+    values: Sequence[str],
+) -> tuple[dict[str, Any], Numbers | None]:
+    """Numbers between ``limits``, with a step; dates between two years."""
+    lower, upper, step = limits
+    dated = kind in ("date", "time")
+    if lower is None or upper is None or lower > upper or (lower == upper and not dated):
+        what = "two years" if dated else "the smaller first, or values"
+        raise InputError(f"{place}: state lower and upper, {what}")
+    if kind != "continuous" and any(n and n != n.to_integral_value() for n in limits):
+        raise InputError(f"{place}: {kind} has whole bounds and steps")
+    cast: type[int | float] = float if kind == "continuous" else int
+    keys: dict[str, Any] = {"bounds": [cast(lower), cast(upper)]}
+    if step is not None and not (kind == "integer" and step == 1):
+        keys["step"] = cast(step)
+    unit = step or (Decimal(1) if kind == "integer" else None)
+    if beyond := [code for code in values if not _within(code, lower, upper)]:
+        raise InputError(
+            f"{place}, values: {beyond[0]!r} lies outside {lower} to {upper}; if it means no"
+            " answer, put it under missing"
+        )
+    if odd := [code for code in special if not _within(code, lower, upper)]:
+        raise InputError(f"{place}, special: {odd[0]!r} is not a number from {lower} to {upper}")
+    for key, codes in (("special", special), ("values", values)):
+        if odd := [code for code in codes if unit and Decimal(code) % unit]:
+            raise InputError(
+                f"{place}, {key}: {odd[0]!r} is not a multiple of the step, {unit}; state a step of"
+                " which all values are multiples"
+            )
+    alone = [Decimal(code) for code in (*special, *values)]
+    return keys, None if dated else Numbers(lower, upper, step, kind == "integer", alone)
+
+
+def _format(place: str, form: str, kind: str) -> dict[str, str]:
+    if not form:
+        return {}
+    if kind == "categorical":
+        raise InputError(
+            f"{place}: is for numbers and dates; categories are read as they are written"
+        )
+    try:
+        (date_format if kind in ("date", "time") else number_format)(form)
+    except ValueError as error:
+        raise InputError(f"{place}: {error}") from None
+    return {"format": form}
+
+
+_QUOTED = r'"(?:[^"]|"")*"'
+_ITEM = re.compile(rf"\s*({_QUOTED}|[^;=]*?)\s*(?:=\s*({_QUOTED}|[^;]*?)\s*)?(?:;|$)")
+
+
 def _values(place: str, text: str) -> Iterator[tuple[str, str]]:
-    """Each code with its label, of ``1=female; 2=male``."""
+    """Each code with its label, of ``1=female; 2="male; other"``."""
     codes = set[str]()
-    for item in filter(None, (part.strip() for part in text.split(";"))):
-        code, _, label = item.partition("=")
-        if not code.strip():
-            raise InputError(f"{place}: {item!r} has no code before the =")
-        if re.search(r"[|,]\s*[^=|,]+=", item):
-            raise InputError(f"{place}: {item!r} seems to be several values; separate them by ;")
-        if code.strip() in codes:
-            raise InputError(f"{place}: the code {code.strip()!r} is there twice")
-        codes.add(code.strip())
-        yield code.strip(), label.strip()
+    for item in _ITEM.finditer(text):
+        written = item[0].strip().removesuffix(";")
+        code, label = (_unquoted(place, part or "") for part in item.groups())
+        if not written:
+            continue
+        if not code:
+            raise InputError(f"{place}: {written!r} has no code before the =")
+        if '"' not in written and re.search(r"[|,]\s*[^=|,]+=", written):
+            raise InputError(f"{place}: {written!r} seems to be several values; separate them by ;")
+        if code in codes:
+            raise InputError(f"{place}: the code {code!r} is there twice")
+        codes.add(code)
+        yield code, label
+
+
+def _unquoted(place: str, part: str) -> str:
+    if re.fullmatch(_QUOTED, part):
+        return part[1:-1].replace('""', '"').strip()
+    if part.startswith('"') and part.count('"') % 2:
+        raise InputError(f"{place}: the quotation mark of {part!r} is not closed")
+    return part
 
 
 def _within(code: str, lower: Decimal, upper: Decimal) -> bool:

@@ -34,6 +34,7 @@ GROUPS = (
     ColumnType.TEXT,
     ColumnType.WHOLE,
     ColumnType.PART,
+    ColumnType.LEVELS,
     ColumnType.OPEN,
 )
 YES = ("yes", "true", "1", "y")
@@ -229,6 +230,8 @@ def _fault(name: str, of: Described, kinds: Collection[ColumnType], why: str) ->
         return ""
     if kind is ColumnType.REAL:
         return f"{name} is a column of real numbers, and {why}"
+    if kind is ColumnType.LEVELS:
+        return f"the questionnaire lists levels of {name}, and {why} between bounds"
     if kind is not None:
         return f"{name} is a column of categories, and {why}"
     if parts := of.parts(name):

@@ -148,8 +148,27 @@ def _weights(name: str, question: Question) -> Mapping[str, object]:
     return {"column": name, **{k: f"{v.normalize():f}" for k, v in given.items()}, "total": BLANK}
 
 
+WIDTH = 96
+
+
 def _comment(text: str) -> list[str]:
-    return textwrap.wrap(text, 96)
+    return textwrap.wrap(text, WIDTH)
 
 
-TEMPLATES.filters |= {"flow": flow, "quoted": repr, "comment": _comment}
+def _wrapped(entry: Mapping[str, Any]) -> str:
+    """A key and its value; a value that is too long for a line has one for each of its parts."""
+    ((key, value),) = entry.items()
+    if len(line := f"{key}: {flow(value)}") <= WIDTH:
+        return line
+    text = yaml.safe_dump(
+        {key: value}, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH
+    )
+    return textwrap.indent(text.strip(), " " * 4).strip()
+
+
+TEMPLATES.filters |= {
+    "flow": flow,
+    "quoted": repr,
+    "comment": _comment,
+    "wrapped": _wrapped,
+}

@@ -16,11 +16,12 @@ Errors name columns and rules, never values.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -35,6 +36,7 @@ from schemas.survey.columns import (
     written_dates,
     written_numbers,
 )
+from schemas.survey.formats import DateFormat, NumberFormat
 from schemas.survey.source import TableSource
 from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.csv_file import csv_fault, with_one_line_end
@@ -47,6 +49,8 @@ from tasks.workplace.home import private_folder
 from tasks.workplace.room import require_room_at_home
 
 LINES = "survey.csv"
+
+Form = TypeVar("Form", NumberFormat, DateFormat)
 
 
 def ingest(
@@ -174,21 +178,12 @@ def _copy(
     raw, typed, kept = [], [], []
     read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
-        expression, kind = relation.columns[read[name]]
-        heap = multiples_in(column)
-        base = columns[heap.column] if heap else column
-        form, codes = written_numbers(base), missing_codes(name, columns)
-        raw.append(f"{answered(expression, kind, *codes, form)} AS raw{i}")
-        if part := part_of_date(column):
-            value = part_in_sql(f"raw{i}", kind, part.part, written_dates(column))
-        elif heap:
-            number = clamp(convert(f"raw{i}", kind, sql_type(base), form), base)
-            value = multiples_in_sql(f"({number})", heap.multiples_of)
-        else:
-            value = convert(f"raw{i}", kind, sql_type(column), form)
+        given, value = _sql_of(i, name, columns, read[name], relation)
+        raw.append(given)
         typed.append(f"raw{i}, {value} AS value{i}")
         kept.append(f"{clamp(f'value{i}', column)} AS {quote(name)}")
-        seen = look(f"raw{i}", kind, part is not None)
+        kind, dated = relation.columns[read[name]][1], part_of_date(column) is not None
+        seen = look(f"raw{i}", kind, dated)
         wrong = f"raw{i} IS NOT NULL AND value{i} IS NULL"
         kept.append(f"CASE WHEN {wrong} THEN {seen} END AS {quote(f'?{i}')}")
     connection.execute(
@@ -207,3 +202,30 @@ def _copy(
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
     connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
     return int(numbers[-1])
+
+
+def _sql_of(
+    i: int, name: str, columns: Mapping[str, ReadColumn], read: str, relation: Relation
+) -> tuple[str, str]:
+    """SQL of what is stored, null where it means no answer, and of the column's value made of it."""
+    column, (stored, kind) = columns[name], relation.columns[read]
+    heap, part, codes = multiples_in(column), part_of_date(column), missing_codes(name, columns)
+    base, objects = columns[heap.column] if heap else column, relation.objects.get(read)
+    # A format is for text, and for eight digits that are a date.
+    applies = objects and (f"NOT {objects}.date" if part else f"{objects}.text")
+
+    def by_format(form: Form | None, sql: Callable[[Form | None], str], applies: str | None) -> str:
+        if form is None or applies is None:
+            return sql(form)
+        return f"CASE WHEN {applies} THEN {sql(form)} ELSE {sql(None)} END"
+
+    numbers, raw = written_numbers(base), f"raw{i}"
+    given = by_format(numbers, lambda form: answered(stored, kind, *codes, form), applies)
+    given += f" AS {raw}, {applies or True} AS applies{i}"
+    applies = applies and f"applies{i}"
+    if part:
+        days = written_dates(column)
+        part_of = partial(part_in_sql, raw, kind, part.part)
+        return given, by_format(days, part_of, applies)
+    value = by_format(numbers, partial(convert, raw, kind, sql_type(base)), applies)
+    return given, multiples_in_sql(f"({clamp(value, base)})", heap.multiples_of) if heap else value

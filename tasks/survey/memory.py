@@ -2,7 +2,7 @@
 
 Only the columns that the plan reads are converted, by way of Arrow.  A column of Python objects has no
 type of its own, and Arrow would infer one from all of them: so each object is written as text by
-itself, and is then read like a field of a CSV file.
+itself, with whether it was text or a date, and is then read like a field of a CSV file.
 """
 
 import math
@@ -22,7 +22,10 @@ import pyarrow.compute as compute
 Column: TypeAlias = Any
 """An array of Arrow, in one piece or in several."""
 
-Write = Callable[[Any], str | None]
+OBJECTS = pa.struct([("value", pa.large_string()), ("text", pa.bool_()), ("date", pa.bool_())])
+"""Objects as text, and what they were: a column's ``format`` holds for text, or for all but dates."""
+
+Write = Callable[[Iterable[Any]], pa.Array]
 
 
 class MemoryTable:
@@ -48,17 +51,17 @@ class MemoryTable:
         return pa.table(self._table)
 
     def column(self, name: str, wrong: str | None = None) -> Column:
-        """A column (private), as a type that DuckDB reads.
+        """A column (private), as a type that DuckDB reads; of objects as ``OBJECTS``.
 
         ``wrong``: where text is wanted of it, what an object is written as that cannot be text exactly.
         """
-        place, write = self.names.index(name), partial(written, wrong=wrong)
+        place, write = self.names.index(name), partial(written_each, wrong=wrong)
         if hasattr(self._table, "iloc"):  # pandas; its index is no column
             return _of_pandas(self._table.iloc[:, place], write)
         if hasattr(self._table, "get_column"):  # Polars
             series = self._table.get_column(name)
             known = str(series.dtype) not in ("Object", "Int128", "UInt128")
-            return _readable(series.to_arrow()) if known else _each(series.to_list(), write)
+            return _readable(series.to_arrow()) if known else write(series.to_list())
         return _readable(self._arrow.column(place))
 
 
@@ -66,15 +69,15 @@ def _of_pandas(series: Any, write: Write) -> Column:
     kind = str(series.dtype)
     if kind == "category":
         codes = series.cat.codes.to_numpy()
-        return _each(series.cat.categories, write).take(pa.array(codes, mask=codes < 0))
+        return write(series.cat.categories).take(pa.array(codes, mask=codes < 0))
     if kind == "object":
-        return _each(series, write)
+        return write(series)
     if kind == "float16":
         return pa.Array.from_pandas(series.astype("float32"))
     try:
         return _readable(pa.Array.from_pandas(series))
     except (pa.ArrowException, TypeError, ValueError):  # a type that Arrow lacks
-        return _each(series, write)
+        return write(series)
 
 
 def _readable(column: Column) -> Column:
@@ -92,13 +95,11 @@ def _readable(column: Column) -> Column:
     return column
 
 
-def _each(values: Iterable[Any], write: Write) -> pa.Array:
-    return pa.array([write(value) for value in values], pa.large_string())
-
-
-def written_each(values: Iterable[Any], wrong: str | None) -> Column:
+def written_each(values: Iterable[Any], wrong: str | None) -> pa.Array:
     """Python objects, each as text by itself."""
-    return _each(values, partial(written, wrong=wrong))
+    dates = (date, np.datetime64)
+    each = ((written(v, wrong), isinstance(v, str), isinstance(v, dates)) for v in values)
+    return pa.array(each, OBJECTS)
 
 
 def written(value: Any, wrong: str | None = None) -> str | None:

@@ -12,7 +12,7 @@ Columns are taken by position where DuckDB would rename those that are equal but
 import glob
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from dpcore.suggestion import suggestion
 from schemas.survey.columns import IdentifierColumn, ReadColumn, source_in_words, sources
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
-from tasks.survey.memory import MemoryTable
+from tasks.survey.memory import OBJECTS, MemoryTable
 from tasks.survey.office_files import READERS, office_table
 from tasks.survey.private_file import call_guarded, confine
 from tasks.survey.sql import quote, sql_type, text
@@ -40,11 +40,15 @@ EXTRAS = {"statsmodels": "demo"}
 
 @dataclass(frozen=True)
 class Relation:
-    """A table as SQL, and its columns: exact name -> (SQL expression, DuckDB type)."""
+    """A table as SQL, and its columns: exact name -> (SQL expression, DuckDB type).
+
+    ``objects``: columns whose values were text, dates or others, each by itself, as ``OBJECTS``.
+    """
 
     sql: str
     columns: Mapping[str, tuple[str, str]]
     csv: CSVFile | None = None
+    objects: Mapping[str, str] = field(default_factory=dict)
 
 
 def locate(
@@ -177,7 +181,10 @@ def _registered(
     }
     connection.register("memory", pa.table(read))
     confine(connection)
-    return _described("memory", connection, unreadable, list(read))
+    found = _described("memory", connection, unreadable, list(read))
+    objects = {name: found.columns[name][0] for name, of in read.items() if of.type == OBJECTS}
+    values = {name: (f"{whole}.value", "VARCHAR") for name, whole in objects.items()}
+    return replace(found, columns={**found.columns, **values}, objects=objects)
 
 
 def _described(

@@ -54,8 +54,8 @@ from dpcore.releases.work import Work, publishing
 LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
 
-FITTED = 2e-5
-"""Seconds of a fit for each record and root of the number of tables, of which more take fewer steps."""
+FITTED = 5e-4
+"""Seconds of a fit for each root of records and of tables, of which more take fewer steps."""
 
 SIMULATED = 1000
 """Errors of counts are simulated for at least this many cells: fitting records takes its time."""
@@ -171,7 +171,7 @@ class FittedTables(TableOfCounts, Samplable):
 
     def fit_seconds(self, rows: int) -> float:
         """Seconds that a fit of this number of records takes."""
-        return min(rows, LARGEST_FIT) * FITTED * math.sqrt(max(len(self.tables), 16))
+        return FITTED * math.sqrt(min(rows, LARGEST_FIT) * max(len(self.tables), 16))
 
     @property
     def model_seconds(self) -> float:

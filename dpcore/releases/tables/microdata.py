@@ -53,7 +53,7 @@ USUAL_MEMORY = 4 * 2**30
 RULED = 1.5e-6
 """Seconds of a fit for each record and rule."""
 
-MODELLED, MODELLED_LARGE, MODELLED_LEAST = 3.2e-5, 0.018, 0.2
+MODELLED, MODELLED_LARGE, MODELLED_LEAST = 1.3e-5, 0.018, 0.1
 """Seconds of the model for each pair of the columns' cells, for each table of three columns or more, and
 whatever is modelled."""
 

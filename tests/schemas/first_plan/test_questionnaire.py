@@ -1,5 +1,6 @@
 """A questionnaire becomes columns of a plan that loads, and what is wrong in it is named."""
 
+import csv
 from pathlib import Path
 
 import pandas as pd
@@ -156,6 +157,31 @@ def test_functions_are_released_of_all_numbers(tmp_path):
             "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
             "'-9' lies outside 1 to 8; .*missing",
         ),
+        (
+            "column,lower,upper,step,special\nx,0,99,5,7\n",
+            r"line 2 \(x\), special: '7' is not a multiple",
+        ),
+        (
+            "column,lower,upper,special\nx,0,99,7.5\n",
+            "special: '7.5' is not a multiple of the step, 1",
+        ),
+        (
+            'column,values\nx,"""a; b; c"\n',
+            r"line 2 \(x\), values: the quotation mark .* is not closed",
+        ),
+        ('column,values\nx,"a; b"; c\n', "line 2: .*those inside are doubled"),
+        ("column,levels\nx,1; a\n", r"line 2 \(x\), levels: 'a' is not a whole number"),
+        ("column,levels,upper\nx,1; 2,9\n", r"line 2 \(x\), upper: leave it empty"),
+        (
+            "column,levels,values\nx,1; 2,3=no\n",
+            r"line 2 \(x\), values: '3' is not one of the levels",
+        ),
+        ("column,values,format\nx,1; 2,12%\n", r"line 2 \(x\), format: is for numbers and dates"),
+        (
+            "column,type,lower,upper,format\nx,date,1,2,DD.MM\n",
+            "format: 'DD.MM' is not an order of",
+        ),
+        ("column,lower,upper,format\nx,0,9,12.5\n", r"line 2 \(x\), format: '12.5' is not 1234.5"),
         ("column,lower,upper\nx,2,1\ny,a,1\n", r"line 2 \(x\): state(.|\n)*line 3 \(y\), lower"),
     ],
 )
@@ -183,3 +209,50 @@ def test_a_questionnaire_of_another_table_is_refused(tmp_path):
     questions = read_questionnaire(written(tmp_path, "column,values\nSEX,f; m\n"))
     with pytest.raises(InputError, match="names no column of the table"):
         first_plan("x", "x.csv", {"sex": ColumnType.OPEN}, questions=questions)
+
+
+MORE = [
+    {"column": "when", "type": "date", "lower": "2024", "upper": "2025", "format": "DD.MM.YYYY"},
+    {"column": "pay", "lower": "0", "upper": "5000.0", "format": "1.234,5"},
+    {"column": "share", "levels": "1.0=all; 0.5; 0=none", "format": "12%"},
+    {"column": "rooms", "levels": "4; 1; 2"},
+    {"column": "ward", "values": '"A; B"; "say ""C"""="one; small"; D=5" or = 6"; E'},
+]
+
+
+@pytest.fixture
+def more(tmp_path) -> Path:
+    with (tmp_path / "more.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.DictWriter(file, [*dict.fromkeys(key for row in MORE for key in row)])
+        rows.writeheader()
+        rows.writerows(MORE)
+    return tmp_path / "more.csv"
+
+
+def test_formats_levels_and_values_with_a_semicolon_are_those_of_the_plan(more):
+    found = read_questionnaire(more)
+    assert found["ward"].keys == {
+        "categories": ["A; B", 'say "C"', "D", "E"],
+        "labels": {'say "C"': "one; small", "D": '5" or = 6"'},
+    }
+    columns = dict.fromkeys(found, ColumnType.OPEN)
+    document = yaml.safe_load(first_plan("x", "x.csv", columns, Said("records"), found))
+    document["rows"] = 60
+    for key in ("granted", "requested"):
+        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
+    document["publication"]["title"] = "Pay"
+    loaded = dprelease.load_plan(document)
+    assert loaded.columns["when_month"].format == "DD.MM.YYYY"
+    assert loaded.columns["pay"].format == "1.234,5"
+    assert loaded.columns["rooms"].levels == [1, 2, 4]
+    share = loaded.columns["share"]
+    assert (share.levels, share.labels) == ([0.0, 0.5, 1.0], {"1.0": "all", "0.0": "none"})
+
+
+def test_levels_have_tables_and_no_means(more):
+    columns, found = dict.fromkeys(["rooms", "pay"], ColumnType.OPEN), read_questionnaire(more)
+    with pytest.raises(InputError, match="lists levels of rooms, and a mean needs numbers"):
+        first_plan("x", "x.csv", columns, Said(means=["rooms"]), found)
+    said = Said("functions", tables=["rooms x pay"], models=["pay ~ rooms"])
+    made = yaml.safe_load(first_plan("x", "x.csv", columns, said, found))
+    assert [r["columns"] for r in made["releases"] if r["kind"] == "density"] == [["pay"]]

@@ -292,3 +292,10 @@ def test_explain_accepts_what_is_planned(tmp_path):
     said = Said(records=True, means=["income by region"], models=["income ~ age"], maps=["lon lat"])
     loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
     assert "model-income-age" in explain(loaded, None, Budget())
+
+
+def test_long_lists_have_several_lines(tmp_path):
+    text = planned(tmp_path, Said(records=True), PERSONS)
+    lines = text.partition("releases:")[2].splitlines()
+    assert max(map(len, lines)) <= 110
+    assert len(yaml.safe_load(text)["releases"][0]["bins"]["income"]) > 50

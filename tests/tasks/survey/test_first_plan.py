@@ -301,3 +301,12 @@ def test_a_plan_is_never_overwritten(tmp_path, capsys):
     assert main(["init", *arguments, "--out", str(tmp_path / "plan.yaml")]) == 2
     assert "is there already" in capsys.readouterr().err
     assert (tmp_path / "plan.yaml").read_text() == "mine"
+
+
+def test_files_of_one_survey_are_one_dataset(tmp_path, capsys):
+    datasets = []
+    for ending, sign in (("csv", ","), ("tsv", "\t")):
+        (tmp_path / f"pay.{ending}").write_text(f"age{sign}pay\n1{sign}2\n")
+        assert main(["init", str(tmp_path / f"pay.{ending}")]) == 0
+        datasets.append(yaml.safe_load(capsys.readouterr().out)["dataset"])
+    assert datasets == ["pay", "pay"]

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import ibis
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from schemas.survey.source import PostgreSQLSource
 from schemas.survey.unit import Weights
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest
+from tasks.survey.memory import MemoryTable
 from tasks.survey.reading import open_survey
 from tasks.survey.validate import validate
 from tests.tasks.ledger.test_postgresql import fresh_url
@@ -232,6 +234,48 @@ def test_what_is_stored_as_a_number_notices_no_format(values, tmp_path):
     of = column("continuous", bounds=(0, 10**4), format="1.234,5", nullable=True)
     table = pa.table({"id": [0, 1], "x": values})
     assert parquet(table, of, tmp_path) == [float(v) for v in values]
+
+
+CELLS = [
+    (0, 1.234, datetime.date(2024, 3, 1)),
+    (1, "1.234", "05.04.2024"),
+    (2, 7.5, datetime.datetime(2024, 3, 1, 17, 30)),
+    (3, "7,5", "2024-03-01"),
+    (4, None, 20240301),
+    (5, -9.0, None),
+    (6, "-9,0", "1.12.2024"),
+]
+
+
+def _workbook(folder: Path) -> str:
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (("id", "x", "d"), *CELLS):
+        book.active.append(row)
+    book.save(folder / "t.xlsx")
+    return str(folder / "t.xlsx")
+
+
+def _frame(folder: Path) -> MemoryTable:
+    return MemoryTable(pd.DataFrame(CELLS, columns=["id", "x", "d"], dtype=object))
+
+
+@pytest.mark.parametrize("source", [_workbook, _frame])
+@pytest.mark.parametrize(
+    ("form", "months"),
+    [
+        ("DD.MM.YYYY", [3, 4, 3, None, None, None, 12]),
+        ("YYYYMMDD", [3, None, 3, None, 3, None, None]),
+    ],
+)
+def test_a_format_is_for_the_cells_that_are_text(source, form, months, tmp_path):
+    of = column("continuous", bounds=(0, 2000), format="1.234,5", missing=[-9])
+    month = {"from": {"column": "d", "part": "month"}}
+    m = column("integer", bounds=(1, 12), format=form, nullable=True, **month)
+    found = ingest(source(tmp_path), {"id": ID, "x": of, "m": m}, 7, tmp_path / "w")
+    with open_survey(found) as (table, _):
+        read = table.order_by("id").to_pyarrow().to_pydict()
+    assert read["x"] == [1.234, 1234.0, 7.5, 7.5, None, None, None]
+    assert read["m"] == months
 
 
 def test_codes_of_no_answer_are_read_in_the_format(tmp_path):
