@@ -20,6 +20,18 @@ HERE = Path(__file__).parent
 OF_PAPERS = HERE.parent / "papers"
 ROWS = 20_000
 DISTRICTS = {"north": ("n1", "n2"), "east": ("e1",), "south": ("s1", "s2"), "west": ("w1",)}
+TRADES = [
+    "shop",
+    "school",
+    "office",
+    "clinic",
+    "building",
+    "transport",
+    "farm",
+    "cook",
+    "law",
+    "sea",
+]
 
 COLUMNS: dict[str, Any] = {
     "region": {"type": "categorical", "categories": list(DISTRICTS)},
@@ -29,6 +41,8 @@ COLUMNS: dict[str, Any] = {
     "works": {"type": "categorical", "categories": ["no", "yes"], "description": "Works for pay"},
     "hours": {"type": "integer", "bounds": [0, 80], "description": "Hours of work a week"},
     "wage": {"type": "continuous", "bounds": [0, 100], "unit": "dollars an hour"},
+    "trade": {"type": "categorical", "categories": "open"},
+    "savings": {"type": "continuous", "bounds": "open", "unit": "dollars"},
 }
 
 
@@ -89,6 +103,8 @@ def people() -> pd.DataFrame:
             "works": np.where(works, "yes", "no"),
             "hours": hours,
             "wage": wage,
+            "savings": np.exp(random.normal(9, 1.5, ROWS)),
+            "trade": random.choice(TRADES, ROWS, p=np.arange(10, 0, -1) / 55),
         }
     )
 

@@ -38,6 +38,7 @@ from tasks.bundle.publish import (
 )
 from tasks.draw import draw, tally_survey
 from tasks.ledger import Ledger
+from tasks.ledger.runs_and_grant import as_found
 from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.workplace.events import recorded_run
@@ -72,6 +73,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
     with staging_folder(bundle) as staging:
         audited = draw_missing(the_plan, release_id, sources, part)
         add_to_checkpoint(Ledger(ledger_url()), the_plan.dataset)
+        the_plan = as_found(the_plan, release_id, Ledger(ledger_url()))
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
         )
@@ -104,12 +106,25 @@ def draw_missing(
             audited = passed_audit(plan)
             reserve_budget(plan, release_id, sources, part)
             names = missing_draws(plan, release_id)
+            if finding := [name for name in names if name in plan.finding]:
+                _draw(
+                    plan,
+                    release_id,
+                    finding,
+                    tally_survey(plan, release_id, finding, survey, workspace),
+                )
+            plan = as_found(plan, release_id, Ledger(ledger_url()))
+            names = missing_draws(plan, release_id)
             tallied = tally_survey(plan, release_id, names, survey, workspace)
-        wait_for_all(
-            draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.subject})", tallied)
-            for s in map(plan.section, names)
-        )
+        _draw(plan, release_id, names, tallied)
     return audited
+
+
+def _draw(plan: Plan, release_id: str, names: list[str], tallied: Path) -> None:
+    wait_for_all(
+        draw.submit(plan, release_id, s.name, f"{s.kind}: {s.name} ({s.subject})", tallied)
+        for s in map(plan.section, names)
+    )
 
 
 def passed_audit(plan: Plan) -> list[AuditResult]:

@@ -74,7 +74,7 @@ def look_alikes(categories: Iterable[Any]) -> tuple[str, str] | None:
     seen: dict[str, str] = {}
     for category in categories:
         text = str(category)
-        other = seen.setdefault(_seen_as(text), text)
+        other = seen.setdefault(seen_as(text), text)
         if other != text:
             return other, text
     return None
@@ -85,7 +85,15 @@ def told_apart(one: str, other: str) -> str:
     return f"{one!a} and {other!a} look alike; write both in the same letters and blanks"
 
 
-def _seen_as(text: str) -> str:
+def may_be_listed(text: str) -> bool:
+    """Whether a plan may have the text as a category: it is not blank, and not treacherous."""
+    odd = {"Cc", "Cn", "Co", "Cs", "Zl", "Zp"}
+    unseen = any(_unseen(sign, text) or unicodedata.category(sign) in odd for sign in text)
+    return bool(text.strip()) and not unseen and not FORMULA.match(text)
+
+
+def seen_as(text: str) -> str:
+    """The same for all texts that look alike."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(LATIN)
     return " ".join(text.split())

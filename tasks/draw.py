@@ -6,7 +6,7 @@ in parallel and in other processes:
     survey --tally--> WORKSPACE/tallies/NAME.npy --statistic, privacy line--> ledger
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,12 @@ from dpcore.domain.tally import Tally
 from dpcore.domain.words import in_words
 from dpcore.errors import LedgerError
 from dpcore.line.privacy_line import perturb
+from dpcore.releases.counts.found import FoundCategories
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
+from schemas.survey.columns import Invalid
 from tasks.ledger import ChargeRecord, Ledger, State
+from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
 from tasks.survey.tally import tallies
 from tasks.workplace.home import ledger_url, private_folder
@@ -41,13 +44,16 @@ def tally_survey(
     return folder
 
 
-def tally_releases(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str, Tally]:
+def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str, Tally]:
     """The private tallies of the named releases: counts of records, or of steps of weight."""
     found: dict[str, Tally] = {}
+    for name in (name for name in names if plan.section(name).finds):
+        found[name] = _searched(plan, name, survey)
     by_weight = {
         weighted: [name for name in names if plan.section(name).counts_weights == weighted]
         for weighted in (False, True)
     }
+    by_weight[False] = [name for name in by_weight[False] if name not in found]
     for weighted, chosen in by_weight.items():
         if chosen:
             facts = plan.facts.weighted if weighted else plan.facts
@@ -68,6 +74,21 @@ def tally_releases(plan: Plan, names: Iterable[str], survey: Survey) -> dict[str
             )
             found |= dict(zip(chosen, counted, strict=True))
     return found
+
+
+def _searched(plan: Plan, name: str, survey: Survey) -> Tally:
+    """The private tally from which categories or bounds are found: one record of each unit."""
+    column, search = plan.section(name).finds, plan.built[name]
+    if isinstance(search, FoundCategories):
+        return tally_texts(survey, column, search.domain, search.most_rows, plan.unit, plan.counts)
+    unit = plan.unit.model_copy(update={"max_rows": 1}) if plan.unit else None
+    # A number that is not finite has no range, and counts as null.
+    rule: Invalid = "refuse" if plan.invalid == "refuse" else "own-cell"
+    rows, adjacency = plan.rows, search.adjacency
+    (tally,) = tallies(
+        survey, [search.domain], rows, adjacency, unit, invalid=rule, counts=plan.counts
+    )
+    return tally
 
 
 @step("draw", run_name="{title}")

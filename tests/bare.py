@@ -45,6 +45,34 @@ def small_plan(folder: Path) -> Path:
     return path
 
 
+def open_plan() -> dict[str, Any]:
+    """A plan of homes of up to two members, whose jobs are to be found."""
+    return {
+        "dprelease": 1,
+        "dataset": "jobs",
+        "source": "survey.parquet",
+        "rows": 400,
+        "privacy_unit": {"column": "home", "max_rows": 2},
+        "neighbours": "add-remove",
+        "invalid": "own-cell",
+        "budget": {
+            "granted": {"alpha": "20", "beta": "1e-4"},
+            "requested": {"alpha": "10", "beta": "1e-5"},
+        },
+        "columns": {
+            "job": {"type": "categorical", "categories": "open", "at_most": 3},
+            "sex": {"type": "categorical", "categories": ["F", "M"]},
+        },
+        "releases": [
+            {"name": "people", "kind": "microdata-margins", "columns": ["job", "sex"]},
+            {"name": "jobs", "kind": "histogram", "columns": ["job"]},
+        ],
+        "synthesis": [{"name": "everybody", "from": "people", "rows": 400}],
+        "analyses": [{"name": "m", "title": "M", "formula": "sex ~ job", "family": "binomial"}],
+        "publication": {"title": "Jobs"},
+    }
+
+
 def audit_once(put: Callable[[object, str, Any], None] = setattr) -> None:
     """Leave out all short audits but the first: they read no survey and charge nothing.
 

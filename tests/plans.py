@@ -28,8 +28,9 @@ TRIES = 200
 Values = Mapping[str, Any]
 
 
-def columns(chance: random.Random) -> dict[str, Any]:
+def columns(chance: random.Random, kind: str) -> dict[str, Any]:
     """Columns of a few cells, or of many."""
+    told = {"type": "categorical", "categories": "open", "at_most": chance.choice([1, 7, 1000])}
     span = 10 ** chance.uniform(-3, 6)
     low = chance.choice([0.0, -1.0, 1e-3, 1e6])
     of_x = {"bounds": [low, low + span], "grid": chance.choice([2, 16, 1000, 4096, 2**16])}
@@ -41,6 +42,8 @@ def columns(chance: random.Random) -> dict[str, Any]:
         "age": {"type": "integer", "bounds": [0, chance.choice([1, 9, 99])]},
         "x": {"type": "continuous", **of_x},
         "y": {"type": "continuous", "bounds": [0, 1], "nullable": chance.random() < 0.2},
+        **({"told": told} if kind == "found-categories" else {}),
+        **({"free": {"type": "continuous", "bounds": "open"}} if kind == "found-bounds" else {}),
     }
 
 
@@ -89,7 +92,9 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "title": lambda chance, kind, so_far: "Made up",
     "weight": lambda chance, kind, so_far: 1,
     "columns": some_columns,
-    "column": lambda chance, kind, so_far: chance.choice(NUMBERS),
+    "column": lambda chance, kind, so_far: (
+        {"found-categories": "told", "found-bounds": "free"}.get(kind) or chance.choice(NUMBERS)
+    ),
     "by": lambda chance, kind, so_far: several(chance, ["sex", "region", "age"], 2),
     "features": lambda chance, kind, so_far: several(chance, ["x", "age", "region", "wide"], 3),
     "target": lambda chance, kind, so_far: chance.choice(["y", "age"]),
@@ -172,7 +177,7 @@ def document(kind: str, mechanism: str, chance: random.Random, ordinary: bool) -
             "granted": {"alpha": "1000", "beta": "0.5", "gamma": "0.99"},
             "requested": asked | amounts,
         },
-        "columns": columns(chance),
+        "columns": columns(chance, kind),
         "releases": [section],
         "publication": {"title": "Made up", "replicates": chance.choice([0, 2])},
     }

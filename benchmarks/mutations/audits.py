@@ -23,6 +23,7 @@ from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.plan import Plan, load_plan
 from tasks.audit.audit import ATTENDED, FULL_DRAWS, UNATTENDED
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
+from tests.bare import open_plan
 from tests.dpcore.releases.contract import CASES, EVEN, PURE, YES, under
 from tests.tasks.made_up_series import plan_of
 
@@ -38,11 +39,17 @@ def _series() -> Plan:
     return plan_of(2, series=series, privacy_unit={"column": "person", "max_rows": 2})
 
 
+def _texts() -> Plan:
+    """Homes whose members tell their jobs."""
+    return load_plan(open_plan())
+
+
 SURVEYS: dict[str, Callable[[], Plan]] = {
     "plan of persons": lambda: load_plan(PLANS / "eusilc.yaml"),
     "plan of households": lambda: load_plan(PLANS / "eusilc_linked.yaml"),
     "plan of counts": lambda: plan_of(1, series=None, counts="n"),
     "plan of a series": _series,
+    "plan of texts": _texts,
 }
 
 RELEASES: dict[str, Release] = {name: case.release for name, case in CASES.items()} | {

@@ -229,8 +229,8 @@ FAULTS: tuple[Fault, ...] = (
     of_mechanism(
         "threshold for one tenth of the confidence",
         "stability",
-        "scale, least_threshold(scale, share.beta), adjacency)",
-        "scale, least_threshold(scale, share.beta * 10), adjacency)",
+        "tau = least_threshold(scale, share.beta)",
+        "tau = least_threshold(scale, share.beta * 10)",
         audit="histogram of occupied cells",
     ),
     of_mechanism(
@@ -410,6 +410,13 @@ FAULTS: tuple[Fault, ...] = (
     ),
     # Sensitivities
     of_release(
+        "null is a range of found bounds",
+        "counts/found_bounds",
+        "noisy.values[: axis.cells] > self.threshold",
+        "noisy.values > self.threshold",
+        unseen="what is taken from a noisy statistic costs nothing",
+    ),
+    of_release(
         "a moved record counts once in each step",
         "machines/descent",
         "self.adjacency.squared(moved=4 * one, present=one)",
@@ -529,6 +536,20 @@ FAULTS: tuple[Fault, ...] = (
         audit="binned density",
     ),
     # The survey's side
+    of_survey(
+        "two texts of a unit count where categories are found",
+        "found",
+        'update={"max_rows": 1}',
+        'update={"max_rows": 2}',
+        audit="plan of texts",
+    ),
+    of_survey(
+        "a text is found by its first letters",
+        "found",
+        "_text=table[column])",
+        "_text=table[column].left(1))",
+        audit="plan of texts",
+    ),
     of_survey(
         "one record too many of each unit",
         "bounding",

@@ -211,9 +211,16 @@ class ReleaseDraws:
             return outputs.reshape(times, -1)
         if len(np.unique(noisy.cells, axis=0)) < len(noisy.cells):
             raise AuditError(f"{self.name}: a cell is published twice; this is a fault: report it")
-        copy, cell = np.divmod(noisy.cells, self.release.mechanism.size)
-        place = np.minimum(np.searchsorted(watched, cell), len(watched) - 1)
-        known = watched[place] == cell
+        if noisy.cells.ndim == 1:
+            copy, cell = np.divmod(noisy.cells, self.release.mechanism.size)
+            place = np.minimum(np.searchsorted(watched, cell), len(watched) - 1)
+            known = watched[place] == cell
+        else:
+            copy, cell = noisy.cells[:, 0], noisy.cells[:, 1:]
+            place = np.full(len(cell), -1)
+            for i, words in enumerate(watched):
+                place[(cell == words).all(axis=1)] = i
+            known = place >= 0
         outputs = np.full((times, len(watched) + 1), np.nan)
         outputs[copy[known], place[known]] = noisy.values[known]
         outputs[:, -1] = np.bincount(copy[~known], minlength=times)

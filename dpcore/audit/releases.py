@@ -26,6 +26,8 @@ from dpcore.audit.width import audit_noise
 from dpcore.line.mechanism import promise_together
 from dpcore.releases.abilities import promised
 from dpcore.releases.base import Release
+from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.sampling.source import RandomSource, SystemSource
 
 PROMISING = 4
@@ -177,7 +179,12 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
     """Pairs of surveys that the promises of all releases are about, one pair of tables per release."""
     adjacencies = [release.adjacency for release in releases]
     neighbours = {(each.relation, each.unit) for each in adjacencies}
-    facts = {(each.rows, each.adjacency) for each in releases if not each.adjacency.weighted}
+    facts = {
+        (each.rows, each.adjacency)
+        for each in releases
+        # Searches count one record of each unit.
+        if not each.adjacency.weighted and not isinstance(each, FoundCategories | FoundBounds)
+    }
     if len(neighbours) != 1 or len(facts) > 1:
         raise ValueError(
             f"releases of one survey have the same rows and neighbours, not {facts or neighbours}"

@@ -21,12 +21,16 @@ Category = str | int | float | bool
 
 @dataclass(frozen=True)
 class Categories:
-    """One cell per listed category; ``ordered``: they are numbers, in ascending order."""
+    """One cell per listed category; ``ordered``: they are numbers, in ascending order.
+
+    ``rest``: the last category is that of all values that are not listed.
+    """
 
     name: str
     categories: tuple[Category, ...]
     nullable: bool = False
     ordered: bool = False
+    rest: bool = False
 
     @property
     def size(self) -> int:

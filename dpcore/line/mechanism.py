@@ -215,12 +215,16 @@ class Mechanism(ABC):
     def repeat(
         self, values: Integers, cells: Integers | None, times: int, source: RandomSource
     ) -> Noisy:
-        """``times`` independent draws of one statistic: cell c of draw i is cell ``i * size + c``."""
+        """``times`` independent draws of one statistic: cell c of draw i is cell ``i * size + c``, or
+        where c has several words the cell of the words (i, *c)."""
         if not (self.cell_by_cell or self.side_by_side):
             drawn = [self.draw(values, cells, source) for _ in range(times)]
             return _one_after_the_other(drawn, self.size)
-        if cells is not None:
+        if cells is not None and cells.ndim == 1:
             cells = np.add.outer(self.size * np.arange(times), cells).ravel()
+        elif cells is not None:
+            draws = np.repeat(np.arange(times), len(cells))
+            cells = np.column_stack([draws, np.tile(cells, (times, 1))])
         wide = replace(self, size=self.size * times)
         return wide.draw(np.tile(values, times), cells, source)
 

@@ -20,6 +20,7 @@ from dpcore.mechanisms.stability import StabilityLaplace
 from dpcore.mechanisms.staged import Staged
 from dpcore.mechanisms.staged_gaussian import StagedGaussian
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
+from dpcore.mechanisms.within_share import WithinShare
 
 THEOREMS: tuple[type[Mechanism], ...] = (
     DiscreteLaplace,
@@ -59,4 +60,5 @@ __all__ = [
     "Staged",
     "StagedGaussian",
     "ThresholdedLaplace",
+    "WithinShare",
 ]

@@ -100,13 +100,22 @@ class StabilityLaplace(LaplaceAboveThreshold):
     """
 
     adjacency: Adjacency
+    shape: tuple[int, ...] = ()
+    """The sizes of the words of a cell; by default it has one."""
 
     @classmethod
-    def within(cls, share: Budget, size: int, adjacency: Adjacency) -> StabilityLaplace:
+    def within(
+        cls, share: Budget, size: int, adjacency: Adjacency, shape: tuple[int, ...] = ()
+    ) -> StabilityLaplace:
         """The mechanism that spends all of the share's alpha and beta: the least threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
-        return cls(size, l1_sensitivity, scale, least_threshold(scale, share.beta), adjacency)
+        tau = least_threshold(scale, share.beta)
+        return cls(size, l1_sensitivity, scale, tau, adjacency, shape)
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return self.shape or super().words
 
     @property
     def event(self) -> StabilityEvent:

@@ -11,7 +11,8 @@ of real ones if they or ``step`` have a decimal point.  ``type`` overrules this,
 ``time`` of a column whose parts are released, between the years ``lower`` and ``upper``.  ``missing``
 are codes that stand for no answer, which ``values`` may name too, and the word ``empty`` where a cell
 may be empty.  ``special`` are numbers that many people have, such as a minimum wage or a top code: each
-gets a cell of its own, as zero does.  ``label`` is what readers call the column.
+gets a cell of its own, as zero does.  ``label`` is what readers call the column.  The word ``open``
+under ``values`` makes a column of categories that nobody can list, which the release finds.
 
 Three types say that a column is not published: ``unit`` that its value is the same in all records of one
 person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
@@ -34,6 +35,7 @@ from typing import Any
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
 from schemas.first_plan.cells import Numbers
+from schemas.survey.found import OPEN
 
 HEADER = (
     "column",
@@ -161,11 +163,14 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         return Question(kind, {"upper": upper, "step": step})
     keys: dict[str, Any] = {}
     numbers = None
-    if kind == "categorical":
+    if kind == "categorical" and said.get("values") == OPEN:
+        keys["categories"], values = OPEN, {}
+    elif kind == "categorical":
         if not values:
             raise InputError(
-                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper; an"
-                " identifier or free text, which is not published, has the type `ignored`"
+                f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper, or write"
+                f" {OPEN} where nobody can list them; an identifier or free text, which is not"
+                " published, has the type `ignored`"
             )
         if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", next(iter(values))):
             raise InputError(

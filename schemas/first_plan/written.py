@@ -20,6 +20,7 @@ from schemas.first_plan.wishes import Wish
 from schemas.plan import Plan, load_plan
 from schemas.releases.base import GAUSSIAN
 from schemas.survey.blanks import BLANK
+from schemas.survey.found import OPEN
 from schemas.survey.unit import MOST_STEPS
 
 ROWS = 10_000
@@ -88,6 +89,7 @@ class Written:
     def text(self) -> str:
         of, use, names = self.of, self.use, [section.name for section in self.sections]
         gaussian = any(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
+        lists = [of.said[name].keys.get("categories") for name in use.columns if name in of.said]
         weighted = any(section.keys.get("weighted") for section in self.sections)
         drawn = next((s.name for s in self.sections for w in s.wishes if w.kind == "records"), "")
         types = {of.columns[name] for name in use.columns}
@@ -97,7 +99,7 @@ class Written:
             questioned=bool(of.said),
             unit=_unit(*role) if (role := of.role("unit")) else None,
             weights=_weights(*role) if weighted and (role := of.role("weight")) else None,
-            beta=BLANK if gaussian else '"0"',
+            beta=BLANK if gaussian or OPEN in lists else '"0"',
             lines=of.lines(use.columns, use.more),
             unnamed=of.unnamed,
             absent=of.absent,

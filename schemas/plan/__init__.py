@@ -13,11 +13,15 @@ from typing import Any, Self
 from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
 
 from dpcore.errors import BundleError, PlanError
+from dpcore.line.statistic import Noisy
+from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.suggestion import suggestion
 from schemas.document import faults_of, read_yaml, written_faults
 from schemas.plan.best import chosen
 from schemas.plan.coherence import require_coherent
 from schemas.plan.contents import PlanDocument
+from schemas.plan.searches import searches
 from schemas.releases.density import BEST
 from schemas.survey.blanks import blanks_of, touches
 from schemas.survey.columns import Column, made_total
@@ -45,6 +49,12 @@ class Plan(PlanDocument):
         return document
 
     @model_validator(mode="after")
+    def _found_first(self) -> Self:
+        """Add what finds the categories of open columns, where it is not stated."""
+        added = searches(self)
+        return self.changed(releases=[*self.releases, *added]) if added else self
+
+    @model_validator(mode="after")
     def _best(self) -> Self:
         """Put the mechanism in the place of every ``best``, and ask for no beta that it spares."""
         plan = self
@@ -64,6 +74,24 @@ class Plan(PlanDocument):
     def _coherent(self) -> Self:
         require_coherent(self)
         return self
+
+    def as_found(self, draws: Mapping[str, Noisy]) -> Self:
+        """The plan with the categories and bounds that these draws of ``finding`` found.
+
+        Where they would contradict another part of the plan, none counts as found: that plan was
+        checked when this one was read.
+        """
+        found: dict[str, Any] = {}
+        for name, noisy in draws.items():
+            search = self.built[name]
+            assert isinstance(search, FoundCategories | FoundBounds)
+            found[self.section(name).finds] = search.found(noisy)
+        plan = self.with_found(found)
+        try:
+            published_plan(plan.public())
+        except BundleError:
+            return self.with_found({})
+        return plan
 
 
 def load_plan(

@@ -77,6 +77,43 @@ def _groups(plan: PlanDocument) -> None:
     check_rounded(plan.columns)
 
 
+def _open(plan: PlanDocument) -> None:
+    """Refuse what does not go with what is found first."""
+    if not plan.open_columns:
+        return
+    place = f"columns.{plan.open_columns[0]}"
+    for key in ("linked", "series"):
+        if getattr(plan, key):
+            raise ValueError(f"{place}: `open` is not available with {key}; state what is public")
+    if any(section.spends_gamma for section in plan.releases):
+        raise ValueError(f"{place}: `open` does not go with mechanisms that spend gamma")
+    searches = [section for section in plan.releases if section.finds]
+    if any(section.may_fail for section in searches) and not plan.requested.beta:
+        raise ValueError(
+            f"{place}.categories: open costs beta, the chance that a category of one person is found:"
+            f' write a budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
+        )
+    columns = [section.finds for section in searches]
+    for column in columns:
+        if columns.count(column) > 1:
+            raise ValueError(f"releases: two of them search {column!r}; remove one")
+
+
+def _small(rows: int) -> str:
+    """The largest power of ten that is below 1/(10 rows)."""
+    return f"1e-{len(str(rows)) + 1}"
+
+
+def _nothing_found(plan: PlanDocument) -> None:
+    """Refuse a plan that could not be released if nothing were found."""
+    least = plan.with_found({})
+    if all(plan.columns[name] == least.columns[name] for name in plan.open_columns):
+        return
+    with _inside("where nothing is found for open columns, "):
+        for check in _CHECKS:
+            check(least)
+
+
 def _linked(plan: PlanDocument) -> None:
     """Refuse what does not go with wide records."""
     if plan.linked is None:
@@ -218,6 +255,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _columns,
     _unpublished,
     _groups,
+    _open,
     _linked,
     _series,
     _requests,
@@ -227,5 +265,6 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _shares,
     _releases,
     _synthesis,
+    _nothing_found,
 )
 """In order: a later check may rely on what an earlier one has refused."""

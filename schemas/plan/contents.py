@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.accounting.budget import Budget, ShareWeight, split
+from dpcore.accounting.concentrated import promise_of
 from dpcore.domain.adjacency import Adjacency, Relation
 from dpcore.line.mechanism import promise_together
 from dpcore.post.units import assumptions
@@ -28,8 +29,15 @@ from schemas.plan.synthesis import Synthesis
 from schemas.releases import AnyRelease, Name, SurveyFacts
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.moments import MomentsSection
-from schemas.survey.columns import Column, IdentifierColumn, Invalid, ReadColumn
+from schemas.survey.columns import (
+    Column,
+    IdentifierColumn,
+    IntegerColumn,
+    Invalid,
+    ReadColumn,
+)
 from schemas.survey.derived import groups_of
+from schemas.survey.found import OPEN
 from schemas.survey.source import Source
 from schemas.survey.unit import COUNT, UnitColumn, Weights
 
@@ -155,6 +163,7 @@ class PlanDocument(Section):
             counted,
             totals,
             clamped,
+            tuple(self.open_columns),
         )
 
     @property
@@ -239,6 +248,27 @@ class PlanDocument(Section):
         )
 
     @property
+    def open_columns(self) -> list[str]:
+        """The columns whose categories or bounds are found before anything else is measured."""
+        return [name for name, column in self.columns.items() if column.open]
+
+    @property
+    def finding(self) -> list[str]:
+        """The releases that find them."""
+        return [section.name for section in self.releases if section.finds]
+
+    def with_found(self, found: Mapping[str, Any]) -> Self:
+        """The plan with what was found, which is not checked; ``found``: by column, texts with their
+        noisy counts, or bounds."""
+        columns = {
+            name: column.with_found(found.get(name))
+            if column.open and not isinstance(column, IntegerColumn)
+            else column
+            for name, column in self.columns.items()
+        }
+        return self.changed(columns=columns)
+
+    @property
     def promise(self) -> Budget:
         """The (alpha, beta, gamma) that one release of the plan keeps by itself.
 
@@ -250,6 +280,8 @@ class PlanDocument(Section):
             return requested
         if asked.alpha is not None:
             return Budget(asked.alpha, asked.beta, asked.gamma)
+        if self.open_columns:  # other mechanisms are chosen in view of what is found
+            return promise_of(requested, self.budget.granted.beta)
         events = [release.event for release in self.built.values()]
         return promise_together(events, requested, self.budget.granted.beta)
 
@@ -310,6 +342,13 @@ class PlanDocument(Section):
 
 
 def digest_of(public: Mapping[str, Any]) -> str:
-    """SHA-256 of a public plan in canonical JSON, as a manifest holds it."""
-    text = json.dumps(public, sort_keys=True, separators=(",", ":"))
+    """SHA-256 of a public plan in canonical JSON, as a manifest holds it, whatever was found for its
+    open columns."""
+    columns = {
+        name: column
+        | ({"categories": OPEN} if column.get("at_most") else {})
+        | ({"bounds": OPEN} if column.get("searched") else {})
+        for name, column in public["columns"].items()
+    }
+    text = json.dumps({**public, "columns": columns}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -29,8 +29,8 @@ class Protection:
     """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
     to values that are not valid, in a series in how many periods a unit counts, if that is bounded,
     whether its runs are priced together, which takes that its table only grows, whether a row of the
-    table is several records, the columns by which it states numbers of records, and those whose
-    numbers outside their bounds are moved to them.
+    table is several records, the columns by which it states numbers of records, those whose
+    numbers outside their bounds are moved to them, and those whose categories are found.
     """
 
     adjacency: Adjacency
@@ -42,6 +42,7 @@ class Protection:
     counted: bool = False
     totals: tuple[str, ...] = ()
     clamped: tuple[str, ...] = ()
+    open_columns: tuple[str, ...] = ()
 
     @property
     def within(self) -> str:
@@ -116,9 +117,13 @@ class Protection:
             return f"all tables with the columns of the plan{count}: {rule}{also}"
         return (
             f"tables that fit the plan: they have its columns{count}, and every value has its column's"
-            f" type and is a listed category, within the bounds{self._moved}, or null where null is"
-            f" allowed{also}"
+            f" type and is a listed category{self._any_text}, within the bounds{self._moved}, or null"
+            f" where null is allowed{also}"
         )
+
+    @property
+    def _any_text(self) -> str:
+        return f" (any text in {' and '.join(self.open_columns)})" if self.open_columns else ""
 
     @property
     def _moved(self) -> str:
@@ -189,4 +194,5 @@ class Protection:
                 "The number of records is private; every published value of it is a guess or noisy."
             )
             known += " Public are"
-        return (*said, f"{known} the categories, bounds and bins of the plan.")
+        but = f", but for those of {' and '.join(self.open_columns)}" if self.open_columns else ""
+        return (*said, f"{known} the categories{but}, bounds and bins of the plan.")

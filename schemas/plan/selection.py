@@ -41,7 +41,7 @@ def select(
         raise InputError(
             f"percent_of_budget: must be a whole number from 1 to 100, not {percent!r}"
         )
-    chosen = set(releases or names)
+    chosen = set(releases or names) | set(plan.finding)
     sections = [section for section in plan.releases if section.name in chosen]
     document = plan.model_dump(mode="json", by_alias=True)
     document["releases"] = [r for r in document["releases"] if r["name"] in chosen]

@@ -135,6 +135,11 @@ class ReleaseSection(Section):
         return False
 
     @property
+    def finds(self) -> str:
+        """The column whose categories it finds, if it does: it is drawn before the others."""
+        return ""
+
+    @property
     def public_totals(self) -> str:
         """The column by which the plan states numbers of records that hold exactly, if it does."""
         return ""

@@ -78,6 +78,8 @@ def _checks(column: ReadColumn) -> list[Any]:
     if isinstance(column, IdentifierColumn):
         return [_check("empty", lambda value: value.strip() != "")]
     values = column.listed
+    if column.open:  # what is not listed counts in the last category, or as the nearest bound
+        return [_check("finite", finite)] if isinstance(column, ContinuousColumn) else []
     if values is not None:
         return [_check("category", lambda column: column.isin(listed(column, values).value))]
     if isinstance(column, IntegerColumn):

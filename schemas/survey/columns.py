@@ -38,6 +38,18 @@ from schemas.survey.formats import (
     date_format,
     number_format,
 )
+from schemas.survey.found import (
+    MOST_FOUND,
+    NONE,
+    NOTHING_FOUND,
+    OPEN,
+    OTHER,
+    UNKNOWN_BOUNDS,
+    USUALLY_FOUND,
+    holding,
+    publishable,
+    unknown,
+)
 from schemas.survey.heaping import Multiples
 from schemas.text import Line, look_alikes, told_apart
 
@@ -167,7 +179,16 @@ class CategoricalColumn(Section):
     ] = Field(
         description="Every value that may occur, all of one type; quote text that YAML would read "
         "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
-        " folder, whose values are text.",
+        " folder, whose values are text. Or `open`, where nobody can list them: those that enough units"
+        " have are found first, with a share of the budget, and all others count as one.",
+    )
+    at_most: StrictInt = Field(
+        default=0,
+        ge=0,
+        le=MOST_FOUND,
+        exclude_if=absent,
+        description="With `categories: open`, how many may be found, of the most frequent; 100 by"
+        " default.",
     )
     labels: _Labels = Field(default_factory=dict)
     refines: dict[str, Annotated[dict[str, str], BeforeValidator(_as_text)]] = Field(
@@ -184,8 +205,19 @@ class CategoricalColumn(Section):
 
     _nullable = model_validator(mode="before")(_nullable_if_missing)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _yet_to_be_found(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("categories") != OPEN:
+            return given
+        most = given.get("at_most") or USUALLY_FOUND
+        stand_ins = unknown(most) if type(most) is int and most <= MOST_FOUND else []
+        return {**given, "at_most": most, "categories": [*stand_ins, OTHER]}
+
     @model_validator(mode="after")
     def _distinct(self) -> Self:
+        if self.open and (type(self.categories[0]) is not str or self.categories[-1] != OTHER):
+            raise ValueError(f"at_most: is for `categories: {OPEN}`; leave it out")
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("categories: a category is listed twice")
         if both := {str(c) for c in self.categories} & {str(c) for c in self.missing}:
@@ -200,13 +232,31 @@ class CategoricalColumn(Section):
         return self
 
     @property
+    def open(self) -> bool:
+        """Whether the categories but the last are found, or yet to be found."""
+        return self.at_most > 0
+
+    def with_found(self, texts: Mapping[str, int] | None) -> Self:
+        """The column with those of the found texts, by noisy count, that can be its categories."""
+        found = publishable(texts or {}, {NONE, OTHER, *map(str, self.missing)})
+        kept = found[: self.at_most] or [NONE]
+        return self.model_copy(update={"categories": [*kept, OTHER]})
+
+    @model_serializer(mode="wrap")
+    def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Stand-ins for what is yet to be found are not written."""
+        stand_ins = self.open and self.categories[:-1] == unknown(self.at_most)
+        written: dict[str, Any] = dump(self)
+        return written | {"categories": OPEN} if stand_ins and "categories" in written else written
+
+    @property
     def listed(self) -> Sequence[Category]:
         """The values that may occur."""
         return self.categories
 
     def axis(self, name: str) -> Axis:
         """The cells of this column, one per category."""
-        return Categories(name, tuple(self.categories), self.nullable)
+        return Categories(name, tuple(self.categories), self.nullable, rest=self.open)
 
 
 class _NumberColumn(Section):
@@ -276,6 +326,16 @@ class _NumberColumn(Section):
             raise ValueError("format: 12% is read as 0.12; state bounds as shares, such as [0, 1]")
 
     @property
+    def open(self) -> bool:
+        """Whether the bounds are found, or yet to be found."""
+        return False
+
+    @property
+    def clamps_nothing(self) -> bool:
+        """Whether numbers are read as they are: bounds that are found are not known then."""
+        return self.open or self.outside == "refuse"
+
+    @property
     def listed(self) -> Sequence[Category] | None:
         """The values that may occur, if they are listed."""
         return self.levels
@@ -339,6 +399,15 @@ class IntegerColumn(_NumberColumn):
         "the part of a date, or the multiples to which another column is rounded.",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _not_open(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("bounds") == OPEN:
+            raise ValueError(
+                "bounds: open is for `type: continuous`; write that, with `step: 1` for whole numbers"
+            )
+        return given
+
     @model_validator(mode="after")
     def _exact(self) -> Self:
         if isinstance(self.from_, PartOfDate):
@@ -396,7 +465,13 @@ class ContinuousColumn(_NumberColumn):
 
     type: Literal["continuous"]
     bounds: Annotated[tuple[float, float], BeforeValidator(_two_numbers)] = Field(
-        description="Smallest and largest value."
+        description="Smallest and largest value. Or `open`, where nobody can state them: bounds that few"
+        " are beyond are found first, with a share of the budget, and others count as the nearest.",
+    )
+    searched: StrictBool = Field(
+        default=False,
+        exclude_if=absent,
+        description="Whether the bounds are found; follows from `bounds: open`.",
     )
     grid: StrictInt = Field(
         default=1024,
@@ -407,6 +482,39 @@ class ContinuousColumn(_NumberColumn):
     step: float | None = Field(default=None, gt=0, description=STEP)
     levels: list[float] | None = Field(default=None, min_length=1, description=LEVELS)
     point_masses: list[float] = Field(default_factory=list, description=POINTS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _yet_to_be_found(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("bounds") != OPEN:
+            return given
+        points = given.get("point_masses")
+        stand_ins = holding(UNKNOWN_BOUNDS, points if isinstance(points, list) else [])
+        return {**given, "bounds": stand_ins, "searched": True}
+
+    @model_serializer(mode="wrap")
+    def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Stand-ins for bounds that are yet to be found are not written."""
+        written: dict[str, Any] = dump(self)
+        return written | {"bounds": OPEN} if self.unsearched and "bounds" in written else written
+
+    @property
+    def open(self) -> bool:
+        return self.searched
+
+    @property
+    def unsearched(self) -> bool:
+        """Whether the bounds are yet to be found; others stand in for them."""
+        return self.open and self.bounds == holding(UNKNOWN_BOUNDS, self.point_masses)
+
+    def with_found(self, bounds: tuple[float, float] | None) -> Self:
+        """The column with the bounds that were found, if any were; they hold its point masses."""
+        lower, upper = bounds or NOTHING_FOUND
+        if self.step:  # of which there are not too many
+            most = self.step * 2**52
+            lower, upper = max(lower, -most), min(upper, most)
+        found = holding((lower, upper), self.point_masses)
+        return self.model_copy(update={"bounds": found})
 
     def axis(self, name: str) -> Axis:
         """The fine grid, or one cell per level."""

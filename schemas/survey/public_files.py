@@ -18,6 +18,7 @@ from typing import Any
 from dpcore.errors import PlanError
 from dpcore.suggestion import suggestion
 from schemas.survey.blanks import BLANK
+from schemas.survey.found import OPEN
 
 RECORDS = "records"
 """The column of a file of totals that holds them."""
@@ -28,7 +29,7 @@ def read_public_files(plan: Path, document: dict[str, Any]) -> None:
     columns = _mapping(document.get("columns"))
     for name, column in columns.items():
         categories = _mapping(column).get("categories")
-        if isinstance(categories, str) and categories != BLANK:
+        if isinstance(categories, str) and categories not in (BLANK, OPEN):
             place = f"columns.{name}.categories"
             rows = _rows(plan, place, categories, [name], others=True)
             column["categories"] = list(dict.fromkeys(row[0] for row in rows))

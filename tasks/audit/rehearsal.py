@@ -34,7 +34,10 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.domain.texts import cells_of
 from dpcore.errors import AuditError
+from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import EDGES, FoundBounds
 from schemas.plan import Plan
 from schemas.plan.linked import SIZE
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
@@ -99,7 +102,11 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
             found = tally_releases(plan, list(plan.built), database)
             for release, pair in zip(built, expected, strict=True):
                 counted = pair.near if side == "near" else pair.far
-                if plan.linked:
+                if isinstance(release, FoundCategories):
+                    counted = _text_tally(plan, release, far=side == "far")
+                elif isinstance(release, FoundBounds):
+                    counted = _range_tally(plan, release, far=side == "far")
+                elif plan.linked:
                     counted = _linked_tally(plan, release.domain, far=side == "far")
                 elif _periods(plan, far=side == "far"):
                     counted = _series_tally(plan, release.domain, far=side == "far")
@@ -172,6 +179,29 @@ def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
             codes = [period if name == plan.series.column else code for name, code in named]
             counted.append((_number(domain, codes), plan.unit.max_rows))
     return table(domain, counted)
+
+
+def _text_tally(plan: Plan, release: FoundCategories, far: bool) -> Tally:
+    """The texts of ``_write_survey``: one record of each unit, of which all others have one."""
+    texts, counts = _one_each(plan, plan.columns[release.column], far)
+    return Tally.of(release.domain, cells_of(texts), np.array(counts))
+
+
+def _range_tally(plan: Plan, release: FoundBounds, far: bool) -> Tally:
+    """The ranges in which their numbers are, likewise."""
+    numbers, counts = _one_each(plan, plan.columns[release.domain.names[0]], far)
+    cells = np.searchsorted(EDGES, numbers, side="right") - 1
+    return Tally.of(release.domain, cells, np.array(counts))
+
+
+def _one_each(plan: Plan, column: Column, far: bool) -> tuple[Sequence[Any], Sequence[int]]:
+    """The values that one record of each unit has, and how many units have it."""
+    first, last = _ends(column)
+    counted = [(first, _others(plan))]
+    if far or plan.neighbours == "replace-one":
+        counted.append((last if far else first, 1))
+    values, counts = zip(*(each for each in counted if each[1]), strict=True)
+    return values, counts
 
 
 def _at_points(tally: Tally) -> Tally:

@@ -123,7 +123,7 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
         title=section.subject,
         mechanism=section.mechanism,
         **asdict(charge.budget),
-        event={key: str(value) for key, value in charge.event.items()},
+        event=release.event.to_dict(),
         draw_sha256=noisy.digest(),
         errors={error.quantity: error.value for error in expected},
         error_notes={error.quantity: error.note for error in expected if error.note},

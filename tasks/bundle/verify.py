@@ -12,11 +12,13 @@ from pydantic import ValidationError
 
 from dpcore.accounting.budget import Budget, total
 from dpcore.errors import BundleError
+from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import Manifest, TableFile, privacy_statement
 from schemas.documents import documents
-from schemas.plan import published_plan
+from schemas.plan import Plan, published_plan
 from schemas.plan.contents import digest_of
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, manifest_bytes, verify_digests
+from tasks.bundle.listing import arrays_of
 from tasks.bundle.parquet import arrow_types
 
 if TYPE_CHECKING:  # reading a bundle needs no database
@@ -49,6 +51,7 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
         raise BundleError(f"{bundle}: the privacy statement does not match the stated budget")
     if guarantee.domain != plan.protection.domain:
         raise BundleError(f"{bundle}: the domain of the guarantee does not match the plan")
+    _verify_found(bundle, manifest, plan)
     written = documents(manifest)
     for path, document in written.items():
         if path not in digests or (bundle / path).read_text(encoding="utf-8") != document:
@@ -64,6 +67,19 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
         if table.sha256 != digests[table.path] or not _has_form(bundle / table.path, table):
             raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
     return len(digests)
+
+
+def _verify_found(bundle: Path, manifest: Manifest, plan: Plan) -> None:
+    """Check that the categories of open columns are those that their draws found."""
+    draws = {
+        record.name: noisy_of(arrays_of(pq.read_table(bundle / record.draw.path)))
+        for record in manifest.releases
+        if record.name in plan.finding
+    }
+    if draws and plan.as_found(draws).columns != plan.columns:
+        raise BundleError(
+            f"{bundle}: the plan in the manifest has other categories than were found"
+        )
 
 
 def _has_form(path: Path, table: TableFile) -> bool:

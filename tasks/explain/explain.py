@@ -10,8 +10,10 @@ from typing import Any
 from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.accounting.concentrated import Composition
 from dpcore.releases.base import Release
+from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.plan import Plan
+from schemas.plan.searches import search_words
 from tasks.explain.analysis import analyses_text
 from tasks.explain.densities import best_lines, found_ways, way_rows
 from tasks.explain.kinds import advice, found_kinds, kind_rows
@@ -149,6 +151,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             work_text(plan),
             *unused_text(plan),
             *known_text(plan),
+            *search_words(plan),
             verdict + "\n" * bool(verdict),
             "Expected error, from privacy alone",
             text_table(error_rows(plan)),
@@ -206,6 +209,8 @@ def explanation(
 
 def _numbers(release: Release) -> int:
     """How many numbers get noise."""
+    if isinstance(release, FoundCategories):
+        return len(release.categories)
     return int(getattr(release.mechanism, "numbers", release.mechanism.size))
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.accounting.concentrated import Composition
 from dpcore.errors import InputError, UnusableLedgerError
+from dpcore.mechanisms import Event, WithinShare
 
 if TYPE_CHECKING:
     from schemas.plan import Plan
@@ -74,12 +75,24 @@ class Charge:
 
 
 def charges_of(plan: Plan) -> dict[str, Charge]:
-    """The charge of each release of a plan: its price, and the event of its mechanism."""
+    """The charge of each release of a plan: its price, and the event of its mechanism.
+
+    All are charged before anything is drawn.  What is measured over categories that are yet to be found
+    may have any mechanism of its price.
+    """
     series, run = plan.series_id, plan.series.run if plan.series else 0
     return {
-        name: Charge(plan.prices[name], release.event.to_dict(), series, run)
-        for name, release in plan.built.items()
+        name: Charge(plan.prices[name], _event(plan, name).to_dict(), series, run)
+        for name in plan.built
     }
+
+
+def _event(plan: Plan, name: str) -> Event:
+    release = plan.built[name]
+    if not plan.open_columns or name in plan.finding:
+        return release.event
+    share = release.share
+    return WithinShare(share.alpha, share.beta, share.rho, adjacency=release.adjacency)
 
 
 @dataclass(frozen=True)

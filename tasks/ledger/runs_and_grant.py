@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from dpcore.accounting.budget import decimal_text
-from dpcore.errors import BudgetError, InputError
+from dpcore.errors import BudgetError, InputError, LedgerError
 from schemas.plan import Plan
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.records import Account, State
@@ -50,6 +50,17 @@ def at_its_run(
     if run is None:
         run = 1 + max(charged.values(), default=0)
     return plan.changed(series=plan.series.at(run))
+
+
+def as_found(plan: Plan, release_id: str, ledger: Ledger) -> Plan:
+    """The plan with the categories that a release found for its open columns.
+
+    Raises ``LedgerError`` where they are not drawn yet.
+    """
+    draws = {name: ledger.committed(plan.dataset, release_id, name) for name in plan.finding}
+    if missing := [name for name, noisy in draws.items() if noisy is None]:
+        raise LedgerError(f"{missing[0]}: is not drawn yet; run the plan first")
+    return plan.as_found({name: noisy for name, noisy in draws.items() if noisy}) if draws else plan
 
 
 def no_grant(plan: Plan) -> str:

@@ -13,6 +13,7 @@ from dpcore.accounting.budget import decimal_text
 from schemas.bundle.manifest import Guarantee
 from schemas.plan import Plan
 from schemas.plan.protection import RULES
+from schemas.plan.searches import search_words
 from tasks.report.parts import DataTable
 
 NEARLY = 1.2
@@ -160,7 +161,7 @@ def limits(plan: Plan) -> tuple[str, ...]:
         )
     made_up = (SYNTHETIC,) if plan.synthesis else ()
     fitted = (FITTED, *plan.assumed) if plan.includes_sampling else ()
-    return counted, *LIMITS, *fitted, *made_up, *plan.protection.limits
+    return counted, *LIMITS, *fitted, *made_up, *plan.protection.limits, *search_words(plan)
 
 
 LIMITS = (

@@ -1,6 +1,7 @@
 """The cell of a record as an Ibis expression: the axes of ``dpcore.domain.axes``, computed by an engine.
 
-    Categories    position in the list, by a join with the list
+    Categories    position in the list, by a join with the list; the last one for any other value where
+                  that is the category of the ``rest``
     Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
                   less one
     Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell;
@@ -18,8 +19,8 @@ from typing import Any
 
 from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.domain.words import blocks
-from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn
-from schemas.survey.engine import exactly, listed, missing
+from schemas.survey.columns import ContinuousColumn, IdentifierColumn, Invalid, ReadColumn
+from schemas.survey.engine import exactly, finite, listed, missing
 
 
 def count_cells(
@@ -50,6 +51,22 @@ def add_code(table: Any, axis: Axis, name: str, invalid: Invalid) -> Any:
     """The table with one column more: the code of each record on one axis, as its cell has it."""
     joined = _join_lists(table, [axis])
     return joined.select(*table.columns, _total_code(joined, axis, "_code0", invalid).name(name))
+
+
+def within_found(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
+    """The table with finite numbers moved to the nearest of the bounds that were found for them."""
+    import ibis
+
+    moved = {
+        name: ibis.ifelse(
+            finite(table[name]),
+            ibis.least(ibis.greatest(table[name], exactly(of.bounds[0])), exactly(of.bounds[1])),
+            table[name],
+        )
+        for name, of in columns.items()
+        if isinstance(of, ContinuousColumn) and of.open
+    }
+    return table.mutate(**moved) if moved else table
 
 
 def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
@@ -90,6 +107,9 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
     value = table[axis.name]
     if isinstance(axis, Categories):
         cell = table[code]
+        if axis.rest:
+            last = ibis.ifelse(missing(value), ibis.null("int64"), len(axis.categories) - 1)
+            cell = ibis.coalesce(cell, last)
     else:
         cells = _bin(value, axis) if isinstance(axis, Bins) else _grid(value, axis)
         upper = _number(axis, axis.upper)

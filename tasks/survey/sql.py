@@ -68,7 +68,7 @@ def multiples_in_sql(value: str, every: Sequence[int]) -> str:
 
 def clamp(value: str, column: ReadColumn) -> str:
     """SQL that moves a value to the nearest bound if the column says ``clamp``; not NaN, infinity."""
-    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.outside == "refuse":
+    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.clamps_nothing:
         return value
     bound = real if isinstance(column, ContinuousColumn) else str
     lower, upper = map(bound, column.bounds)

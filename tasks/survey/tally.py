@@ -39,7 +39,7 @@ from tasks.survey.bounding import (
     keep_periods,
     keep_records,
 )
-from tasks.survey.cells import count_cells, keep_valid
+from tasks.survey.cells import count_cells, keep_valid, within_found
 from tasks.survey.linked import wide_records
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, Unread, open_survey, unfit
@@ -88,6 +88,7 @@ def tallies(
         raise DataError(UNREAD)
     found: dict[Domain, Tally] = {}
     with open_survey(survey) as (table, unread):
+        table = within_found(table, columns or {})
         if invalid == "drop":
             valid = partial(keep_valid, table, columns or {})
             table = call_guarded(valid, DataError, "the survey table could not be checked")

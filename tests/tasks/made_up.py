@@ -26,6 +26,7 @@ from tasks.bundle.publish import (
 )
 from tasks.bundle.reader import BundleReader, open_bundle
 from tasks.ledger import Ledger
+from tasks.ledger.runs_and_grant import as_found
 from tasks.workplace.home import ledger_url
 from tests.conftest import write_plan
 
@@ -36,10 +37,14 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
     """Charge, draw and publish a plan over surveys that were made up for each of its releases."""
     reserve_budget.fn(plan, release_id)
     ledger = Ledger(ledger_url())
-    for name, release in plan.built.items():
+    for name in dict.fromkeys([*plan.finding, *plan.built]):
+        if name not in plan.finding:
+            plan = as_found(plan, release_id, ledger)
+        release = plan.built[name]
         exact = release.statistic(made_up_tally(release.domain, plan.rows))
         noisy = perturb(exact, release.mechanism, release.share, SystemSource())
         ledger.commit(plan.dataset, release_id, name, noisy)
+    plan = as_found(plan, release_id, ledger)
     target = bundle_path(plan, release_id, out)
     with staging_folder(target) as staging:
         releases = [write_release.fn(plan, release_id, name, staging) for name in plan.built]
@@ -67,7 +72,7 @@ def made_up_tally(domain: Domain, rows: int) -> Tally:
     """All records in a few cells, many in the first: a classifier is trained at once."""
     random = np.random.default_rng(rows)
     codes = np.column_stack([random.integers(axis.size, size=OCCUPIED) for axis in domain.axes])
-    cells = np.unique(domain.pack(codes))
+    cells = np.unique(domain.pack(codes), axis=0)
     weights = 1 / np.arange(1, len(cells) + 1) ** 1.5
     counts = random.multinomial(rows, weights / weights.sum())
     return Tally(domain, cells[counts > 0], counts[counts > 0])

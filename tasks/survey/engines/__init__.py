@@ -215,7 +215,7 @@ def _clamp(value: Any, column: ReadColumn) -> Any:
     """Move values outside the bounds to the nearest bound; null, NaN and infinity stay."""
     import ibis
 
-    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.outside == "refuse":
+    if isinstance(column, CategoricalColumn | IdentifierColumn) or column.clamps_nothing:
         return value
     real = isinstance(column, ContinuousColumn)
     lower, upper = (exactly(b) if real else ibis.literal(b, "int64") for b in column.bounds)

@@ -40,6 +40,8 @@ from dpcore.mechanisms.selection import Selection
 from dpcore.post.records.nested import Nested
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
+from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
@@ -190,6 +192,13 @@ CASES: dict[str, Case] = {
     "histogram of occupied cells": Case(
         Histogram("s", TABLE, 3, APPROXIMATE, thresholded=True), near=(0, 0, 1), company=30 * (1, 5)
     ),
+    "found categories": Case(
+        FoundCategories("f", THREE, 3, APPROXIMATE, column="size", categories=("A",)),
+        near=(0, 0, 1),
+        far=(0, 0, 2),
+        company=30 * (1, 2),
+    ),
+    "found bounds": Case(FoundBounds("b", Domain((replace(AGE, nullable=True),)), 3, PURE)),
     "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS)),
     "gaussian margins": Case(
         Margins("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian")

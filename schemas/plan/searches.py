@@ -1,0 +1,81 @@
+"""The sections that find the categories or bounds of open columns, where a plan does not state them."""
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from dpcore.domain.texts import LONGEST
+from dpcore.releases.counts.found import FOUND, FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
+from schemas.plan.contents import PlanDocument
+from schemas.releases.base import LARGEST_WEIGHT
+from schemas.releases.found import FoundSection
+from schemas.releases.found_bounds import BoundsSection
+from schemas.survey.columns import CategoricalColumn
+from schemas.survey.found import NOTHING_FOUND, OTHER
+
+PART = Fraction(1, 5)
+"""Of the budget, for all of them together."""
+
+LEAST = Fraction(1, LARGEST_WEIGHT)
+
+
+def searches(plan: PlanDocument) -> list[FoundSection | BoundsSection]:
+    """A section for each open column that none is about."""
+    known = {section.finds for section in plan.releases}
+    columns = [name for name in plan.open_columns if name not in known]
+    others = sum((section.weight for section in plan.releases), Fraction(0))
+    each = PART / (1 - PART) * others / max(len(columns), 1)
+    weight = min(max(each.limit_denominator(LARGEST_WEIGHT), LEAST), Fraction(LARGEST_WEIGHT))
+    taken = {section.name for section in plan.releases}
+    added: list[FoundSection | BoundsSection] = []
+    for column in columns:
+        keys: dict[str, Any] = {"column": column, "weight": weight}
+        if isinstance(plan.columns[column], CategoricalColumn):
+            name = _name("categories", column, taken)
+            added.append(FoundSection(name=name, kind="found-categories", **keys))
+        else:
+            name = _name("bounds", column, taken)
+            added.append(BoundsSection(name=name, kind="found-bounds", **keys))
+        taken.add(name)
+    return added
+
+
+def _name(what: str, column: str, taken: set[str]) -> str:
+    """A name of the letters that names may have."""
+    letters = re.sub("[^a-z0-9]+", "-", column.lower()).strip("-")[:60]
+    name = first = f"{what}-{letters}".strip("-")
+    while name in taken:
+        name = f"{first}-{len(taken)}"
+    return name
+
+
+def search_words(plan: PlanDocument) -> list[str]:
+    """How open columns are searched, and what is left out: a line for each."""
+    lines = []
+    for name in plan.finding:
+        search, column = plan.built[name], plan.columns[plan.section(name).finds]
+        one, price = plan.protection.one, plan.prices[name]
+        what, of = "bounds", plan.section(name).finds
+        if isinstance(column, CategoricalColumn):
+            what = "categories"
+        said = f"The {what} of {of} are found in the survey, with noise, at a price of {price}: "
+        if isinstance(search, FoundCategories) and isinstance(column, CategoricalColumn):
+            said += (
+                f"one that {search.needed} {one}s have is found with probability {FOUND:.0%}, and one"
+                f" that a single {one} has with probability {float(price.beta):.2g} at most. If more"
+                f" than {column.at_most} are found, the most frequent count. All other texts count as"
+                f" {OTHER}, and so do those that are blank, longer than {LONGEST} bytes, hold what"
+                " nobody sees or look like a more frequent one."
+            )
+        elif isinstance(search, FoundBounds):
+            said += (
+                f"they hold every range, such as 1 to 2 and 2 to 5, that {search.needed} {one}s are in,"
+                f" with probability {FOUND:.0%}. Numbers outside count as the nearest bound; error"
+                " statements do not include this bias. If no range has enough, the bounds are"
+                f" {NOTHING_FOUND[0]:g} and {NOTHING_FOUND[1]:g}."
+            )
+            if getattr(column, "unsearched", False):
+                said += " Until they are found, errors are stated for bounds of 0 and 1."
+        lines.append(said + (f" One record of each {one} is counted." if plan.unit else ""))
+    return lines
