@@ -80,7 +80,8 @@ PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
             Said(densities=["age"], maps=["lon lat"]),
             {"density-age": "density", "map-lon-lat": "density"},
         ),
-        (Said(models=["income ~ age + health"]), {"moments": "moments"}),
+        (Said(models=["age ~ health + region"]), {"moments": "moments"}),
+        (Said(models=["income ~ age + health"]), {"tables-for-models": "microdata-margins"}),
         (Said(models=["poisson: visits ~ age"]), {"tables-for-models": "microdata-margins"}),
         (Said(models=["wage ~ age"]), {"tables-for-models": "microdata-margins"}),
         (
@@ -279,7 +280,7 @@ def test_only_what_models_need_is_measured_for_them(tmp_path):
 
 
 def test_explain_accepts_what_is_planned(tmp_path):
-    said = Said(records=True, means=["income by region"], models=["income ~ age"], maps=["lon lat"])
+    said = Said(records=True, means=["income by region"], models=["age ~ health"], maps=["lon lat"])
     loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
     assert "moments" in explain(loaded, None, Budget())
 
