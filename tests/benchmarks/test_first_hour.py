@@ -23,7 +23,7 @@ def test_without_tables_it_says_so(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / CASES["fair"].table).exists(), reason="no test tables")
 def test_nine_terms_in_ten_come_as_promised():
-    """On a table that nothing was tuned on; the draws have seeds, so no chance is left."""
+    """The draws have seeds, so no chance is left."""
     terms = [term for term in measured(CASES["fair"], "2", 10) if not term.hidden]
     assert len(terms) > 30
     assert np.mean([term.right for term in terms]) >= 0.9
