@@ -55,7 +55,7 @@ def explain(
         Path | None,
         file_option(
             "with --analysis: expect a survey like that of a published bundle, such as last year's,"
-            " in place of independent columns with equally frequent cells",
+            " in place of independent columns that are typical of their bounds",
             "BUNDLE",
         ),
     ] = None,

@@ -48,6 +48,10 @@ MEASURES = ("year", "%", "per cent", "percent", "degree", "cm", "kg", "mmhg", "p
 """Units of numbers that lie around a middle rather than near zero, though zero is their bound."""
 
 
+def is_measure(unit: str) -> bool:
+    return unit.lower().rstrip("s") in MEASURES
+
+
 class Cells(NamedTuple):
     """``edges``: ascending, None for one cell per value; ``points``: values with a cell of their own."""
 
@@ -104,7 +108,7 @@ class Numbers:
         """Cells that people read."""
         if self.whole and self._unit == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
-        if self._alike or self.unit.lower().rstrip("s") in MEASURES:
+        if self._alike or is_measure(self.unit):
             own = [Decimal(str(point)) for point in points or ()]
             return Cells(self._written(self._equal(MOST_IN_TABLES, FEW), own), list(points or ()))
         events = max(-self.lower, self.upper) <= MOST_VALUES
@@ -113,8 +117,8 @@ class Numbers:
     @property
     def amount(self) -> bool:
         """Whether values crowd near zero and reach far from it: shapes show on a logarithmic scale."""
-        measured = self.unit.lower().rstrip("s") in MEASURES
-        return self.lower >= 0 and self.upper >= MOST_VALUES and not (self._alike or measured)
+        measure = self._alike or is_measure(self.unit)
+        return self.lower >= 0 and self.upper >= MOST_VALUES and not measure
 
     @property
     def _alike(self) -> bool:

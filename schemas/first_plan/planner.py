@@ -29,6 +29,9 @@ from schemas.plan import Plan
 
 MOST_WEIGHT = 20
 
+MOST_ERROR = 100
+"""In sampling errors: models that noise hides are as bad as this."""
+
 MOST_TOGETHER = 2**16
 """Cells of all columns together, beyond which pairs are more accurate."""
 
@@ -211,7 +214,8 @@ class Draft(Written):
             error = table_error(plan.built[name], wish.columns)
         elif wish.kind == "model":
             if self.model_error is not None:
-                error = GOOD * self.model_error(plan, wish.formula, wish.family)
+                ratio = self.model_error(plan, wish.formula, wish.family)
+                error = GOOD * min(ratio, MOST_ERROR)
         else:
             error = relative_error(plan.built[name])
         return GOOD if error is None else error

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dpcore.advice.typical import Shape, typical_shares
+from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.estimates.design import cells_of
 from dpcore.estimates.evidence import Evidence, SimulatedEvidence
-from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.joined import joined
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
+from schemas.first_plan.cells import ALIKE, MOST_VALUES, is_measure
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
+from schemas.survey.columns import CategoricalColumn, Column, part_of_date
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured
 
-UNEVEN = 5.0
-"""Tables and moments have noise in proportion to the range of columns, and models measured for
-themselves in proportion to the spread of records: in surveys moments and tables err at least this many
-times as much as for independent columns with equally frequent cells (``benchmarks.inference``)."""
-
 FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
+
+RELATED = 1.4
+"""Relations between columns enlarge the privacy errors of a model: about the median over models of
+public tables (``benchmarks.first_hour``)."""
 
 
 def expected_fit(
@@ -36,70 +41,105 @@ def expected_fit(
     """The release that would answer, and the model fitted to records that are not the survey's.
 
     ``like``: of a published bundle, whose records and tables the survey is supposed to be like; else
-    columns are independent, with equally frequent cells.  Raises ``InputError`` where the plan does not
-    support the model, naming what it would have to measure.
+    columns are independent, each as is typical of its bounds.  Raises ``InputError`` where the plan
+    does not support the model, naming what it would have to measure.
     """
     answers = answering(plan, formula)
     found = None
     if like is None or not answers:
-        found = fit_measured(plan, None, formula, family)
+        found = fit_measured(
+            plan,
+            None,
+            formula,
+            family,
+            lambda of: of.supposed(supposed_shares(plan, of.domain, {})),
+        )
     if found and like is not None:
         raise InputError(
             f"--like: is for tables of counts; what {found[0]} will find is expected of independent"
             " columns alone: leave the option out"
         )
     if found:
-        return found
+        alone = isinstance(plan.built[found[0]], MeasuredModel)
+        return found[0], found[1] if alone else _related(found[1])
     if not answers:
         raise InputError(
             "the plan has no counts of records that models could be fitted to; add a release of kind"
             " microdata-margins or margins over the columns"
         )
-    measured = [release.as_measured(None).release for release in answers]
-    domain = measured[0].domain
-    if like is not None:
-        lacking = [n for n in domain.names if n in formula and n not in like.columns]
-        if lacking:
-            raise InputError(f"--like: the bundle has no records with {', '.join(lacking)}")
-    known = [(release.of_nothing, release.domain.axes) for release in measured]
-    agreement = joined([(of, axes) for of, axes in known if of is not None], domain.axes)
-    return answers[0].name, fit(_supposed(plan, domain, agreement, like), formula, family)
-
-
-def _supposed(
-    plan: Plan, domain: Domain, agreement: Agreement, like: Evidence | None
-) -> SimulatedEvidence:
-    generator, size = np.random.default_rng(0), min(max(plan.rows, FEWEST), MOST)
     known = {} if like is None else like.columns
-    if like is not None:
-        size = len(like.codes)
-    codes = np.stack(
-        [
-            cells_of(axis, known[axis.name])
-            if axis.name in known
-            else generator.integers(0, axis.size, size)
-            for axis in domain.axes
-        ],
-        axis=1,
-    )
+    measured = [each.as_supposed(supposed_shares(plan, each.domain, known)) for each in answers]
+    domain = measured[0].release.domain
+    lacking = [n for n in domain.names if n in formula and n not in known]
+    if like is not None and lacking:
+        raise InputError(f"--like: the bundle has no records with {', '.join(lacking)}")
+    tables = [(each.release.of_nothing, each.release.domain.axes) for each in measured]
+    agreement = joined([(of, axes) for of, axes in tables if of is not None], domain.axes)
+    size = min(max(plan.rows, FEWEST), MOST) if like is None else len(like.codes)
+    codes, columns = _made_up(plan, answers[0].domain, known, size)
+    for place, group in measured[0].groups.items():
+        codes[:, place] = group[codes[:, place]]
+    rows, most = float(plan.rows), plan.adjacency.most
+    evidence = SimulatedEvidence(domain, agreement, rows, codes, columns, most, plan.assumed)
+    expected = fit(evidence, formula, family)
+    return answers[0].name, expected if like is not None else _related(expected)
+
+
+def _related(found: Fit) -> Fit:
+    """With the privacy errors of columns that are not independent."""
+    larger = (replace(c, privacy_error=RELATED * c.privacy_error) for c in found.coefficients)
+    return replace(found, coefficients=tuple(larger))
+
+
+def supposed_shares(plan: Plan, domain: Domain, known: Mapping[str, Any]) -> dict[str, Floats]:
+    """By column, the share of each cell (cells,): of known values, else as is typical."""
+    found = {}
+    for axis in domain.axes:
+        if axis.name in known:
+            counts = np.bincount(cells_of(axis, known[axis.name]), minlength=axis.size)
+            found[axis.name] = counts / counts.sum()
+        else:
+            found[axis.name] = typical_shares(axis, _shape(plan.columns[axis.name]))
+    return found
+
+
+def _shape(column: Column) -> Shape:
+    """How a column's numbers are likely to lie between its bounds, from its type and unit."""
+    if isinstance(column, CategoricalColumn) or part_of_date(column):
+        return "around"
+    lower, upper = column.bounds
+    if not 0 <= lower <= upper / ALIKE or is_measure(column.unit):
+        return "around"
+    events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES
+    return "events" if events else "amounts"
+
+
+def _made_up(
+    plan: Plan, domain: Domain, known: Mapping[str, Any], size: int
+) -> tuple[Integers, dict[str, Any]]:
+    """Codes (size, axes) and columns of records: the known ones, and others independent of them."""
+    generator, shares = np.random.default_rng(0), supposed_shares(plan, domain, {})
+    codes = [
+        cells_of(axis, known[axis.name])
+        if axis.name in known
+        else generator.choice(axis.size, size, p=shares[axis.name])
+        for axis in domain.axes
+    ]
     even = {a.name: ColumnDensity.uniform(a) for a in domain.axes if isinstance(a, Bins)}
-    made = decode_records(domain, codes, even, generator)
-    columns, most = {**made, **known}, plan.adjacency.most
-    return SimulatedEvidence(
-        domain, agreement, float(plan.rows), codes, columns, most, plan.assumed
-    )
+    table = np.stack(codes, axis=1)
+    return table, {**decode_records(domain, table, even, generator), **known}
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:
-    """The largest privacy error of a term, the constant apart, in its sampling errors.
+    """The largest privacy error of a term, the constant apart, in its sampling errors; infinite where
+    noise hides a term.
 
     Raises ``InputError`` where the plan does not support the model.
     """
-    name, found = expected_fit(plan, formula, family)
-    rows = [each.row for each in found.coefficients]
+    rows = [each.row for each in expected_fit(plan, formula, family)[1].coefficients]
     terms = [row for row in rows if row["term"] != CONSTANT] or rows
-    worse = 1.0 if isinstance(plan.built[name], MeasuredModel) else UNEVEN
-    return worse * max(float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms)
+    ratios = [float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms]
+    return max(ratio if math.isfinite(ratio) else math.inf for ratio in ratios)
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
@@ -158,8 +198,8 @@ def _text(formula: str, family: str, name: str, found: Fit, like: Evidence | Non
         for c in found.coefficients
     ]
     lines.append(
-        "For independent columns with equally frequent cells; real errors may be many times larger or"
-        " smaller. --like BUNDLE expects a survey like that of a published bundle."
+        "For independent columns, each as is typical of its bounds; real errors are often within a"
+        " factor three. --like BUNDLE expects a survey like that of a published bundle."
         if like is None
         else "For a survey like that of the bundle."
     )

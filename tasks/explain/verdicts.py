@@ -6,6 +6,7 @@ for a model beside the sampling errors that its coefficients have anyway.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,9 +17,13 @@ from dpcore.accounting.budget import decimal_text
 from dpcore.advice.usable import GOOD, in_words, relative_error, verdict
 from dpcore.errors import InputError
 from schemas.plan import Plan
+from schemas.plan.analysis import Analysis
 from tasks.explain.analysis import model_error
 
 MOST_LINES = 5
+
+MOST_TIMES = 16
+"""Times as much budget is tried for a model that noise hides."""
 
 GOOD_WORD = verdict(0.0)
 NEVER = (
@@ -55,10 +60,27 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             ratio = model_error(plan, each.formula, each.family)
             words = (
                 f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
+                if math.isfinite(ratio)
+                else "noise hides how its terms vary together"
             )
-            says, wanted = verdict(GOOD * ratio), float(plan.requested.loss) * ratio
+            says, wanted = verdict(GOOD * ratio), _wanted(plan, each, ratio)
             enough = next((loss for loss in LADDER if loss >= wanted), None)
             yield Verdict(each.name, says, words, None if says == GOOD_WORD else enough)
+
+
+def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
+    """The alpha or rho with which a model would be good, in proportion to its error; where noise hides
+    that, from the first of some larger ones with which it does not."""
+    loss, times = plan.requested.loss, 1
+    while not math.isfinite(ratio) and times < MOST_TIMES:
+        times *= 4
+        asked = replace(plan.requested, **{plan.requested.coordinates[0]: loss * times})
+        try:
+            larger = plan.changed(budget=plan.budget.asking(asked))
+            ratio = model_error(larger, model.formula, model.family)
+        except ValueError:
+            return math.inf
+    return float(loss) * times * ratio
 
 
 def _enough(plan: Plan, name: str) -> Fraction | None:

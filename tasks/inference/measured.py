@@ -10,7 +10,9 @@ from dpcore.errors import InputError
 from dpcore.estimates.model import Coefficient
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
+from dpcore.post.points import Points
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
+from dpcore.releases.numbers.moments import Moments
 from schemas.plan import Plan
 from tasks.inference.fit import Fit, answering
 from tasks.inference.linear import fit_moments
@@ -20,11 +22,15 @@ Draws = Callable[[str], Noisy]
 
 
 def fit_measured(
-    plan: Plan, draws: Draws | None, formula: str, family: str
+    plan: Plan,
+    draws: Draws | None,
+    formula: str,
+    family: str,
+    supposed: Callable[[Moments], Points] | None = None,
 ) -> tuple[str, Fit] | None:
     """The release that answers, and its fit; None where tables of counts may answer.
 
-    ``draws``: None before there are any, for what is expected.  Raises ``InputError`` where nothing in
+    ``draws``: None before there are any, for what is expected; moments are then as ``supposed``.  Raises ``InputError`` where nothing in
     the plan can answer, or the model has no solution.
     """
     asked, models = _meaning(formula), list[str]()
@@ -33,9 +39,8 @@ def fit_measured(
             models.append(f"{release.formula} ({release.family})")
             if asked and (_meaning(release.formula), release.family) == (asked, family):
                 return release.name, _fitted(release, draws).assuming(plan.assumed)
-    found = fit_moments(
-        plan, lambda of: of.points(draws(of.name)) if draws else of.supposed, formula, family
-    )
+    points_of = supposed if draws is None else lambda of: of.points(draws(of.name))
+    found = fit_moments(plan, points_of, formula, family) if points_of else None
     if found is None and models and not answering(plan):
         raise InputError(
             f"{formula}: this model was not measured, and there are no tables that could answer; what"

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from docs.reference import PAGES
+from docs.reference.budgets import ALPHAS, ROWS
 from docs.reference.commands import arguments, commands, commands_page, described, spelled
 from docs.reference.mechanisms import PARTS, law, offers, theorems
 from docs.reference.method_sheet import SHEET
@@ -61,3 +62,13 @@ def test_the_method_sheet_is_whole():
     words = [word for word in SHEET.read_text().split() if set(word) - set("#-")]
     shown = [word for word in page.split() if set(word) - set("#-")]
     assert [w for w in shown if not w.startswith("```")] == ["title:", "Method", "sheet", *words]
+
+
+def test_the_page_of_budgets_recommends_what_its_table_shows():
+    lines = [line.split(" | ") for line in PAGES["explanation/budgets.md"]().splitlines()]
+    bought = {(row[0].strip("| "), row[1]): row[2:] for row in lines if len(row) == 6}
+    assert len(bought) == 2 + len(ROWS) * len(ALPHAS)
+    assert all(cell.endswith(", good") for cell in bought["10,000", "1"][:3])
+    assert "not usable" in bought["1,000", "0.1"][3]
+    shares = [float(bought["10,000", alpha][0].split()[0]) for alpha in ALPHAS]
+    assert shares == sorted(shares, reverse=True)

@@ -220,6 +220,10 @@ class TableOfCounts(Release):
         counts decided which cells were measured together."""
         return AsMeasured(self, noisy, {})
 
+    def as_supposed(self, shares: Mapping[str, Floats]) -> AsMeasured:
+        """What would answer for a table in which cells of columns had these shares."""
+        return self.as_measured(None)
+
     @property
     def draws_choose(self) -> bool:
         """Whether the noise of some numbers was seen when it was chosen which are measured again."""

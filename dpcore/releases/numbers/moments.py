@@ -12,7 +12,7 @@ sampling and from noise; ``points`` answers linear models (``dpcore.post.points`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -109,10 +109,10 @@ class Moments(Release):
         known = [self.rows * self.products.weights[0]] * self._public
         return self._points(np.r_[known, noisy.values * 2.0**-BITS])
 
-    @property
-    def supposed(self) -> Points:
-        """The same before there is a draw: of independent columns with equally frequent values."""
-        return self._points(self.rows * self.products.independent())
+    def supposed(self, shares: Mapping[str, Floats] | None = None) -> Points:
+        """The same before there is a draw: of independent columns whose values have these shares;
+        without, of equally frequent values."""
+        return self._points(self.rows * self.products.independent(shares))
 
     def _points(self, sums: Floats) -> Points:
         stddev = np.full(len(sums), self.mechanism.stddev * 2.0**-BITS)
@@ -197,7 +197,7 @@ class Moments(Release):
         return lower, upper
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        points, places = self.supposed, self.products.places()
+        points, places = self.supposed(), self.products.places()
         note = "of the noise alone, if there are as many records as the plan says"
         found = []
         for axis in self.domain.axes:

@@ -34,7 +34,7 @@ that.  Sums of whole numbers are exact in any order.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -215,11 +215,13 @@ class Products:
             found.append(int(np.sum(counts * np.rint(terms).astype(np.int64))))
         return found
 
-    def independent(self) -> Floats:
-        """(size,) the mean of phi if columns were independent, and all their values equally frequent."""
+    def independent(self, shares: Mapping[str, Floats] | None = None) -> Floats:
+        """(size,) the mean of phi if columns were independent, and their values had these shares;
+        without, if all values were equally frequent."""
         found = self.weights.copy()
         for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
-            found *= self.coordinates(axis).mean(axis=0)[exponents]
+            weights = None if shares is None else shares[axis.name]
+            found *= np.average(self.coordinates(axis), axis=0, weights=weights)[exponents]
         return found
 
 

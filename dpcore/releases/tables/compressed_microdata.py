@@ -195,9 +195,18 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def as_measured(self, noisy: Noisy | None) -> AsMeasured:
         """The second round, over groups; before there is a draw, over some groups."""
         once, second, drawn = self.settled(noisy) if noisy else (self._any_groups, None, None)
+        return self._as_measured(once, second or self.after(once), drawn)
+
+    def as_supposed(self, shares: Mapping[str, Floats]) -> AsMeasured:
+        wide = [shares[self.domain.names[merged.position]] for merged in self.merged]
+        noise = self.mechanism.first.simulate(self._alone, np.random.default_rng(0))
+        once = np.rint(np.concatenate(wide) * self.rows).astype(np.int64) + noise
+        return self._as_measured(once, self.after(once), None)
+
+    def _as_measured(self, once: Integers, second: Microdata, drawn: Noisy | None) -> AsMeasured:
         groups = self.groups(once)
         found = {merged.position: groups[merged.position] for merged in self.merged}
-        return AsMeasured(second or self.after(once), drawn, found)
+        return AsMeasured(second, drawn, found)
 
     @property
     def follows(self) -> Mapping[str, str]:

@@ -289,7 +289,7 @@ def test_only_what_models_need_is_measured_for_them(tmp_path):
 
 
 def test_explain_accepts_what_is_planned(tmp_path):
-    said = Said(records=True, means=["income by region"], models=["income ~ age"], maps=["lon lat"])
+    said = Said(records=True, means=["income by region"], models=["age ~ health"], maps=["lon lat"])
     loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
     assert "model-income-age" in explain(loaded, None, Budget())
 

@@ -1,0 +1,70 @@
+"""The population that is supposed before there is a draw: what columns about people are often like.
+
+    categories                  the k-th that is listed has a share in proportion to k^-1.5
+    a few numbers               less frequent from the first to the last, on a line
+    counts of events            crowd at zero: exponential, the range 25 means
+    amounts                     crowd near zero: Gamma of shape 2, the range eight means
+    other numbers               lie around the middle: normal, the range six standard deviations
+
+Bounds of a questionnaire are wide, so a column fills a small part of them, and errors of models grow
+with the inverse of its variance: equally frequent cells would promise far too little.  In nine public
+surveys the range is 6 standard deviations of ages, and 10 to 140 of amounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpcore.arrays import Floats
+from dpcore.domain.axes import Axis, Bins, Categories, in_order
+
+Shape = Literal["events", "amounts", "around"]
+
+EVENTS, AMOUNTS, AROUND = 25, 8, 6
+"""The range of bounds in means, or in standard deviations."""
+
+FEW = 16
+"""So few numbers, at most, have no other shape."""
+
+AT_A_POINT, NULL = 0.2, 0.1
+"""The share of each value with a cell of its own, and of nulls."""
+
+
+def typical_shares(axis: Axis, shape: Shape) -> Floats:
+    """(size,) the share of each cell of a column; ``shape``: of its numbers.
+
+    >>> from dpcore.domain.axes import Categories
+    >>> typical_shares(Categories("insured", ("no", "yes")), "around").round(2).tolist()
+    [0.74, 0.26]
+    """
+    if isinstance(axis, Categories):
+        number = len(axis.categories)
+        ranks = np.arange(1.0, number + 1)
+        shares = ranks[::-1] if in_order(axis) else ranks**-1.5
+        points: Sequence[int] = ()
+    else:
+        edges = axis.edge(np.arange(axis.cells + 1)).astype(np.float64)
+        at = (edges - edges[0]) / (edges[-1] - edges[0])
+        few = axis.integer and edges[-1] - edges[0] <= FEW
+        below = at * (2.2 - at) if few else _below(at, shape)
+        own = [] if isinstance(axis, Bins) else [0.0] * len(axis.points)
+        shares = np.r_[np.diff(below), own]
+        points = axis.points if isinstance(axis, Bins) else range(axis.cells, len(shares))
+    at_points = min(AT_A_POINT * len(points), 0.5)
+    shares[list(points)] = 0
+    shares *= (1 - at_points) / shares.sum()
+    shares[list(points)] = at_points / max(len(points), 1)
+    return np.asarray(np.r_[shares * (1 - NULL), NULL]) if axis.nullable else np.asarray(shares)
+
+
+def _below(at: Floats, shape: Shape) -> Floats:
+    """The part of the numbers below some places of the range, up to a constant."""
+    if shape == "events":
+        return np.asarray(-np.exp(-EVENTS * at))
+    if shape == "amounts":
+        return np.asarray(-(1 + 2 * AMOUNTS * at) * np.exp(-2 * AMOUNTS * at))
+    return np.asarray(ndtr(AROUND * (at - 0.5)))
