@@ -282,7 +282,8 @@ class ModelScores:
                 for kind, values in self._vectors(name, block, some):
                     end = place + values.shape[2]
                     step = self.per_step(kind, some)[:, None, None]
-                    whole = np.rint(values / step).astype(np.int64)
+                    # All numbers are finite; were one not, it would add nothing.
+                    whole = np.rint(np.nan_to_num(values / step, posinf=0, neginf=0)).astype(np.int64)
                     whole *= block.counts[:, None]
                     sums[start : start + times, place:end] += whole.sum(axis=1)
                     place = end
