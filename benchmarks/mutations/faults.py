@@ -424,6 +424,13 @@ FAULTS: tuple[Fault, ...] = (
         audit="descent",
     ),
     of_release(
+        "long scores of a model are not shortened",
+        "models/scores",
+        "yield part, score * np.minimum(1.0, radius / size)[:, :, None]",
+        "yield part, score",
+        audit="linear model",
+    ),
+    of_release(
         "half the noise for sums of products where the number of records is private",
         "machines/curves",
         "present=Fraction(twice, 2)",

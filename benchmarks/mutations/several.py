@@ -82,7 +82,7 @@ SEVERAL: tuple[Fault, ...] = (
         "an event of noisy gradients counts one round",
         "gaussian_rounds",
         "return GaussianRoundsEvent(self.l2_sensitivity_squared, self.variance)",
-        "return GaussianRoundsEvent(self.l2_sensitivity_squared / self.rounds, self.variance)",
+        "return GaussianRoundsEvent(self.l2_sensitivity_squared / len(self.rounds), self.variance)",
         "descent",
     ),
     _of_rounds(

@@ -47,10 +47,11 @@ HIDDEN = "noise hides how much the records say of this term: there may be too fe
 
 STATED = (
     "Sampling and noise together, to first order and by the normal law; the interval is for the"
-    " population from which the survey is taken to be drawn, and holds it 19 times in 20. Records with"
-    " unusual terms count less, and so do very large residuals; the error includes an estimate of what"
-    " that moves. Not included: a value beyond a bound, where the plan clamps, counts as the bound, and"
-    " one on a grid as the middle of its cell"
+    " population from which the survey is taken to be drawn, and holds it 19 times in 20 where the model"
+    " is right. The error includes an estimate of what the cutting of very large residuals moves. Not"
+    " included: records with unusual terms count less, which moves coefficients where the model is"
+    " wrong; a value beyond a bound, where the plan clamps, counts as the bound, and one on a grid as"
+    " the middle of its cell"
 )
 
 MADE_UP = 5000

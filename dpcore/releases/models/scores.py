@@ -99,7 +99,7 @@ LARGEST_COEFFICIENT = 1e4
 MOST_STEP = 1.5
 """The most that a step of a curved model may move predictors, in root mean square."""
 
-EXCESS, HARM = 0.4, 0.6
+EXCESS, HARM = 0.4, 0.2
 """Scores beyond C are this part of C longer, on average; together at most this part of all errors."""
 
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -282,7 +282,10 @@ class ModelScores:
                 for kind, values in self._vectors(name, block, some):
                     end = place + values.shape[2]
                     step = self.per_step(kind, some)[:, None, None]
-                    whole = np.rint(values / step).astype(np.int64)
+                    # All numbers are finite; were one not, it would add nothing.
+                    whole = np.rint(np.nan_to_num(values / step, posinf=0, neginf=0)).astype(
+                        np.int64
+                    )
                     whole *= block.counts[:, None]
                     sums[start : start + times, place:end] += whole.sum(axis=1)
                     place = end
