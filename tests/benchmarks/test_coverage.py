@@ -19,6 +19,7 @@ from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.series import SeriesRun
@@ -243,11 +244,12 @@ def test_ranks_of_all_groups_at_once_lie_within_the_stated_error(name: str):
 
 def test_every_kind_of_release_with_intervals_is_measured():
     measured = {type(build(100)) for build in RELEASES.values()}
-    # Bandwidths err in rank; the others' intervals have tests of their own (moments state
-    # those of a population), and those of a drawn bandwidth, or of groups that were drawn, are those of
-    # the release at them.  Sums of features have none: a classifier is fitted to them.  What a descent
-    # finds without noise is no function of a statistic: ``test_descent`` takes its steps.
+    # Bandwidths err in rank; the others' intervals have tests of their own (moments and
+    # models state those of a population), and those of a drawn bandwidth, or of groups that were drawn,
+    # are those of the release at them.  Sums of features have none: a classifier is fitted to them.
+    # What a descent finds without noise is no function of a statistic: ``test_descent`` takes its steps.
     assert concrete_releases() - measured <= {
+        MeasuredModel,
         Moments,
         Bandwidth,
         SteadyBandwidth,

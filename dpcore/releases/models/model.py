@@ -29,7 +29,8 @@ from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.units import assumptions
 from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.models.scores import Family, ModelScores, ScorePoint
+from dpcore.releases.models.scores import Family, ScorePoint
+from dpcore.releases.models.steps import ModelScores
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (
     Published,

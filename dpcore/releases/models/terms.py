@@ -83,14 +83,14 @@ class ModelTerms:
         """The place of the constant, if there is one."""
         return next((each.places[0] for each in self.groups if not each.attributes), None)
 
-    def _cells(self, axis: int) -> int:
+    def _size(self, axis: int) -> int:
         return self.axes[axis].size - self.axes[axis].nullable
 
     def _at(self, group: TermGroup, codes: Integers) -> Integers:
         """(n,) the cell of a group's columns for records of codes (n, axes)."""
         cells = np.zeros(len(codes), dtype=np.int64)
         for i in group.attributes:
-            cells = cells * self._cells(i) + codes[:, i]
+            cells = cells * self._size(i) + codes[:, i]
         return cells
 
     @cached_property
@@ -101,7 +101,7 @@ class ModelTerms:
         for i in order:
             group = self.groups[i]
             below = [g for g in self.groups if {*g.attributes} < {*group.attributes}]
-            sizes = [self._cells(a) for a in group.attributes]
+            sizes = [self._size(a) for a in group.attributes]
             grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
             codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)
             codes[:, list(group.attributes)] = grid
@@ -135,7 +135,7 @@ class ModelTerms:
     def kept(self, codes: Integers) -> Booleans:
         """(n,) which records have a value in every column of the model."""
         used = {a for each in (*self.groups, self.response) for a in each.attributes}
-        nulls = [codes[:, a] == self._cells(a) for a in used if self.axes[a].nullable]
+        nulls = [codes[:, a] == self._size(a) for a in used if self.axes[a].nullable]
         return np.asarray(~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0))
 
     def rows(self, codes: Integers) -> Floats:

@@ -1,0 +1,223 @@
+"""Newton steps by noisy sums of scores: where each round measures, and what the last one found.
+
+Nothing here sees a record.  Rough steps go as far as noise alone would not (James & Stein 1961), and the
+last one goes all the way, so that the estimate has no bias towards the start.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.releases.models.scores import (
+    BINS,
+    FARTHEST,
+    LENGTHS,
+    PARTS,
+    ModelSums,
+    ScorePoint,
+)
+
+LARGEST_COEFFICIENT = 1e4
+
+MOST_STEP = 1.5
+"""The most that a step of a curved model may move predictors, in root mean square."""
+
+ROUGHLY = 3.5
+"""C of the first two Newton steps, likewise."""
+
+EXCESS, HARM = 0.4, 0.2
+"""Scores beyond C are this part of C longer, on average; together at most this part of all errors."""
+
+Measured = dict[str, tuple[Floats, Floats]]
+"""The noisy sums (t, width) of each part of a round, and the noise (t,) in each of its numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelScores(ModelSums):
+    """The rounds of a model with what follows from each."""
+
+    def first_point(self, times: int) -> ScorePoint:
+        p, one = self.terms.size, np.ones(times)
+        none, square = np.zeros((times, p)), np.zeros((times, p, p))
+        middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
+        rows = one * self.rows
+        named = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
+        later = {"inverse": square, "blur": one, "meat": square, "tail": 0 * one, "moved": none}
+        return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
+
+    def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
+        """After a round with these noisy sums (t, width)."""
+        name, place, parts = self.rounds[point.number], 0, Measured()
+        for part in PARTS[name]:
+            end, step = place + self.numbers_of(part), self.per_step(part, point)
+            parts[part] = noisy[:, place:end] * step[:, None], step * self.stddev
+            place = end
+        found: ScorePoint = getattr(self, f"_after_{name}")(point, parts)
+        limit = FARTHEST if self.family != "gaussian" else LARGEST_COEFFICIENT
+        theta = np.clip(np.nan_to_num(found.theta), -limit, limit)
+        return replace(found, theta=theta, number=point.number + 1)
+
+    def _after_response(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        counts, _ = parts["bins"]
+        total = np.maximum(counts.sum(axis=1), 1.0)
+        below = np.clip(np.maximum.accumulate(np.cumsum(counts, axis=1), axis=1), 0, None)
+        below = np.c_[np.zeros(len(total)), below / total[:, None]]
+        below = np.clip(below, 0.0, 1.0) + 1e-9 * np.arange(BINS + 1)
+        at = np.array([[np.interp(q, each, self.edges) for q in (0.1, 0.5, 0.9)] for each in below])
+        least = (self.edges[-1] - self.edges[0]) / BINS
+        if self.family == "poisson":
+            zero = np.zeros(len(at))
+            return replace(point, location=zero, width=np.maximum(2 * at[:, 2], 2 * self.edges[1]))
+        return replace(point, location=at[:, 1], width=np.maximum(at[:, 2] - at[:, 0], least))
+
+    def _after_moments(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        numbers, noise = parts["moments"]
+        p, both = self.terms.size, _matrices(numbers, self.moments_size)
+        # The constant comes first where no term is one.
+        own = slice(both.shape[1] - 1 - p, both.shape[1] - 1)
+        base = self.terms.constant if self.terms.constant is not None else 0
+        squares, products, constant = both[:, own, own], both[:, own, -1], both[:, base]
+        rows = point.rows
+        if not (self.adjacency.public_rows and not any(a.nullable for a in self.terms.axes)):
+            rows = np.maximum(constant[:, base], 2 * noise + 1)
+        vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
+        inverse = _product(vectors / values[:, None, :], vectors)
+        width, location = point.width, point.location
+        if self.family == "gaussian":
+            theta = _times(inverse, products)
+            left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows
+            total = np.maximum(both[:, -1, -1] / rows, 0.02)
+            spread = np.maximum(left, 0.2 * total) * width**2
+            slope = np.ones(len(rows))
+            start = location
+        else:
+            mean = constant[:, -1] / rows * width + location
+            mean = (
+                np.clip(mean, 0.02, 0.98) if self.family == "binomial" else np.maximum(mean, 0.02)
+            )
+            spread = slope = mean * (1 - mean) if self.family == "binomial" else mean
+            products = products * width[:, None] - (mean - location)[:, None] * constant[:, own]
+            theta = _times(inverse, products) / slope[:, None]
+            moved = np.sqrt(
+                np.maximum(np.sum(theta * _times(squares, theta), axis=1) / rows, 1e-12)
+            )
+            theta *= np.minimum(1.0, MOST_STEP / moved)[:, None]
+            width = np.ones(len(rows))
+            start = np.log(mean / (1 - mean)) if self.family == "binomial" else np.log(mean)
+        theta = theta * width[:, None]
+        if self.terms.constant is not None:
+            theta[:, base] += start
+        white = _product(vectors / np.sqrt(values)[:, None, :], vectors)
+        white = white * np.sqrt(rows)[:, None, None]
+        radius = np.full(len(rows), ROUGHLY * math.sqrt(p))
+        found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
+        return replace(point, rows=rows, radius=radius, **found)
+
+    def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        point = self._stepped(point, parts)
+        curvature, noise = parts["curvature"]
+        per_row = _matrices(curvature, self.terms.size) / point.rows[:, None, None]
+        least = np.maximum(noise / point.rows * math.sqrt(self.terms.size), 0.02)
+        vectors, values = _floored(per_row, least)
+        inverse_root = _product(vectors / np.sqrt(values)[:, None, :], vectors)
+        radius = point.radius
+        if self.family == "binomial":
+            radius = np.full(len(radius), self.radii["shortest"])
+        return replace(point, white=point.white @ inverse_root, radius=radius)
+
+    def _after_again(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        return self._after_rough(point, parts)
+
+    def _after_middle(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        point = self._stepped(point, parts)
+        p, (numbers, noise) = self.terms.size, parts["squares"]
+        meat = _matrices(numbers, p)
+        typical = np.trace(meat, axis1=1, axis2=2) / p
+        apart = meat - typical[:, None, None] * np.eye(p)
+        by_noise = noise**2 * (p + p * (p - 1) / 2)
+        kept = np.maximum(1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), 1e-300), 0.0)
+        typical = np.maximum(typical, 0.2 * point.rows)
+        meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
+        vectors, values = _floored(meat, 0.2 * typical)
+        radius, tail = self._clipped_at(point, *parts["counts"], typical)
+        meat = _product(vectors * values[:, None, :], vectors)
+        return replace(point, meat=meat, radius=radius, tail=tail)
+
+    def _clipped_at(
+        self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
+    ) -> tuple[Floats, Floats]:
+        """C (t,) of the last round, and about how much longer scores are, together."""
+        if self.family == "binomial":
+            return point.radius, np.zeros(len(counts))
+        root, shortest = math.sqrt(self.terms.size), self.radii["shortest"]
+        longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        number = np.arange(longer.shape[1], 0, -1)
+        longer = longer - 0.7 * noise[:, None] * np.sqrt(number)
+        radius, tail = np.zeros(len(counts)), np.zeros(len(counts))
+        last = replace(point, number=point.number + 1)
+        ends = [k for k, each in enumerate(LENGTHS) if each * math.sqrt(2) > shortest / root]
+        for k in ends:
+            length = max(root * LENGTHS[k], shortest)
+            # Counts of shorter ones show less noise: tails fall at least as the cube of the length.
+            beyond = np.maximum(np.minimum(longer[:, k + 1], 0.4 * longer[:, k]), 0.0)
+            last = replace(last, radius=np.full(len(counts), length))
+            error = np.sqrt(typical + (self.per_step("scores", last) * self.stddev) ** 2)
+            excess = EXCESS * length * beyond
+            taken = (radius == 0) & ((excess <= HARM * error) | (k == ends[-1]))
+            radius, tail = np.where(taken, length, radius), np.where(taken, excess, tail)
+        return radius, tail
+
+    def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        return self._moved_by(point, _times(point.inverse, parts["scores"][0]))
+
+    def _stepped(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        """A Newton step towards the solution, as far as noise alone would not go (James & Stein 1961);
+        that moves predictors of a curved model by at most ``MOST_STEP``."""
+        curvature, noise = parts["curvature"]
+        p = self.terms.size
+        vectors, values = _floored(_matrices(curvature, p), 0.6 * noise * math.sqrt(p))
+        inverse = _product(vectors / values[:, None, :], vectors)
+        scores, by_noise = parts["scores"]
+        moved = _times(inverse, scores)
+        size = np.maximum(np.linalg.norm(moved, axis=1), 1e-300)
+        far = np.maximum(1 - (by_noise / size) ** 2 * np.sum(values**-2.0, axis=1), 0.0)
+        if self.family != "gaussian":
+            unit = np.sqrt(point.spread) / point.slope
+            far = np.minimum(far, MOST_STEP / (size * unit))
+        point = replace(point, inverse=inverse, blur=noise)
+        return self._moved_by(point, moved * far[:, None])
+
+    def _moved_by(self, point: ScorePoint, moved: Floats) -> ScorePoint:
+        unit = np.sqrt(point.spread) / point.slope
+        theta = point.theta + _times(point.white, moved) * unit[:, None]
+        return replace(point, theta=theta, moved=moved)
+
+
+def _matrices(numbers: Floats, size: int) -> Floats:
+    """(t, p, p) the symmetric matrices of which ``_squares`` lists the numbers (t, p (p + 1) / 2)."""
+    first, second = np.triu_indices(size)
+    found = np.zeros((len(numbers), size, size))
+    found[:, first, second] = numbers / np.where(first == second, 1.0, math.sqrt(2))
+    found[:, second, first] = found[:, first, second]
+    return found
+
+
+def _floored(matrices: Floats, least: Floats) -> tuple[Floats, Floats]:
+    """Eigenvectors (t, p, p) and eigenvalues (t, p), none below ``least`` (t,)."""
+    values, vectors = np.linalg.eigh(matrices)
+    floor = np.maximum(least, np.finfo(float).tiny ** 0.25)
+    return vectors, np.maximum(values, floor[:, None])
+
+
+def _product(one: Floats, other: Floats) -> Floats:
+    """(t, p, p) one times the transpose of the other."""
+    return np.asarray(one @ np.swapaxes(other, 1, 2))
+
+
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    """(t, p) products of matrices (t, p, p) and vectors (t, p)."""
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])

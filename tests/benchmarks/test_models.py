@@ -1,0 +1,21 @@
+"""The benchmark of measured models: intervals hold the population, not much wider than the survey's."""
+
+import pandas as pd
+import pytest
+
+from benchmarks.models import QUESTIONS, built, codes_of, load, repeated, summary
+from tests.conftest import DATA
+
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
+
+
+def test_intervals_of_every_family_hold_the_population_and_say_something():
+    """Over 20 surveys from a fixed seed."""
+    columns, frame = load("fair_affairs")
+    for family, formula in QUESTIONS["fair_affairs"]:
+        release = built(columns, 20_000, "1", family, formula)
+        lines = repeated(release, codes_of(release, frame), 20, 1)
+        found = summary(pd.concat([lines]))
+        assert abs(found["coverage"] - 0.95) < 0.02 + 5 * found["coverage_error"], family
+        assert 1 < found["width_ratio"] < 1.8
+        assert found["refused"] == 0
