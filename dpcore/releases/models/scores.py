@@ -68,7 +68,8 @@ SHARES = {
     "again": (0.1, 0.06),
     "middle": (0.25, 0.14),
 }
-"""Of the precision, with few and with many records; the last round has the rest."""
+"""Of the precision, with few and with many records; the last round has the rest.  The shares of rounds
+that a family leaves out go to the last one too."""
 
 PARTS = {
     "response": {"bins": 1.0},

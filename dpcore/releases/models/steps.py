@@ -27,7 +27,7 @@ MOST_STEP = 1.5
 """The most that a step of a curved model may move predictors, in root mean square."""
 
 ROUGHLY = 3.5
-"""C of the first two Newton steps, likewise."""
+"""C of the rough Newton steps, in roots of the number of terms."""
 
 EXCESS, HARM = 0.4, 0.2
 """Scores beyond C are this part of C longer, on average; together at most this part of all errors."""
