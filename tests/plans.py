@@ -87,6 +87,13 @@ def hierarchy(chance: random.Random, kind: str, so_far: Values) -> dict[str, Any
     return {"columns": ["region", "sex"], "members": [["a", "F"], ["a", "M"], ["b", "F"]]}
 
 
+def formula(chance: random.Random, kind: str, so_far: Values) -> str:
+    """A model that may be separated, collinear, of one category or of a constant."""
+    response = chance.choice(["y", "x", "age", "{sex == 'F'}", "{y > 0.5}", "{age > 3}"])
+    terms = [*NUMBERS, *CATEGORIES, "I(x ** 2)", "C(age)", "sex:y", "np.log1p(age)"]
+    return f"{response} ~ {' + '.join(several(chance, terms, 4))}"
+
+
 FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "name": lambda chance, kind, so_far: "r",
     "title": lambda chance, kind, so_far: "Made up",
@@ -103,6 +110,8 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "bins": bins,
     "bandwidth": bandwidth,
     "hierarchy": hierarchy,
+    "formula": formula,
+    "family": lambda chance, kind, so_far: chance.choice(["gaussian", "binomial", "poisson"]),
     "levels": lambda chance, kind, so_far: chance.choice([["0.5"], ["1/4", "0.5", "0.999999"]]),
     "draws": lambda chance, kind, so_far: chance.choice([1, 10, 500]),
     "terms": lambda chance, kind, so_far: chance.choice([1, 2, 5]),

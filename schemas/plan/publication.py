@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, StrictBool, StrictInt, field_validator
 
-from schemas.document import Section
+from schemas.document import Section, absent
 from schemas.text import Line
 
 
@@ -15,6 +15,7 @@ class Publication(Section):
     description: str = Field(default="", description="What the survey is about.")
     units: Line = Field(
         default="",
+        exclude_if=absent,
         description="What the records are, in the plural, for findings: women, households.",
     )
     publisher: str = Field(default="", description="Who publishes.")

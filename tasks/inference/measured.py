@@ -30,8 +30,8 @@ def fit_measured(
 ) -> tuple[str, Fit] | None:
     """The release that answers, and its fit; None where tables of counts may answer.
 
-    ``draws``: None before there are any, for what is expected; moments are then as ``supposed``.  Raises ``InputError`` where nothing in
-    the plan can answer, or the model has no solution.
+    ``draws``: None before there are any, for what is expected: moments are then as ``supposed``.
+    Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
     asked, models = _meaning(formula), list[str]()
     for release in plan.built.values():

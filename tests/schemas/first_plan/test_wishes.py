@@ -120,7 +120,7 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
         "Measured for itself: narrower intervals than from tables or moments here",
     ):
         assert f"{line}." in text.replace("\n", "").replace("    #", "")
-    assert 'Write "1" as requested alpha' in text
+    assert 'requested    "1" for a first publication' in text
 
 
 def test_the_mean_that_a_plan_measures_itself_is_read_finely(tmp_path):
@@ -261,7 +261,7 @@ def test_the_same_wish_in_other_words_is_served_once(tmp_path):
 @pytest.fixture
 def good_tables(monkeypatch):
     """Tables that are thought better for models than models measured for themselves."""
-    monkeypatch.setattr("tasks.explain.analysis.UNEVEN", 0.01)
+    monkeypatch.setattr("tasks.explain.analysis.ASSUMED", 0.01)
 
 
 @pytest.mark.usefixtures("good_tables")
@@ -291,7 +291,7 @@ def test_only_what_models_need_is_measured_for_them(tmp_path):
 def test_explain_accepts_what_is_planned(tmp_path):
     said = Said(records=True, means=["income by region"], models=["age ~ health"], maps=["lon lat"])
     loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
-    assert "model-income-age" in explain(loaded, None, Budget())
+    assert "model-age-health" in explain(loaded, None, Budget())
 
 
 def test_long_lists_have_several_lines(tmp_path):
