@@ -44,14 +44,14 @@ READING: tuple[Fault, ...] = (
     _of_reading(
         "a column of objects has the type that all of them have",
         "memory",
-        '    if kind == "object":\n        return _each(series, write)\n',
+        '    if kind == "object":\n        return write(series)\n',
         "",
         unseen=IN_MEMORY,
     ),
     _of_reading(
         "a category is read by its code",
         "memory",
-        "return _each(series.cat.categories, write).take(pa.array(codes, mask=codes < 0))",
+        "return write(series.cat.categories).take(pa.array(codes, mask=codes < 0))",
         "return pa.array(codes, mask=codes < 0)",
         unseen=IN_MEMORY,
     ),

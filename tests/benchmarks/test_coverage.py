@@ -12,6 +12,8 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
@@ -247,6 +249,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
     # Bandwidths err in rank; the others' intervals have tests of their own (moments and
     # models state those of a population), and those of a drawn bandwidth, or of groups that were drawn,
     # are those of the release at them.  Sums of features have none: a classifier is fitted to them.
+    # Searches are steps to another release, by histograms that are measured here.
     # What a descent finds without noise is no function of a statistic: ``test_descent`` takes its steps.
     assert concrete_releases() - measured <= {
         MeasuredModel,
@@ -262,6 +265,8 @@ def test_every_kind_of_release_with_intervals_is_measured():
         NearSeries,
         SeriesRun,
         FeatureSums,
+        FoundBounds,
+        FoundCategories,
         Descent,
         GradientClassifier,
     }

@@ -14,10 +14,12 @@ from dpcore.arrays import Floats
 from dpcore.domain.adjacency import Adjacency
 from dpcore.line.mechanism import Event, affordable
 from dpcore.mechanisms.exponential import ExponentialMechanism
+from dpcore.mechanisms.within_share import WithinShare
 from schemas.releases.events import read_event
 from tests.dpcore.releases.contract import CASES, LAWS
 
 EVENTS = {name: case.release.mechanism.event for name, case in LAWS.items()}
+EVENTS["not known yet"] = WithinShare(Fraction(1), Fraction(1, 10**6), Fraction(0))
 
 
 @pytest.mark.parametrize("name", EVENTS)
