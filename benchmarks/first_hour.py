@@ -48,6 +48,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.fitted import FittedTables
@@ -57,13 +58,12 @@ from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan, load_plan
-from schemas.plan.analysis import Analysis
 from tasks.bundle.evidence import evidence_of
 from tasks.draw import tally_releases
 from tasks.explain.analysis import expected_fit, model_error
 from tasks.explain.verdicts import verdicts
 from tasks.inference.fit import fit
-from tasks.inference.linear import fit_moments
+from tasks.inference.measured import fit_measured
 from tasks.survey.ingest import ingest
 
 EUSILC = """\
@@ -237,9 +237,9 @@ def measured(case: Case, alpha: str, draws: int) -> list[Term]:
             for term in of_release(release, tallies[name], drawn[name], frame, said.get(name)):
                 known = terms.setdefault((name, term.name), term)
                 known.misses += term.misses if known is not term else []
-        for analysis in plan.analyses:
-            for term in of_model(plan, analysis, drawn, frame, said[analysis.name]):
-                known = terms.setdefault((analysis.name, term.name), term)
+        for name, formula, family in models_of(plan):
+            for term in of_model(plan, formula, family, drawn, frame, said[name]):
+                known = terms.setdefault((name, term.name), term)
                 known.misses += term.misses if known is not term else []
     return [*terms.values()]
 
@@ -336,15 +336,26 @@ def _merged(table: Floats, place: int, group: Floats, size: int) -> Floats:
     return found
 
 
+def models_of(plan: Plan) -> list[tuple[str, str, str]]:
+    """By name: the formulas and families of models that are measured, or that tables answer."""
+    found = [(each.name, each.formula, each.family) for each in plan.analyses]
+    releases = plan.built.items()
+    return found + [(n, r.formula, r.family) for n, r in releases if isinstance(r, MeasuredModel)]
+
+
 def of_model(
-    plan: Plan, asked: Analysis, drawn: Mapping[str, Noisy], frame: pd.DataFrame, hidden: bool
+    plan: Plan,
+    formula: str,
+    family: str,
+    drawn: Mapping[str, Noisy],
+    frame: pd.DataFrame,
+    hidden: bool,
 ) -> Iterator[Term]:
     """Of each coefficient but the constant."""
-    formula, family = asked.formula, asked.family
     truth = truly(formula, family, frame)
     expected = expected_fit(plan, formula, family)[1]
     try:
-        found = fit_moments(plan, lambda of: of.points(drawn[of.name]), formula, family)
+        found = fit_measured(plan, drawn.__getitem__, formula, family)
         parts = parts_of("first", plan.built, drawn)
         fitted = (
             found[1]

