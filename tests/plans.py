@@ -30,11 +30,16 @@ Values = Mapping[str, Any]
 
 def columns(chance: random.Random, kind: str) -> dict[str, Any]:
     """Columns of a few cells, or of many."""
-    told = {"type": "categorical", "categories": "open", "at_most": chance.choice([1, 7, 1000])}
     span = 10 ** chance.uniform(-3, 6)
     low = chance.choice([0.0, -1.0, 1e-3, 1e6])
     of_x = {"bounds": [low, low + span], "grid": chance.choice([2, 16, 1000, 4096, 2**16])}
     many = chance.choice([1, 2, 5, 40, 300])
+    found = {}
+    if kind == "found-categories":
+        most = chance.choice([1, 7, 1000])
+        found = {"told": {"type": "categorical", "categories": "open", "at_most": most}}
+    elif kind == "found-bounds":
+        found = {"free": {"type": "continuous", "bounds": "open"}}
     return {
         "sex": {"type": "categorical", "categories": ["F", "M"]},
         "region": {"type": "categorical", "categories": list("abcd"), "nullable": True},
@@ -42,8 +47,7 @@ def columns(chance: random.Random, kind: str) -> dict[str, Any]:
         "age": {"type": "integer", "bounds": [0, chance.choice([1, 9, 99])]},
         "x": {"type": "continuous", **of_x},
         "y": {"type": "continuous", "bounds": [0, 1], "nullable": chance.random() < 0.2},
-        **({"told": told} if kind == "found-categories" else {}),
-        **({"free": {"type": "continuous", "bounds": "open"}} if kind == "found-bounds" else {}),
+        **found,
     }
 
 

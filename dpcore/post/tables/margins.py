@@ -82,10 +82,17 @@ def summed_to(table: NDArray[Any], attributes: Attributes, kept: Attributes) -> 
 
 
 def one_way(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:
-    """The margin of every single attribute, summed from the first margin that contains it."""
+    """The margin of every single attribute, summed from the first margin that contains it.
+
+    One of a single value is the total: what is measured may leave it out.
+    """
     result = []
     for attribute in range(len(sizes)):
         holding = [margin for margin in margins if attribute in margin.attributes]
+        if not holding and sizes[attribute] == 1 and margins:
+            total = np.array([margins[0].table.sum()])
+            result.append(Margin((attribute,), total, margins[0].variance))
+            continue
         if not holding:
             raise ValueError(f"attribute {attribute} is in no margin")
         table = summed_to(holding[0].table, holding[0].attributes, (attribute,))

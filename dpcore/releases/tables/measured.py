@@ -110,11 +110,10 @@ class MeasuredTables:
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian | BlockLaplace | BlockGaussian:
         if self.bought is not None:
             return self.bought
-        sensitivity = self._sensitivity(self.allocation)
+        sensitivity, blocks = self._sensitivity(self.allocation), self._blocks(self.allocation)
         if self.allocation.equal:
             kind = DiscreteGaussian if self._norm == "l2" else DiscreteLaplace
-            return kind.within(self.share, self.cells, sensitivity)
-        blocks = self._blocks(self.allocation)
+            return kind.within(self.share, sum(block.size for block in blocks), sensitivity)
         kinds = BlockGaussian if self._norm == "l2" else BlockLaplace
         return kinds.within(self.share, blocks, sensitivity)
 

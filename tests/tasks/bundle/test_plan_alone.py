@@ -24,6 +24,8 @@ WORK, MUCH_WORK = 0.5, 10.0
 CORNERS = [
     ("margins", "discrete-gaussian", {"ways": [1, 2], "optimise": "max"}, "1000", {}),
     ("margins", "discrete-laplace", {"ways": [1, 2], "optimise": "max"}, "1000", {}),
+    ("margins", "discrete-gaussian", {"columns": ["a", "one", "det"], "ways": 1}, "1", {}),
+    ("margins", "discrete-laplace", {"columns": ["a", "one"], "ways": [1, 2]}, "1", {}),
     ("microdata-margins", "discrete-gaussian", {}, "1000", {}),
     ("microdata-margins", "discrete-laplace", {}, "1000", {}),
     ("density", "spectral-gamma", {"bandwidth": 0.2}, "1e-6", {"rows": 1}),
@@ -41,12 +43,13 @@ CORNERS = [
 
 @pytest.mark.parametrize(("kind", "mechanism", "keys", "alpha", "more"), CORNERS)
 def test_at_corners(tmp_path, kind, mechanism, keys, alpha, more):
-    needs_beta = "gaussian" in mechanism or mechanism in ("random-smooth-laplace", CORNERS[9][1])
+    needs_beta = "gaussian" in mechanism or mechanism in ("random-smooth-laplace", CORNERS[11][1])
     amount = {"alpha": alpha, "beta": "1e-6" if needs_beta else "0"}
     amount["gamma"] = "0.9" if mechanism == "random-smooth-laplace" else "0"
     columns = {
         "a": {"type": "categorical", "categories": ["x", "y", "z"]},
         "b": {"type": "categorical", "categories": ["yes", "no"]},
+        "one": {"type": "categorical", "categories": ["only"]},
         "det": {"type": "categorical", "categories": list("defghi")},
         "x": {"type": "continuous", "bounds": [0, 1], "grid": 4096},
     }
