@@ -35,7 +35,6 @@ RELEASES = {
     },
 }
 
-REGISTRY = "https://github.com/opendp/deployments-registry-data/blob/main/deployments"
 
 CHOSEN = (
     ("US Census Bureau, redistricting 2020, persons", "17.14", "1e-10", "census_redistricting_data"),
@@ -47,7 +46,7 @@ CHOSEN = (
     ("Wikimedia, page views of a device and day", "below 1", "1e-7", "wikimedia_current_usage_data"),
     ("Microsoft, broadband use by county, each count", "0.1", "0", "broadband_coverage"),
 )  # fmt: skip
-"""What organisations chose, with their records in OpenDP's registry of deployments."""
+"""What organisations chose, with the names of their records in OpenDP's registry of deployments."""
 
 PAGE = """\
 # What a budget buys
@@ -144,11 +143,11 @@ def rows_bought() -> Iterator[tuple[str, ...]]:
 
 
 def budgets_page() -> str:
-    chosen = [(who, e, d, f"[record]({REGISTRY}/{file}.yaml)") for who, e, d, file in CHOSEN]
+    chosen = [(who, e, d, f"`{file}`") for who, e, d, file in CHOSEN]
     return PAGE.format(
         bought=table(
             ("records", "alpha", "a share", "a table", "a mean", "a model"), rows_bought()
         ),
-        chosen=table(("release", "epsilon", "delta", "source"), chosen),
+        chosen=table(("release", "epsilon", "delta", "record"), chosen),
         advice=table(("key", "write", "because"), ADVICE),
     )

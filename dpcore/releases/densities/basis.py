@@ -63,17 +63,22 @@ class Basis(ABC):
 
     @cached_property
     def kept(self) -> Booleans:
-        """Which functions are kept, of the shape of ``damping``: none that is negligible."""
-        keep = self.damping >= NEGLIGIBLE
-        for axis, limit in enumerate(self.limits):
-            keep[(slice(None),) * axis + (slice(limit, None),)] = False
-        keep.flat[0] = self.mass
-        return np.asarray(keep)
+        """Which functions are kept, of the shape of ``damping``."""
+        keep = np.zeros(self.damping.shape, dtype=bool)
+        keep[tuple(self.frequencies.T)] = True
+        return keep
 
     @cached_property
     def frequencies(self) -> Integers:
-        """(coefficients, dimensions) numbers of the functions, in row-major order."""
-        return np.argwhere(self.kept)
+        """(coefficients, dimensions) numbers of the functions that are kept, in row-major order: none
+        that is negligible.
+
+        Only functions below the limits are looked at: there are far more on a fine grid.
+        """
+        low = [line[:limit] for line, limit in zip(self.lines, self.limits, strict=True)]
+        keep = reduce(np.multiply.outer, low, np.ones(())) >= NEGLIGIBLE
+        keep.flat[0] = self.mass
+        return np.argwhere(keep)
 
     @property
     def size(self) -> int:
@@ -83,7 +88,9 @@ class Basis(ABC):
     @cached_property
     def lambdas(self) -> Floats:
         """(coefficients,) lambda."""
-        return self.damping[self.kept]
+        places = self.frequencies.T
+        factors = (line[place] for line, place in zip(self.lines, places, strict=True))
+        return np.asarray(reduce(np.multiply, factors, np.ones(len(self.frequencies))))
 
     @staticmethod
     @abstractmethod
