@@ -66,7 +66,8 @@ the alpha. If k questions share a budget, look k times lower.
 
 {chosen}
 
-epsilon is alpha, delta is beta. Units differ: a person, a household, a birth, or a day of a device.
+epsilon is alpha, delta is beta; records are those of OpenDP's registry of deployments. Units differ: a
+person, a household, a birth, or a day of a device.
 
 ## What to write in a plan
 
