@@ -374,7 +374,7 @@ def of_model(
 def truly(formula: str, family: str, frame: pd.DataFrame) -> dict[str, float]:
     """The model of the table itself, by least squares, repeated for other families."""
     named = [column for column in frame if column in formula]
-    for column in named:  # categories compare as the plan has them, so the first one is left out
+    for column in named:  # sorted as in the plan, so that both leave out the same category
         if not pd.api.types.is_numeric_dtype(frame[column]):
             frame = frame.assign(**{column: frame[column].astype(str).where(frame[column].notna())})
     response, terms = model_matrix(formula, frame.dropna(subset=named))

@@ -1,7 +1,7 @@
-"""What nobody can state, `categories: open` and `bounds: open`: what stands in, and what is taken.
+"""`categories: open` and `bounds: open`: placeholders until the search, and which texts are published.
 
-Before they are found a plan has as many stand-ins as there may be categories, so that what it takes and
-costs is known for the largest table.  No plan can name one: they hold a character that plans refuse.
+Before the search a plan has as many placeholders as there may be categories, so that time and price are
+known for the largest table.  No plan can name one: they hold a character that plans refuse.
 
 Of found texts, those are left out that a plan could not list: blank ones, those that hold what nobody
 sees or that start as formulas do, and of several that look alike all but the one with the largest noisy
@@ -18,13 +18,13 @@ from collections.abc import Collection, Mapping
 from schemas.text import may_be_listed, seen_as
 
 OPEN = "open"
-"""Stands in the place of a list."""
+"""What a plan writes where it has no list or bounds."""
 
 OTHER = "(other)"
 """The last category: every text that is not one of the others."""
 
 NONE = "(none found)"
-"""Stands in where none is found: a column of one category says nothing, and some kinds need two."""
+"""The first category where none is found: some kinds of release need two."""
 
 USUALLY_FOUND, MOST_FOUND = 100, 1000
 

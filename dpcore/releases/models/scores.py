@@ -91,7 +91,7 @@ BINS = 32
 """Of the response."""
 
 FARTHEST, NODES = 30.0, 2**18
-"""Means are looked up at so many predictors, from minus to plus this."""
+"""Means are looked up in a table of ``NODES`` predictors between -``FARTHEST`` and ``FARTHEST``."""
 
 Family = Literal["gaussian", "binomial", "poisson"]
 
