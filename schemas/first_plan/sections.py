@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 from dpcore.errors import InputError
@@ -135,9 +135,10 @@ class ColumnUse:
 
     def name(self, wish: Wish) -> str:
         """A name for the release of a wish, which no other wish has."""
-        same = [each for each in self.wishes if _words(each) == _words(wish)]
-        place = same.index(wish)
-        return _words(wish) + f"-{place + 1}" * (place > 0)
+        taken: list[str] = []
+        for each in self.wishes[: self.wishes.index(wish) + 1]:
+            taken.append(distinct(_words(each), taken))
+        return taken[-1]
 
     def records(self, wish: Wish) -> Section:
         more: dict[str, Any] = {"weighted": True} if self.of.role("weight") else {}
@@ -263,7 +264,7 @@ class ColumnUse:
 
     def model(self, wish: Wish) -> Section:
         """A model that is measured for itself."""
-        keys = {"name": named("model", wish.text), "kind": "model", "title": titled(wish)[:100]}
+        keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
         why = "Measured for itself: narrower intervals than from tables or moments here."
         return Section(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
@@ -278,6 +279,8 @@ class ColumnUse:
 
 
 def _words(wish: Wish) -> str:
+    if wish.kind == "model":
+        return named("model", wish.text)
     return named(wish.kind, *wish.columns, *(["by"] if wish.by else []), *wish.by)
 
 
@@ -285,6 +288,11 @@ def titled(wish: Wish) -> str:
     """The question of a model in words."""
     answer, _, terms = wish.text.rpartition(":")[2].partition("~")
     return f"{answer.strip()} by {' '.join(terms.split())}"
+
+
+def distinct(name: str, taken: Collection[str]) -> str:
+    """The name, or with a number the first that is not taken."""
+    return next(n for i in count(1) if (n := f"{name}-{i}" if i > 1 else name) not in taken)
 
 
 def named(*words: str) -> str:

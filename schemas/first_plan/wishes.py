@@ -186,6 +186,8 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
     if question is None and of.columns[response] is ColumnType.TRUTH:
         return written
     categories = question.keys["categories"] if question else []
+    if {*categories} == {False, True} and all(isinstance(each, bool) for each in categories):
+        return written
     if len(categories) != 2:
         raise InputError(
             f"{option}: {response} is a column of categories; say which one the model is for, as"

@@ -96,8 +96,20 @@ class _FormulaColumns:
         return {name: np.unique(kept[:, place]) for name, place in self.places.items()}
 
     def frame(self, values: Mapping[str, Any]) -> Any:
-        """Columns as formulas take them: numbers, or the categories that some record has."""
-        return formula_frame([self.domain.axes[i] for i in self.places.values()], self.seen, values)
+        """Columns as formulas take them: numbers, or the categories that some record has.
+
+        Raises ``InputError`` for text of which noise left only groups of categories.
+        """
+        axes = [self.domain.axes[i] for i in self.places.values()]
+        for axis in axes:
+            numbered = isinstance(axis, Categories) and isinstance(axis.categories[0], int)
+            if numbered and any(isinstance(v, str) for v in np.ma.compressed(values[axis.name])):
+                raise InputError(
+                    f"{axis.name}: `compress` merged categories that hold few people, so that no model"
+                    " can distinguish them; measure the model for itself (kind: model), or request more"
+                    " budget"
+                )
+        return formula_frame(axes, self.seen, values)
 
     def variable(self, name: str, values: Floats, spec: Any, column: int) -> Variable:
         """One column of a model matrix: its values for the kept records, and by cells."""

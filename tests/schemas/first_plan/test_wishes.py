@@ -258,6 +258,13 @@ def test_the_same_wish_in_other_words_is_served_once(tmp_path):
     assert found[0]["sets"] == [["health", "visits"], ["region"]]
 
 
+def test_models_of_the_same_words_have_releases_of_their_own(tmp_path):
+    said = Said(models=["visits ~ age + region", "visits ~ age * region"])
+    found = yaml.safe_load(planned(tmp_path, said, PERSONS))["releases"]
+    names = [f"model-visits-age-region{end}" for end in ("", "-2")]
+    assert [(each["kind"], each["name"]) for each in found] == [("model", name) for name in names]
+
+
 @pytest.fixture
 def good_tables(monkeypatch):
     """Tables that are thought better for models than models measured for themselves."""
