@@ -28,6 +28,7 @@ from flows.deployed import audit_known, release_due
 from flows.operation.exhaustion import covered, pause_schedule, resume_schedules
 from flows.operation.lost import POOL, TAG
 from schemas.plan import Plan, load_plan
+from schemas.text import escape
 from tasks.budget.schedule import require_first_year
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import no_grant
@@ -71,7 +72,9 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
     parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
     asked = [name for name, requests in opened.items() if requests]
     form = {"plan": asked} | ({"releases": parts} if parts else {})
-    columns = [f"{name}: {', '.join(r.columns)}" for name, r in opened.items() if r and r.columns]
+    columns = [
+        escape(f"{name}: {', '.join(r.columns)}") for name, r in opened.items() if r and r.columns
+    ]
     say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once)

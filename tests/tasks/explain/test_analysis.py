@@ -187,7 +187,10 @@ def test_errors_that_are_expected_of_a_survey_like_an_earlier_one_are_those_of_i
 def test_texts_whose_categories_noise_merges_answer_no_model(plan_document, tmp_path):
     """Groups of categories have numbers for names, which no text is."""
     release = {"name": "pairs", "kind": "microdata-margins", "columns": ["sex", "region", "age"]}
-    plan_document |= {"releases": [release | {"compress": {}, "mechanism": "discrete-gaussian"}], "synthesis": []}
+    plan_document |= {
+        "releases": [release | {"compress": {}, "mechanism": "discrete-gaussian"}],
+        "synthesis": [],
+    }
     plan_document["budget"]["requested"] = {"alpha": "2", "beta": "5e-7"}
     plan = load_plan(write_plan(tmp_path, plan_document))
     with pytest.raises(InputError, match="region: `compress` merged categories"):
