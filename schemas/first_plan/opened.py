@@ -58,8 +58,9 @@ def planned(
         )
         made = draft.serve(wishes).finished().trial
     except InputError as error:
-        said_in_form = re.sub("^--", "", str(error), flags=re.MULTILINE)
-        raise InputError(f"{said_in_form}\nopened to wishes: {', '.join(columns)}") from None
+        in_form = re.sub("^--", "", str(error), flags=re.MULTILINE)
+        in_form = in_form.replace("the questionnaire", "the plan")
+        raise InputError(f"{in_form}\nopened to wishes: {', '.join(columns)}") from None
     assert made is not None
     return made
 
