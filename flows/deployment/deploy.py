@@ -1,8 +1,9 @@
 """Deploys an agency's plans to a Prefect server: a work pool, and these deployments:
 
     release/PLAN                   one for each plan, on its schedule if it has one
-    ad hoc release/ad-hoc-release  a form: which plan, which of the releases that it opens to requests,
-                                   what share of its budget; none if no plan opens any
+    ad hoc release/ad-hoc-release  a form: which plan, which of the releases that it opens to requests or
+                                   wishes over its columns, what share of its budget; none if no plan
+                                   opens any
     audit/audit-a-plan             a form: which plan
 
 Deploying again updates what has changed and keeps late runs, which are still due.  Deployments refer
@@ -27,6 +28,7 @@ from flows.deployed import audit_known, release_due
 from flows.operation.exhaustion import covered, pause_schedule, resume_schedules
 from flows.operation.lost import POOL, TAG
 from schemas.plan import Plan, load_plan
+from schemas.text import escape
 from tasks.budget.schedule import require_first_year
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import no_grant
@@ -68,7 +70,11 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
         raise BudgetError(f"{folder}: no plan in this folder can be deployed")
     opened = {name: plan.operation.requests for name, plan in plans.items()}
     parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
-    form = {"plan": [name for name, requests in opened.items() if requests], "releases": parts}
+    asked = [name for name, requests in opened.items() if requests]
+    form = {"plan": asked} | ({"releases": parts} if parts else {})
+    columns = [
+        escape(f"{name}: {', '.join(r.columns)}") for name, r in opened.items() if r and r.columns
+    ]
     say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once)
@@ -85,8 +91,9 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
             )
             for name, plan in plans.items()
         ]
-        if parts:
-            deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form))
+        if asked:
+            more = "\n\n".join(["Columns that are open to wishes:", *columns] if columns else [])
+            deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form, more=more))
         which = {"plan": list(plans)}
         if plans:
             deployed.append(_deploy(client, audit_known, "audit-a-plan", choices=which))
@@ -170,11 +177,12 @@ def _deploy(
     schedules: list[DeploymentScheduleCreate] | None = None,
     choices: Mapping[str, list[str]] | None = None,
     tags: Sequence[str] = (),
+    more: str = "",
 ) -> str:
     client.create_deployment(
         flow_id=client.create_flow(flow),
         name=name,
-        description=flow.description,
+        description="\n\n".join(filter(None, (flow.description, more))),
         entrypoint=f"{flow.fn.__module__}:{flow.fn.__name__}",
         parameters=dict(parameters or {}),
         schedules=schedules,

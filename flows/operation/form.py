@@ -78,13 +78,16 @@ def ask_in_form(
     return record_decision(plan, release_id, review)
 
 
-def await_submission() -> None:
-    """Suspend a run of a deployment, which has charged nothing, until somebody presses Resume."""
+def await_submission(plan: Plan) -> None:
+    """Suspend a run of a deployment, which has charged nothing, until somebody presses Resume.
+
+    The answer is to this very plan: if the agency has changed it meanwhile, the run waits again.
+    """
     if not deployment.id:
         raise InputError(
             "dry_run: only a run of a deployment can wait; use `dprelease explain` elsewhere"
         )
-    _suspended(key=SUBMISSION, timeout=WEEK)
+    _suspended(key=f"{SUBMISSION}-{plan.digest}", timeout=WEEK)
 
 
 def _suspended(key: str, **options: Any) -> Any:

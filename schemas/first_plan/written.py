@@ -15,7 +15,7 @@ import yaml
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described, flow
 from schemas.first_plan.questionnaire import Question
-from schemas.first_plan.sections import ColumnUse, Section, named, titled
+from schemas.first_plan.sections import ColumnUse, Section, distinct, named, titled
 from schemas.first_plan.wishes import Wish
 from schemas.plan import Plan, load_plan
 from schemas.releases.base import GAUSSIAN
@@ -87,11 +87,10 @@ class Written:
 
     @property
     def text(self) -> str:
-        of, use, names = self.of, self.use, [section.name for section in self.sections]
+        of, use = self.of, self.use
         gaussian = any(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
         lists = [of.said[name].keys.get("categories") for name in use.columns if name in of.said]
         weighted = any(section.keys.get("weighted") for section in self.sections)
-        drawn = next((s.name for s in self.sections for w in s.wishes if w.kind == "records"), "")
         types = {of.columns[name] for name in use.columns}
         return TEMPLATES.get_template("plan.yaml.jinja").render(
             dataset=self.dataset,
@@ -107,17 +106,22 @@ class Written:
             untyped=ColumnType.OPEN in types or (not of.said and ColumnType.WHOLE in types),
             rows=ROWS,
             sections=self.sections,
-            records=drawn if drawn in names else "",
+            synthesis=[*self.synthesis],
             analyses=[*self._analyses()],
             BLANK=BLANK,
         )
+
+    @property
+    def synthesis(self) -> Iterator[Mapping[str, Any]]:
+        """The synthetic records, if any are wished for."""
+        of = [s.name for s in self.sections for wish in s.wishes if wish.kind == "records"]
+        yield from ({"name": "records", "from": name, "rows": ROWS} for name in of)
 
     def _analyses(self) -> Iterator[Mapping[str, str]]:
         taken = set[str]()
         for wish in self.models:
             title = titled(wish)
-            name = named(title.partition(" by ")[0]) or "model"
-            name = name if name not in taken else f"{name}-{len(taken) + 1}"
+            name = distinct(named(title.partition(" by ")[0]) or "model", taken)
             taken.add(name)
             yield {"name": name, "title": title, "formula": wish.formula, "family": wish.family}
 

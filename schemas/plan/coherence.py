@@ -1,7 +1,7 @@
 """What the sections of a plan must not say together; a refusal names the place and the remedy."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dpcore.suggestion import suggestion
@@ -174,6 +174,25 @@ def _requests(plan: PlanDocument) -> None:
             raise ValueError(
                 f"operation.requests.releases: there is no release {name!r}{suggestion(name, names)}"
             )
+    if requests.columns:
+        _opened(plan, requests.columns)
+
+
+def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
+    """Refuse columns over which a plan of these columns alone cannot release."""
+    place = "operation.requests.columns"
+    if plan.linked:
+        raise ValueError(f"{place}: not available with linked; open releases")
+    for name in columns:
+        if name not in plan.columns:
+            meant = suggestion(name, [*plan.columns])
+            raise ValueError(f"{place}: there is no column {name!r}{meant}")
+        if plan.columns[name].open:
+            raise ValueError(f"{place}: {name!r} is `open`; state what is public, or leave it out")
+    opened = {name: plan.columns[name] for name in columns}
+    with _inside(f"{place}: open the columns too that these refer to: "):
+        check_groups(opened)
+        check_rounded(opened)
 
 
 def _names(plan: PlanDocument) -> None:

@@ -8,9 +8,10 @@ stays the same release when its schedule changes.
 import re
 from datetime import date
 from fractions import Fraction
+from typing import Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, StrictStr, field_validator
+from pydantic import Field, StrictStr, field_validator, model_validator
 
 from dpcore.accounting.budget import Budget
 from schemas.document import Section
@@ -76,7 +77,12 @@ class Requests(Section):
     """What whoever can open Prefect's page may request."""
 
     releases: list[StrictStr] = Field(
-        min_length=1, description="The names of the releases that may be requested."
+        default_factory=list, description="The names of the releases that may be requested."
+    )
+    columns: list[StrictStr] = Field(
+        default_factory=list,
+        description="The columns over which other releases may be requested, such as tables, means,"
+        " models and synthetic records: in all combinations.",
     )
     part: WrittenRational = Field(
         description="The part of the dataset's grant, such as `1/10`, that all requests together may"
@@ -89,6 +95,12 @@ class Requests(Section):
         if not 0 < part <= 1:
             raise ValueError("must be above 0 and at most 1")
         return part
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.releases and not self.columns:
+            raise ValueError("opens nothing: name releases, columns or both")
+        return self
 
 
 class Operation(Section):

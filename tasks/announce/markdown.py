@@ -1,6 +1,7 @@
 """The markdown of Prefect artifacts, made of the plan, the ledger, audits and tables to be published."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import indent
 
 import pyarrow.parquet as pq
 
@@ -9,7 +10,9 @@ from schemas.plan import Plan
 from schemas.text import escape
 from tasks.audit.audit import embed_picture, result_rows
 from tasks.bundle.publish import PreparedBundle
+from tasks.explain.analysis import analyses_text
 from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, error_rows, promises
+from tasks.explain.verdicts import verdict_text
 from tasks.report.parts import Source
 from tasks.report.release import headed, release_part
 
@@ -52,6 +55,7 @@ def explanation(plan: Plan, granted: Budget | None, spent: Budget, refusal: str 
             table(budget),
             *promises(plan),
             *([f"**{verdict}**"] if verdict else []),
+            indent("\n".join([*verdict_text(plan), *analyses_text(plan)]), " " * 4),
             cost_and_accuracy(plan),
         ]
     )

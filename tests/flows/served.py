@@ -168,7 +168,7 @@ def last_due() -> datetime:
 def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
     """Plans: one on a schedule, one that asks for approval, one that is not valid.
 
-    The first two have a grant, and open two releases to requests, for a tenth of it.
+    The first two have a grant, and open two releases and two columns to requests, for a tenth of it.
     """
     plans = folder / "plans"
     plans.mkdir()
@@ -182,7 +182,7 @@ def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
     document["publication"]["title"] = "Income of a made-up population"
     began = (datetime.now(UTC) - timedelta(days=40)).date()
     schedule = {"cron": "0 6 1 * *", "timezone": "Asia/Kathmandu", "since": began}
-    requests = {"releases": ["people", "pairs"], "part": "1/10"}
+    requests = {"releases": ["people", "pairs"], "columns": ["sex", "region"], "part": "1/10"}
     document["operation"] = {"schedule": schedule, "requests": requests}
     (plans / "income.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     document |= {"dataset": "health", "source": "health.parquet"}

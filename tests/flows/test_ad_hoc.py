@@ -3,6 +3,7 @@
 import re
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -10,7 +11,9 @@ from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import parameter_schema
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BudgetError, InputError
+from dpcore.errors import BudgetError, InputError, PlanError
+from schemas.first_plan.wishes import Said
+from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Action, Ledger
 from tasks.ledger.records import require_text
@@ -145,3 +148,192 @@ def test_a_dry_run_charges_nothing_and_needs_somebody_who_can_resume_it(plans):
     with pytest.raises(InputError, match="use `dprelease explain` elsewhere"):
         ad_hoc("plan", dry_run=True, requester="B. Analyst")
     assert Ledger(ledger_url()).datasets() == []
+
+
+OPENED = ["sex", "region", "age", "children"]
+ASKED = {"plan": "plan", "percent": 50, "title": "", "requester": "B. Analyst"}
+
+
+def open_columns(path, opened, **changes):
+    """Let the plan open these columns to wishes, and no release."""
+    document = yaml.safe_load(path.read_text()) | changes
+    document["operation"] = {"requests": {"columns": opened, "part": "1/8"}}
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+
+
+@pytest.fixture
+def opened(plans, plan_path):
+    """The plan opens all columns but income."""
+    open_columns(plan_path, OPENED)
+    return plan_path
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ({"tables": ["sex x income"]}, r"^table 'sex x income': there is no column 'income'"),
+        ({"tables": ["sex x sexe"]}, "did you mean 'sex'"),
+        ({"means": ["income"]}, "no column 'income'"),
+        ({"means": ["age by income"]}, "no column 'income'"),
+        ({"densities": ["income"]}, "no column 'income'"),
+        ({"maps": ["age income"]}, "no column 'income'"),
+        ({"models": ["age ~ income"]}, "no column 'income'"),
+        ({"models": ["age ~ sex + log(income + 1)"]}, "no column 'income'"),
+        ({"models": ["{income > 2000} ~ age"]}, "no column 'income'"),
+        ({"models": ["age ~ `income`"]}, "no column 'income'"),
+        ({"models": ["age ~ __import__('os')"]}, "model"),
+        ({"models": ["age ~ ."]}, "not allowed in a plan's formula"),
+        ({"means": ["sex"]}, "a mean needs numbers"),
+        (
+            {"tables": ["sex x age x children x region", "age; children"]},
+            "no column 'age; children'",
+        ),
+        ({"records": True, "releases": ["plan: people"]}, "choose none where there are wishes"),
+        ({}, "opens no releases; write wishes over sex, region, age, children"),
+        ({"tables": ["sex"], "percent": 101}, "a whole number from 1 to 100"),
+    ],
+)
+def test_a_wish_that_cannot_be_served_is_refused_in_words(opened, said, says):
+    from flows.ad_hoc import select_releases
+
+    asked = (
+        ASKED | {"releases": []} | {k: v for k, v in said.items() if k in ("releases", "percent")}
+    )
+    wishes = Said(**{k: v for k, v in said.items() if k not in asked})
+    with pytest.raises(InputError, match=says) as refused:
+        select_releases(**asked, said=wishes)
+    assert "--" not in str(refused.value)
+    assert Ledger(ledger_url()).datasets() == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Said(tables=["sex x region", "age"]),
+        Said(records=True, means=["age by sex x region"]),
+        Said(models=["age ~ sex + children", "age ~ sex * children"], densities=["age"]),
+        Said(maps=["age children"], models=["sex ~ age * region"]),
+    ],
+)
+def test_wishes_become_releases_of_the_plan_over_opened_columns_alone(opened, said):
+    from flows.ad_hoc import select_releases
+
+    own = load_plan(opened)
+    chosen, part = select_releases(**ASKED, releases=[], said=said)
+    assert [*chosen.columns] == OPENED
+    assert {name for built in chosen.built.values() for name in built.domain.names} <= {*OPENED}
+    kept = ("dataset", "source", "rows", "privacy_unit", "neighbours", "invalid")
+    assert [getattr(chosen, key) for key in kept] == [getattr(own, key) for key in kept]
+    assert chosen.budget.granted == own.budget.granted
+    assert (chosen.requested.alpha, part) == (own.requested.alpha / 2, own.operation.requests.part)
+    assert chosen.requested.beta in (0, own.requested.beta / 2)
+    assert bool(chosen.synthesis) == said.records
+    assert len(chosen.built) + len(chosen.analyses) >= len(said.models)
+    assert select_releases(**ASKED, releases=[], said=said)[0].digest == chosen.digest
+
+
+def test_wishes_are_served_without_beta_where_the_plan_requests_none(opened, plan_path):
+    from flows.ad_hoc import select_releases
+
+    document = yaml.safe_load(plan_path.read_text())
+    pure = {
+        "budget": {"granted": {"alpha": "10"}, "requested": {"alpha": "4"}},
+        "releases": [r for r in document["releases"] if r["name"] == "people"],
+        "synthesis": [],
+    }
+    open_columns(plan_path, OPENED, **pure)
+    said = Said(records=True, tables=["sex x children"])
+    chosen, _ = select_releases(**ASKED, releases=[], said=said)
+    assert (chosen.requested, chosen.synthesis[0].from_) == (Budget.of(2), "all-pairs")
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ([], "opens nothing: name releases, columns or both"),
+        (["sexe"], "no column 'sexe'; did you mean 'sex'"),
+        (["town"], "open the columns too that these refer to: .*'sex' is not another"),
+        (["write-in"], "'write-in' is `open`"),
+    ],
+)
+def test_columns_that_cannot_be_opened_are_refused_when_the_plan_is_read(plan_path, columns, says):
+    known = yaml.safe_load(plan_path.read_text())["columns"]
+    town = {"categories": ["x", "y"], "refines": {"sex": {"x": "F", "y": "M"}}}
+    more = {"town": town, "write-in": {"categories": "open"}}
+    more = {name: {"type": "categorical"} | more[name] for name in more if name in columns}
+    open_columns(plan_path, columns, columns=known | more)
+    with pytest.raises(PlanError, match=says):
+        load_plan(plan_path)
+
+
+def test_a_plan_that_opens_releases_alone_takes_no_wishes(plans):
+    from flows.ad_hoc import select_releases
+
+    with pytest.raises(InputError, match="opens no columns to wishes"):
+        select_releases(**ASKED, releases=[], said=Said(tables=["sex"]))
+
+
+def test_wishes_show_their_cost_and_are_charged_only_once_somebody_agrees(opened, monkeypatch):
+    from prefect.client.orchestration import get_client
+
+    from flows import ad_hoc as flow
+
+    wished = {
+        "tables": ["sex x region"],
+        "models": ["age ~ sex"],
+        "requester": "B. Analyst",
+        "percent_of_budget": 25,
+    }
+    with pytest.raises(InputError, match="only a run of a deployment can wait"):
+        flow.ad_hoc("plan", **wished)
+    ledger = Ledger(ledger_url())
+    assert ledger.datasets() == []
+    agreed = []
+
+    def agree(plan):
+        with get_client(sync_client=True) as client:
+            told = [str(a.data) for a in client.read_artifacts(limit=200)]
+        (told, *_) = [text for text in told if "table-sex-region: " in text]
+        assert "| this release | 1 |" in told
+        assert re.search("table-sex-region: (good|rough)", told)
+        assert [*ledger.datasets()] == ([] if not agreed else ["survey"])
+        agreed.append(plan.digest)
+
+    monkeypatch.setattr(flow, "await_submission", agree)
+    bundle = Path(flow.ad_hoc("plan", **wished))
+    manifest = read_manifest(bundle)
+    assert "table-sex-region" in [record.name for record in manifest.releases]
+    assert {*manifest.plan["columns"]} == {*OPENED}
+    assert verify_budget(manifest, ledger).alpha == 1
+    with pytest.raises(BudgetError, match="opened to requests"):  # 1.25 together
+        flow.ad_hoc("plan", **wished)
+    assert (ledger.spent("survey").alpha, len({*agreed})) == (1, 1)
+
+
+def test_who_agreed_to_a_plan_did_not_agree_to_another(opened, monkeypatch):
+    from flows.ad_hoc import select_releases
+    from flows.operation import form
+
+    keys = []
+    monkeypatch.setattr(form, "deployment", SimpleNamespace(id="a deployment"))
+    monkeypatch.setattr(form, "_suspended", lambda key, **_: keys.append(key))
+    for rows in (400, 400, 500):
+        open_columns(opened, OPENED, rows=rows)
+        chosen, _ = select_releases(**ASKED, releases=[], said=Said(tables=["sex"]))
+        form.await_submission(chosen)
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_the_form_names_the_columns_that_are_open(opened, prefect, monkeypatch):
+    from prefect.client.orchestration import get_client
+
+    from flows.deployment.deploy import deploy
+
+    deploy(opened.parent, 1)
+    with get_client(sync_client=True) as client:
+        found = client.read_deployment_by_name("ad hoc release/ad-hoc-release")
+    assert found.description.endswith("plan: sex, region, age, children")
+    fields = found.parameter_openapi_schema["properties"]
+    assert fields["plan"]["enum"] == ["plan"]
+    assert "enum" not in fields["releases"]["items"]
+    assert fields["models"]["items"]["type"] == "string"

@@ -32,7 +32,7 @@ def at(due: datetime) -> dict[str, Any]:
 
 
 def hostile_requests(evil: Path) -> Iterator[Request]:
-    """Forty: of the release that is on a schedule, of the form, of the audit."""
+    """At least forty: of the release that is on a schedule, of the form, of the audit."""
     plan = str(evil / "evil.yaml")
     for more in (
         {"overrides": RICHER},
@@ -79,6 +79,11 @@ def hostile_requests(evil: Path) -> Iterator[Request]:
         {"out": str(evil)},
         {"plan": plan},
         {"requester": "two\nlines"},
+        {"tables": ["sex x income"]},
+        {"models": ["{income > 5000} ~ sex"]},
+        {"means": ["age by sex"]},
+        {"records": True, "percent_of_budget": 1_000_000},
+        {"records": True, "dry_run": False},  # it waits, and nobody agrees
     ):
         yield AD_HOC, {"parameters": WHOLE | {"plan": "income"} | more}
     yield AUDIT, {"parameters": {"plan": plan}}

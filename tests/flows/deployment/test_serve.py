@@ -110,11 +110,12 @@ class TestServed:
         assert ended["state_type"] == "FAILED"
         assert "choose releases of one plan" in ended["state"]["message"]
 
-    def test_a_dry_run_charges_nothing_until_it_is_resumed(self, served):
+    @pytest.mark.parametrize("asked", [{"dry_run": True}, {"tables": ["sex x region"]}])
+    def test_a_dry_run_charges_nothing_until_it_is_resumed(self, served, asked):
         def charged() -> bool:
             return any(name.endswith(run["id"][-4:]) for name in served.ledger.releases("income"))
 
-        run = served.ask("income", dry_run=True)
+        run = served.ask("income", **asked)
         assert served.settled(run["id"])["state_name"] == "Suspended"
         seen = served.artifact(run["id"], "cost-and-accuracy")["data"]
         assert "| left afterwards |" in seen
