@@ -127,15 +127,6 @@ def test_the_page_of_mechanisms_pairs_each_with_its_kind():
         assert named[kind] == kinds[kind], kind
 
 
-def test_the_self_assessment_names_the_mechanisms_of_classifiers():
-    page = (ROOT / "docs" / "pages" / "explanation" / "nist-800-226.md").read_text()
-    (row,) = re.findall(r"^\| Machine learning\? \| (.*?) \|", page, re.M)
-    offered = {
-        mechanism for section, mechanism in offers() if options(section, "kind") == ("classifier",)
-    }
-    assert set(SPAN.findall(row)) == offered
-
-
 @pytest.mark.parametrize("bandwidth", [0.05, 0.1, 0.15, 0.3])
 def test_the_mechanism_of_least_error_is_the_one_that_the_page_names(bandwidth):
     """Of the pure ones, for one column: binned-laplace below 0.15, coefficient-laplace from there."""

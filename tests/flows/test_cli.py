@@ -72,9 +72,10 @@ def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
 
 
 def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger, capsys):
-    for release_id in ("r1", "r2"):
-        arguments = ("--ledger", ledger, "--out", plan_path.parent, "--release-id", release_id)
-        assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
+    known = Ledger(ledger)
+    known.grant("survey", Budget.of(10, "1e-5"), who="the board", why="test")
+    charge = Charge(Budget.of(8, "2e-6"), {"neighbours": "replace-one"})
+    known.reserve("survey", "r0", "another plan", {"people": charge})
     arguments = ("--ledger", ledger, "--out", plan_path.parent)
     code, out, err = dprelease("run", plan_path, *arguments, capsys=capsys)
     assert (code, out) == (3, "")
@@ -88,26 +89,6 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     code, out, _ = dprelease("ledger", "grant", "survey", *grant, "--ledger", ledger, capsys=capsys)
     assert (code, out) == (0, "survey: granted alpha = 12, beta = 1e-05, gamma = 0 in all\n")
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
-
-
-@pytest.mark.slow
-def test_a_ledger_about_other_neighbours_exits_with_3_and_explain_says_so_before(
-    prefect, plan_path, ledger, capsys
-):
-    place = ("--ledger", ledger, "--out", plan_path.parent)
-    assert dprelease("run", plan_path, *place, capsys=capsys)[0] == 0
-    changed = ("--set", "neighbours=add-remove")
-    asked = ("explain", plan_path, *changed, "--ledger", ledger)
-    code, out, err = dprelease(*asked, capsys=capsys)
-    assert code == 3
-    assert (
-        "would be refused: earlier releases of dataset 'survey' protect one row (replace-one)"
-        in out
-    )
-    assert "this plan protects one row (add-remove)" in err
-    code, out, err = dprelease("run", plan_path, *changed, *place, capsys=capsys)
-    assert (code, out) == (3, "")
-    assert "this plan protects one row (add-remove)" in err
 
 
 def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
@@ -143,44 +124,28 @@ def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
         (("run", "PLAN", "--set", "sauce=x"), "sauce: unknown key"),
         (("run", "PLAN", "--set", "source"), "KEY=VALUE"),
         (("run", "PLAN", "--release-id", "../r"), "release id"),
-        (("run", "PLAN", "--set", "rows=many"), "rows"),
-        (("run", "PLAN", "--set", "releases.99.weight=2"), "no such key"),
-        (("explain", "nowhere.yaml"), "cannot be read"),
         (("explain", "PLAN", "--target", "people"), "write RELEASE=ERROR"),
         (("explain", "PLAN", "--target", "people=-1"), "a positive number"),
         (("explain", "PLAN", "--target", "nobody=1"), "no release 'nobody'"),
         (("run", "PLAN", "--due", "2026-12-01"), "--due: the plan has no operation.schedule"),
-        (("run", "PLAN", "--due", "2026-12-01", "--release-id", "r1"), "leave out"),
         (("ledger", "show"), "no ledger yet"),
         (
             ("ledger", "grant", "d", "--alpha", "x", "--who", "a", "--why", "b"),
             "--alpha: not a decimal",
         ),
-        (
-            ("ledger", "grant", "d", "--alpha", "-1", "--who", "a", "--why", "b"),
-            "--alpha: must not",
-        ),
-        (("ledger", "grant", "d", "--alpha", "1e500", "--who", "a", "--why", "b"), "--alpha"),
-        (("ledger", "grant", "d", "--beta", "2", "--who", "a", "--why", "b"), "--beta: must be"),
-        (("ledger", "grant", "A b", "--alpha", "1", "--who", "a", "--why", "b"), "dataset"),
         (("ledger", "show", "--ledger", "nonsense"), "cannot be read"),
         (("run", "PLAN", "--ledger", "sqlite:////nowhere/l.sqlite"), "no such folder"),
         (("ledger", "grant", "d", "--who", "a", "--why", "b"), "nothing to grant"),
         (("ledger", "grant", "d", "--alpha", "1", "--why", "b"), "--who"),
         (("aprove",), 'Did you mean "approve"?'),
         (("-q", "run", "PLAN"), "Options follow the command."),
-        (("ledger", "grnt"), 'Did you mean "grant"?'),
         (("run", "PLAN", "--releaseid", "r1"), "Did you mean --release-id?"),
         (("run", "PLAN", "--release-id", "a", "--release-id", "b"), "multiple times"),
-        (("explain", "PLAN", "--analysis", "y ~ a", "--analysis", "y ~ b"), "multiple times"),
         (
             ("explain", "PLAN", "--set", "budget.requested.epsilon=1"),
             "epsilon is called alpha here",
         ),
-        (("explain", "PLAN", "--set", "budgte.requested.alpha=1"), "did you mean 'budget'?"),
         (("explain", "PLAN", "--set", "releases.0.kind=histogramm"), "did you mean 'histogram'?"),
-        (("explain", "PLAN", "--set", "releases.0.columns=[sexe]"), "did you mean 'sex'?"),
-        (("explain", "PLAN", "--target", "peopel=8"), "did you mean 'people'?"),
         ((), "Usage: dprelease"),
         (("ledger",), "Usage: dprelease ledger"),
     ],
@@ -191,16 +156,6 @@ def test_bad_input_exits_with_2_and_says_why(plan_path, capsys, arguments, says)
     assert (code, out) == (2, "")
     assert says in err
     assert "Traceback" not in err
-
-
-def test_a_missing_survey_exits_with_2_and_spends_nothing(prefect, plan_path, ledger, capsys):
-    os.remove(plan_path.parent / "survey.parquet")
-    arguments = ("--ledger", ledger, "--out", plan_path.parent)
-    code, _, err = dprelease("run", plan_path, *arguments, capsys=capsys)
-    assert code == 2
-    assert "no such file" in err
-    _, out, _ = dprelease("ledger", "show", "--ledger", ledger, capsys=capsys)
-    assert "reserve" not in out
 
 
 @pytest.mark.parametrize(
@@ -246,17 +201,6 @@ def test_a_terminal_shows_a_bar_for_each_release_and_the_time_left(
     assert re.search(r"all of survey .*about \d+:\d\d left", shown)
     assert re.search(r"people +━+", shown)
     assert "s  write tables: people\n" in shown
-
-
-def test_the_wrong_number_of_rows_is_refused_without_telling_the_right_one(
-    prefect, plan_path, plan_document, ledger, capsys
-):
-    write_plan(plan_path.parent, plan_document | {"rows": 401})
-    arguments = ("--ledger", ledger, "--out", plan_path.parent, "--release-id", "r1")
-    code, _, err = dprelease("run", plan_path, *arguments, capsys=capsys)
-    assert code == 2
-    assert "rows" in err
-    assert "400" not in err
 
 
 def test_a_target_is_priced_and_one_beyond_the_grant_exits_with_3(plan_path, capsys):
@@ -318,14 +262,6 @@ def test_explain_and_ledger_show_say_how_many_runs_are_left_and_when_a_schedule_
     assert re.fullmatch(f"plan.yaml: t{dry}", shown)
 
 
-def test_schema_prints_a_json_schema(capsys):
-    code, out, _ = dprelease("schema", capsys=capsys)
-    assert code == 0
-    row, unit = json.loads(out)["properties"]["privacy_unit"]["anyOf"]
-    assert row["const"] == "row"
-    assert unit["$ref"].endswith("UnitColumn")
-
-
 HEAVY = ("prefect", "pandas", "ibis", "duckdb")
 
 
@@ -354,8 +290,6 @@ console()
         (["explain", "PLAN"], (*HEAVY, "scipy.stats", "scipy.optimize")),
         (["explain", "PLAN", "--json"], HEAVY),
         (["--help"], (*HEAVY, "numpy", "pydantic")),
-        (["--version"], (*HEAVY, "numpy", "pydantic")),
-        (["completion", "bash"], (*HEAVY, "numpy", "pydantic")),
     ],
     ids=lambda value: " ".join(value),
 )
@@ -424,14 +358,13 @@ def test_a_file_that_is_no_ledger_is_not_restored_and_exits_with_2(tmp_path, led
     assert "is not the backup of a ledger" in err
 
 
-@pytest.mark.parametrize("written", ["yes", "NO", "null"])
-def test_a_column_whose_name_yaml_misreads_is_to_be_quoted(tmp_path, written, capsys):
+def test_a_column_whose_name_yaml_misreads_is_to_be_quoted(tmp_path, capsys):
     plan = tmp_path / "plan.yaml"
-    plan.write_text(f"columns:\n  {written}: {{type: integer, bounds: [0, 1]}}\n")
+    plan.write_text("columns:\n  NO: {type: integer, bounds: [0, 1]}\n")
     code, _, err = dprelease("explain", plan, capsys=capsys)
     assert code == 2
-    assert f"line 2: YAML reads the key {written} as" in err
-    assert f'write "{written}", in quotes' in err
+    assert "line 2: YAML reads the key NO as" in err
+    assert 'write "NO", in quotes' in err
 
 
 @pytest.mark.slow

@@ -237,19 +237,11 @@ def test_nothing_of_a_release_is_theirs_from_the_form_to_the_catalogue(tab, serv
         require_harmless(tab, HOSTILE[12])
 
 
-def test_nothing_of_an_audit_is_theirs(tab, served):
-    form = served.deployment("audit", "audit-a-plan")
-    asked = {"plan": "hostile", "quick": True}
-    run = served.api("POST", f"/deployments/{form['id']}/create_flow_run", parameters=asked)["id"]
-    assert served.settled(run)["state_type"] == "COMPLETED"
-    see_run(tab, served, run)
-
-
 def test_nothing_of_a_refusal_is_theirs(tab, served):
-    for choice in ({"plan": HOSTILE[1]}, {"releases": [f"hostile: {HOSTILE[0]}", HOSTILE[3]]}):
-        run = ask(served, **({"requester": HOSTILE[5]} | choice))["id"]
-        assert served.settled(run)["state_type"] == "FAILED"
-        see_run(tab, served, run)
+    wrong = [f"hostile: {HOSTILE[0]}", HOSTILE[3]]
+    run = ask(served, requester=HOSTILE[5], releases=wrong)["id"]
+    assert served.settled(run)["state_type"] == "FAILED"
+    see_run(tab, served, run)
 
 
 def test_nothing_on_the_other_pages_is_theirs(tab, served):
@@ -257,8 +249,7 @@ def test_nothing_on_the_other_pages_is_theirs(tab, served):
     pages = [f"/deployments/deployment/{each['id']}" for each in deployments]
     form = served.deployment("ad hoc release", "ad-hoc-release")
     for path in (
-        *("/dashboard", "/runs", "/flows", "/deployments", "/artifacts", "/variables", "/events"),
-        *("/automations", "/work-pools", "/blocks", "/concurrency-limits"),
+        *("/dashboard", "/runs", "/deployments", "/artifacts", "/events", "/automations"),
         *pages,
         f"/deployments/deployment/{form['id']}/run",
     ):

@@ -14,14 +14,7 @@ from tests.conftest import ROWS, write_plan
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        {"choose": "fixed", "also": [["sex", "children", "age"]]},
-        pytest.param({"choose": "adaptive"}, marks=pytest.mark.slow),
-    ],
-)
-def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choice):
+def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document):
     from flows.release import release
 
     plan_document["releases"] = [
@@ -30,7 +23,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
             "kind": "microdata-margins",
             "columns": ["sex", "region", "age", "children", "income"],
             "bins": {"income": 10, "age": 6},
-            **choice,
+            "also": [["sex", "children", "age"]],
         }
     ]
     plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]
@@ -54,9 +47,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     assert set(support["grade"]) <= {"accurate", "rough", "noise"}
     together = (support["distance"] + support["expected_distance"]) <= 0.1
     assert ((support["grade"] == "accurate") == together).all()
-    measured = [f"{a} x {b} x {c}" for a, b, c in manifest.releases[0].facts.get("triples", [])]
-    assert len(measured) == (5 if choice["choose"] == "adaptive" else 0)
-    triples = set(measured or ["sex x age x children"])
+    triples = {"sex x age x children"}
     assert set(support.index[support["ways"] == 3]) == triples
     assert len(support) == 5 + 10 + len(triples)
     names = [triple.replace(" x ", ".") for triple in triples]
@@ -108,53 +99,3 @@ def test_wide_columns_are_published_by_groups_and_records_in_their_own_categorie
     }
     report = (bundle.path / "report.html").read_text()
     assert "group 1" in report
-
-
-@pytest.mark.slow
-def test_a_survey_of_seventy_columns_goes_from_its_file_to_records(tmp_path):
-    """More cells than a number holds: the engine counts them by several."""
-    from flows.release import release
-
-    rows = 300
-    kinds = np.random.default_rng(1).random((rows, 1))
-    answers = np.random.default_rng(2).random((rows, 70)) < np.where(kinds < 0.5, 0.9, 0.2)
-    frame = pd.DataFrame({f"q{i}": np.where(answers[:, i], "yes", "no") for i in range(70)})
-    frame.to_parquet(tmp_path / "survey.parquet")
-    budget = {"alpha": "1000", "beta": "0", "gamma": "0"}
-    document = {
-        "dprelease": 1,
-        "dataset": "seventy",
-        "source": "survey.parquet",
-        "rows": rows,
-        "privacy_unit": "row",
-        "neighbours": "replace-one",
-        "budget": {"granted": budget, "requested": budget},
-        "columns": {name: {"type": "categorical", "categories": ["no", "yes"]} for name in frame},
-        "releases": [
-            {
-                "name": "everyone",
-                "kind": "microdata-margins",
-                "columns": list(frame),
-                "pairs": [[f"q{i}", f"q{i + 1}"] for i in range(69)],
-                "mechanism": "discrete-laplace",
-            }
-        ],
-        "synthesis": [{"name": "records", "from": "everyone", "rows": rows}],
-        "publication": {"title": "Seventy questions"},
-    }
-    path = write_plan(tmp_path, document)
-    bundle = Path(release(str(path), "r1", str(tmp_path / "out")))
-    verify_files(bundle, read_manifest(bundle))
-    records = pd.read_parquet(bundle / "microdata" / "records.parquet")
-    assert list(records) == list(frame)
-    found, exact = ((table == "yes").mean() for table in (records, frame))
-    assert (found - exact).abs().max() < 0.05
-    for i in (0, 40, 68):  # the words of a cell end between them
-        both = [f"q{i}", f"q{i + 1}"]
-        counted = pd.read_parquet(bundle / "tables" / f"everyone.{both[0]}.{both[1]}.parquet")
-        known = (
-            frame.groupby(both)
-            .size()
-            .reindex(pd.MultiIndex.from_frame(counted[both]), fill_value=0)
-        )
-        assert (counted["estimate"] - known.to_numpy()).abs().max() < 8

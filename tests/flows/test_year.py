@@ -39,17 +39,6 @@ def calls() -> pd.DataFrame:
     )
 
 
-def panel(households: pd.DataFrame) -> pd.DataFrame:
-    """The households in each month; every month a fiftieth of the people change their status."""
-    random, months = np.random.default_rng(7), []
-    people = households[["db030", "db040", "rb090", "pl030"]].copy()
-    for month in range(1, 13):
-        changed = (random.random(len(people)) < 0.02) & people["pl030"].notna()
-        people.loc[changed, "pl030"] = random.choice(list("1234567"), int(changed.sum()))
-        months.append(people.assign(month=month))
-    return pd.concat(months, ignore_index=True)
-
-
 def run_a_year(folder: Path, plan: Path, source: Path, killed: str) -> dict:
     environment = {
         **os.environ,
@@ -96,12 +85,3 @@ def test_a_year_of_events(tmp_path):
         to_date
     ]
     assert np.abs(error).max() < 6
-
-
-def test_a_year_of_a_panel(tmp_path, test_data):
-    households = pd.read_parquet(test_data / "eusilc_households" / "eusilc.parquet")
-    panel(households).to_parquet(tmp_path / "panel.parquet")
-    told = run_a_year(tmp_path, SERIES / "panel.yaml", tmp_path / "panel.parquet", "6")
-    assert told["kills"] == 1
-    bundles = check(tmp_path, SERIES / "panel.yaml", told["ids"])
-    assert "household" in bundles[0].manifest.guarantee.statement

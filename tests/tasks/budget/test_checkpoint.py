@@ -224,17 +224,6 @@ def test_an_older_list_of_another_machine_does_not_stay(ledger, witness, monkeyp
     assert "wages/other/a" in witness.read_text()
 
 
-def test_a_linked_witness_stays_on_its_disk(ledger, tmp_path, monkeypatch):
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "disk" / "witness")
-    monkeypatch.setenv("DPRELEASE_CHECKPOINT", str(tmp_path / "link"))
-    assert cli("checkpoint") == 0
-    draw(ledger, "r1")
-    add_to_checkpoint(ledger, "wages")
-    assert (tmp_path / "link").is_symlink()
-    assert "wages/r1/a" in (tmp_path / "disk" / "witness").read_text()
-
-
 @pytest.mark.parametrize(
     ("place", "name", "number"),
     [

@@ -86,14 +86,3 @@ def test_the_command_prints_it(ledger: Ledger, url: str, capsys: pytest.CaptureF
     arguments = ["ledger", "reprice", "wages", "--beta", "1e-6", "--ledger", url]
     assert main(arguments) == 0
     assert capsys.readouterr().out == reprice(ledger, "wages", Fraction(1, 10**6)) + "\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [(("wages", "--beta", "x"), "--beta"), (("prices",), "no dataset 'prices'")],
-)
-def test_bad_input_exits_with_2(
-    ledger: Ledger, url: str, capsys: pytest.CaptureFixture[str], arguments, says
-):
-    assert main(["ledger", "reprice", *arguments, "--ledger", url]) == 2
-    assert says in capsys.readouterr().err

@@ -79,7 +79,7 @@ def bundle(tmp_path, monkeypatch) -> Path:
     return release(small_plan(tmp_path), "r1", tmp_path / "out")
 
 
-@pytest.mark.parametrize("inner", ["", MANIFEST, DIGESTS, "tables", "tables/people.parquet"])
+@pytest.mark.parametrize("inner", ["", MANIFEST, "tables/people.parquet"])
 def test_a_bundle_that_cannot_be_read_is_neither_missing_nor_damaged(
     tmp_path, bundle, monkeypatch, capsys, inner
 ):

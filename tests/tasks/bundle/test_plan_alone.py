@@ -85,15 +85,14 @@ def test_a_plan_of_every_mechanism_is_refused_or_published(tmp_path, kind, mecha
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize(("kind", "mechanism"), MECHANISMS)
-def test_many_plans_of_every_mechanism(tmp_path, kind, mechanism, seed):
-    any_number(tmp_path, kind, mechanism, seed, audited=True)
+def test_another_plan_of_every_mechanism_is_audited_too(tmp_path, kind, mechanism):
+    any_number(tmp_path, kind, mechanism, 1, audited=True)
 
 
 @pytest.mark.slow
-def test_two_thousand_plans_are_explained_in_three_seconds_each():
-    for seed in range(2000 // len(MECHANISMS) + 1):
+def test_hundreds_of_plans_are_explained_in_three_seconds_each():
+    for seed in range(300 // len(MECHANISMS) + 1):
         for kind, mechanism in MECHANISMS:
             explained(plan_of(kind, mechanism, f"explained {seed}"))
 

@@ -229,12 +229,3 @@ def test_the_reader_works_where_nothing_but_what_the_page_names_is_installed(fol
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["6366", "1", "50"]
-
-
-def test_numbers_of_one_draw_are_not_subtracted_as_if_their_noise_were_independent(bundle):
-    name = next(name for name in bundle.tables if name.startswith("all-pairs."))
-    whole, part = bundle.total(name), bundle.total(name, lambda t: np.arange(len(t["count"])) < 2)
-    with pytest.raises(InputError, match="come from one draw"):
-        _ = whole - part
-    with pytest.raises(InputError, match="come from one draw"):
-        _ = whole / 7 - part

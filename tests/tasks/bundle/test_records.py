@@ -230,20 +230,3 @@ def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(dra
     np.add.at(found, tuple(records.codes[:, [0, 2, 6]].T), 1 / len(records.codes))
     assert table["distance"][at] == pytest.approx(np.abs(found - noisy).sum() / 2)
     assert both[names.index("place")] < both[-1]
-
-
-def test_sets_of_three_columns_are_listed_up_to_a_public_number(
-    draws: Draws, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("tasks.bundle.records.MOST_SETS", 4)
-    records = made(draws)
-    assert len(records.support("people", draws["everybody"]).columns["ways"]) == 7 + 21 + 4
-
-
-def test_tables_whose_error_is_not_stated_are_graded_unknown(draws: Draws):
-    plan = planned()
-    density = synthetic_records(
-        plan, plan.synthesis[0].model_copy(update={"from_": "both"}), draws.__getitem__
-    )
-    table = density.support("people", draws["both"]).columns
-    assert set(table["grade"]) == {"unknown"}

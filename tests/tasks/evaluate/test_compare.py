@@ -99,14 +99,6 @@ def test_margins_are_those_of_the_codes(tmp_path):
     assert max(found.distances[(name,)] for name in pair.columns) == found.margins[1].worst
 
 
-def test_the_label_may_be_any_column_even_one_that_the_synthetic_table_tells_nothing_of(tmp_path):
-    assert compared(tmp_path, people(2, FEW), label="region").classifier.label == "region"
-    constant = people(2, FEW).assign(retired=False)
-    assert compared(tmp_path, constant).classifier.trained_on_synthetic == 0.5
-    with pytest.raises(InputError, match="label: 'shoe' is not among"):
-        compared(tmp_path, people(2, FEW), label="shoe")
-
-
 def test_the_result_repeats_and_is_json(tmp_path):
     synthetic = people(2, FEW).assign(income=np.nan)
     found = [compared(tmp_path, synthetic).to_dict() for _ in range(2)]

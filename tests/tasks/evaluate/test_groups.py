@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.errors import InputError
 from tasks.evaluate import read_pair
 from tasks.evaluate.groups import compared_groups
 
@@ -61,13 +60,3 @@ def test_a_table_is_no_distance_from_itself_and_null_keys_are_alone(tmp_path):
     assert groups.sizes == 0
     assert groups.real == 50 + real["home"].isna().sum()
     assert max(pairs.total_variation for pairs in groups.pairs.values()) == pytest.approx(0)
-
-
-def test_groups_of_one_have_no_pairs(tmp_path):
-    alone = homes(1, alike=True).drop_duplicates("home")
-    assert found(tmp_path, alone, alone).pairs == {}
-
-
-def test_a_key_that_a_table_lacks_is_told(tmp_path):
-    with pytest.raises(InputError, match=r"--key: .*synthetic.parquet has no column 'home'"):
-        found(tmp_path, homes(1, alike=True), homes(1, alike=True).drop(columns="home"))

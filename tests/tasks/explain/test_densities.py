@@ -4,7 +4,6 @@ import pytest
 
 from schemas.plan import load_plan
 from tasks.explain.densities import best_lines, found_ways, way_rows
-from tasks.explain.explain import densities_text
 from tests.conftest import write_plan
 
 MAP = {"name": "map", "kind": "density", "columns": ["age", "income"], "bandwidth": 0.1}
@@ -48,13 +47,3 @@ def test_in_two_dimensions_a_function_has_half_the_noise_of_a_reflected_gaussian
     assert ratio == pytest.approx(2, rel=0.2)
     (line,) = best_lines(found_ways(plan))
     assert "the function by gaussian-process, which is not reflected" in line
-
-
-def test_a_plan_without_densities_is_not_told_of_them(tmp_path, plan_document):
-    count = {
-        "name": "n",
-        "kind": "histogram",
-        "columns": ["region"],
-        "mechanism": "discrete-laplace",
-    }
-    assert densities_text(plan_of(tmp_path, plan_document, count)) == []

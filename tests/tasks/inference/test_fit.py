@@ -23,7 +23,6 @@ from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 
 ROWS = 4000
-RNG = np.random.default_rng(7)
 DOMAIN = Domain(
     (
         Categories("sex", ("F", "M")),
@@ -67,14 +66,12 @@ def columns(codes):
 
 
 @pytest.mark.parametrize(
-    "adjacency", [REPLACE_ONE, pytest.param(Adjacency("add-remove"), marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize(
-    ("formula", "family"),
+    ("adjacency", "formula", "family"),
     [
-        ("works ~ age + sex", "binomial"),
-        pytest.param("age ~ 0 + place", "gaussian", marks=pytest.mark.slow),
-        pytest.param("works ~ age", "poisson", marks=pytest.mark.slow),
+        (REPLACE_ONE, "works ~ age + sex", "binomial"),
+        pytest.param(
+            Adjacency("add-remove"), "age ~ 0 + place", "gaussian", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_intervals_hold_the_population_and_their_parts_are_as_stated(adjacency, formula, family):
@@ -179,7 +176,7 @@ def test_what_cannot_be_fitted_is_explained(formula, family, said):
         fit(evidence(surveyed(np.random.default_rng(3)), 1), formula, family)
 
 
-@pytest.mark.parametrize("name", ["Intercept", "C", "np", "log"])
+@pytest.mark.parametrize("name", ["Intercept", "C", "np"])
 def test_a_column_whose_name_means_something_in_formulas_is_in_no_model(name):
     known = evidence(surveyed(np.random.default_rng(3)), 1)
     axes = tuple(replace(a, name=name) if a.name == "age" else a for a in known.domain.axes)
@@ -210,15 +207,7 @@ def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
         bundle.fit("income ~ age")
 
 
-def test_a_bundle_without_counts_says_so(plan_document, tmp_path):
-    kept = [section for section in plan_document["releases"] if section["kind"] == "density"]
-    plan_document |= {"releases": kept, "synthesis": []}
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    with pytest.raises(InputError, match="no tables of counts"):
-        open_bundle(publish_made_up(plan, "r1", tmp_path / "out")).fit("income ~ age")
-
-
-@pytest.mark.parametrize("unit", [1, 1000, 100_000])
+@pytest.mark.parametrize("unit", [100_000])
 def test_answers_scale_with_the_unit_of_the_response_and_of_the_terms(unit):
     some = evidence(surveyed(np.random.default_rng(3)), 1)
     plain, scaled = fit(some, "age ~ works + sex"), fit(some, f"{{{unit} * age}} ~ works + sex")
@@ -229,18 +218,6 @@ def test_answers_scale_with_the_unit_of_the_response_and_of_the_terms(unit):
     assert terms.estimate * unit == pytest.approx(
         fit(some, "works ~ age")["age"].estimate, rel=1e-6
     )
-
-
-def test_groups_that_may_be_noise_alone_have_no_interval():
-    codes = surveyed(np.random.default_rng(3))
-    codes[codes[:, 1] == 2, 1] = 0
-    codes[:6, 1] = 2  # six records, and noise of about as many
-    found = fit(evidence(codes, 1), "works ~ 0 + place")
-    name = "place[c]"
-    if any(c.name == name for c in found.coefficients):
-        assert found[name].interval == (-np.inf, np.inf)
-        assert any("place[c]: too few records" in note for note in found.notes)
-    assert found["place[a]"].standard_error < 0.1
 
 
 @pytest.mark.parametrize("family", ["gaussian", "binomial", "poisson"])
@@ -257,16 +234,6 @@ def test_a_group_whose_records_all_have_one_response_still_has_its_noise(family)
     if family == "gaussian":
         assert one_kind.estimate == pytest.approx(whole.estimate, abs=1e-4)
         assert one_kind.privacy_error == pytest.approx(whole.privacy_error, rel=1e-3)
-
-
-def test_columns_with_a_dot_in_their_name_are_written_in_backticks():
-    some = evidence(surveyed(np.random.default_rng(3)), 1)
-    names = ("sex.1", "place.1", "age.1", "works.1")
-    axes = tuple(replace(axis, name=n) for axis, n in zip(DOMAIN.axes, names, strict=True))
-    values = dict(zip(names, some.columns.values(), strict=True))
-    dotted = replace(some, domain=Domain(axes), columns=values)
-    found = fit(dotted, "`age.1` ~ `works.1`")
-    assert found["works_1"].estimate == fit(some, "age ~ works")["works"].estimate
 
 
 def test_noise_that_hides_how_terms_vary_leaves_no_interval():

@@ -149,10 +149,3 @@ def test_a_named_folder_that_is_missing_is_not_one_that_nobody_named(
     capsys.readouterr()
     assert main(["ledger", "check"]) == 2
     assert "nowhere" in capsys.readouterr().err
-
-
-def test_metrics_say_that_the_file_of_events_is_missing(monkeypatch, capsys):
-    assert main(["ledger", "grant", "survey", "--alpha", "1", "--who", "me", "--why", "it"]) == 0
-    monkeypatch.setenv("DPRELEASE_EVENTS", "/nowhere/events")
-    assert main(["ledger", "metrics"]) == 0
-    assert "DPRELEASE_EVENTS: there is no file /nowhere/events yet" in capsys.readouterr().err

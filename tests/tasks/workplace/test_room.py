@@ -17,23 +17,6 @@ def full(monkeypatch):
     monkeypatch.setattr("tasks.workplace.room.shutil.disk_usage", lambda _: Usage(2**20, 2**20, 0))
 
 
-def test_an_api_that_does_not_start_on_a_full_disk_says_so(full, monkeypatch, own_home):
-    from flows.operation import embedded
-
-    class Dead:
-        started = False
-
-        def __init__(self, _):
-            pass
-
-        def run(self):
-            pass
-
-    monkeypatch.setattr("uvicorn.Server", Dead)
-    with pytest.raises(InputError, match="its disk has 0 MiB left, too little for Prefect's"):
-        embedded._served().__enter__()
-
-
 def test_a_server_that_does_not_start_on_a_full_disk_says_so(full, own_home, tmp_path):
     from flows.deployment import serve
 
