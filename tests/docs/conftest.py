@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bare import audit_once, release
+from tests.bare import leave_out_audits, release
 from tests.conftest import ROOT
 
 
@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
-        audit_once(patch.setattr)
+        leave_out_audits(patch.setattr)
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
         return release(ROOT / "deployments" / "plans" / "fair.yaml", "demo", folder / "out")

@@ -16,6 +16,7 @@ from schemas.plan import load_plan
 from tasks.audit.picture import audit_picture
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
+from tests.conftest import audited, write_plan
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
@@ -23,8 +24,6 @@ pytestmark = pytest.mark.usefixtures("prefect")
 @pytest.fixture
 def small_plan(plan_path, plan_document):
     """Histogram and margins alone: machines take long to train on many made-up tables."""
-    from tests.conftest import write_plan
-
     plan_document["releases"] = plan_document["releases"][:3]
     plan_document["synthesis"] = []
     return write_plan(plan_path.parent, plan_document)
@@ -66,7 +65,8 @@ def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_hol
     from flows.release import release
 
     monkeypatch.setattr("dpcore.releases.counts.histogram.Histogram.l1_sensitivity", Fraction(1))
-    with pytest.raises(AuditError, match=r"people \(.*a neighbour changes 2 times.*; rare \("):
+    told = r"people \(.*a neighbour changes 2 times.*; rare \("
+    with audited(), pytest.raises(AuditError, match=told):
         release(str(small_plan), "r1", str(small_plan.parent / "out"))
     assert Ledger(ledger_url()).spent("survey") == Budget()
 

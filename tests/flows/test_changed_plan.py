@@ -8,7 +8,7 @@ from dpcore.errors import LedgerError
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger, State
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 
 ENDED = {
     "tally_survey": (State.RESERVED, State.RESERVED),
@@ -53,7 +53,7 @@ def _end(*_: object) -> None:
 def test_a_retry_of_a_changed_plan_is_refused_and_charges_nothing(
     tmp_path, monkeypatch, step, change
 ):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     plan = small_plan(tmp_path)
     with monkeypatch.context() as patch:
         end_at(step, patch)

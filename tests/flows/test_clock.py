@@ -15,7 +15,7 @@ from tasks.catalogue import write_catalogue
 from tasks.ledger import Ledger, records
 from tasks.report.history import history_until
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 
 MONTHLY = """
 operation:
@@ -46,7 +46,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def plan(tmp_path, monkeypatch) -> Path:
     """A monthly release, of which the grant covers three."""
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     path = small_plan(tmp_path)
     text = path.read_text().replace('granted: {alpha: "2"', 'granted: {alpha: "3"')
     path.write_text(text + MONTHLY)

@@ -18,7 +18,7 @@ from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import _verify_found, read_manifest, verify_budget
 from tasks.ledger import Ledger, State
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, open_plan, release
+from tests.bare import leave_out_audits, open_plan, release
 
 pytestmark = pytest.mark.usefixtures("own_home", "short_fits")
 
@@ -26,8 +26,8 @@ SECRET = "SECRET_7391"
 
 
 @pytest.fixture(autouse=True)
-def audited_once(monkeypatch):
-    audit_once(monkeypatch.setattr)
+def without_audits(monkeypatch):
+    leave_out_audits(monkeypatch.setattr)
 
 
 def written(folder: Path, jobs: list[str | None], **keys: object) -> Path:

@@ -18,7 +18,7 @@ from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger
 from tasks.workplace.home import claim_outside, ledger_url, private_workspace, remove_abandoned
-from tests.conftest import ROWS, made_up_survey, plan_of_every_kind, write_plan
+from tests.conftest import ROWS, audited, made_up_survey, plan_of_every_kind, write_plan
 from tests.flows.conftest import small_plan_of_every_kind
 
 pytestmark = pytest.mark.usefixtures("prefect")
@@ -47,7 +47,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
-        return Published(plan_path, run(plan_path), Ledger(ledger_url()))
+        with audited():
+            return Published(plan_path, run(plan_path), Ledger(ledger_url()))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import sys
 from itertools import islice
 from pathlib import Path
 
-from flows import course
 from schemas.plan import load_plan
 from tasks.workplace.schedule import beginning, due_times, run_id
 from tests.bare import release
@@ -27,7 +26,6 @@ def main() -> None:
     boundaries = Boundaries()
     install(boundaries)
     loaded = load_plan(plan)
-    course.audit_shortly(loaded)
     schedule = loaded.operation.schedule
     assert schedule is not None
     begins = beginning(schedule, plan, ())

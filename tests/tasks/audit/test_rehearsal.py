@@ -1,4 +1,4 @@
-"""The short audit stops a release whose survey would be cut or weighed otherwise than is declared."""
+"""The rehearsal stops a release whose survey would be cut or weighed otherwise than is declared."""
 
 from dataclasses import replace
 
@@ -13,7 +13,8 @@ from tasks.audit.rehearsal import rehearse, rehearse_shortly
 from tasks.survey import tally
 from tasks.survey.bounding import PERIOD, STEPS, keep_periods
 from tasks.survey.linked import wide_records
-from tests.conftest import plan_of_every_kind
+from tests.bare import open_plan
+from tests.conftest import audited, plan_of_every_kind
 from tests.tasks.made_up_series import plan_of as series_of
 
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -52,6 +53,14 @@ def test_the_right_path_passes(unit, neighbours, invalid):
 
 def test_every_kind_of_release_passes():
     rehearse_shortly(Plan.model_validate(plan_of_every_kind()))
+
+
+def test_what_is_found_passes():
+    document = open_plan()
+    document["columns"]["pay"] = {"type": "continuous", "bounds": "open", "nullable": True}
+    pay = {"name": "pay", "kind": "quantiles", "column": "pay", "levels": ["0.5"]}
+    document["releases"].append(pay)
+    rehearse_shortly(Plan.model_validate(document | {"source": "withheld"}))
 
 
 def test_levels_and_point_masses_pass():
@@ -93,9 +102,15 @@ def rounded_to_one(table, weights):
         ),
     ],
 )
-def test_a_fault_of_bounding_or_tally_stops_the_short_audit(name, fault, monkeypatch):
+def test_a_fault_of_bounding_or_tally_stops_the_rehearsal(name, fault, monkeypatch):
     monkeypatch.setattr(tally, name, fault)
     with pytest.raises(AuditError, match="not tallied as the audit assumes"):
+        rehearse_shortly(plan_with())
+
+
+def test_the_short_audit_rehearses(monkeypatch):
+    monkeypatch.setattr(tally, "keep_records", one_more)
+    with audited(), pytest.raises(AuditError, match="not tallied as the audit assumes"):
         audit_shortly.fn(plan_with())
 
 
@@ -165,19 +180,19 @@ def in_reverse(table, unit, linked):
         ),
     ],
 )
-def test_a_fault_of_wide_records_stops_the_short_audit(fault, monkeypatch):
+def test_a_fault_of_wide_records_stops_the_rehearsal(fault, monkeypatch):
     monkeypatch.setattr(tally, "wide_records", fault)
     with pytest.raises((AuditError, DataError), match=r"as the audit assumes|no cell|could not"):
-        audit_shortly.fn(linked_plan("add-remove", ["-age"]))
+        rehearse_shortly(linked_plan("add-remove", ["-age"]))
 
 
-def test_a_sensitivity_that_forgets_units_stops_the_short_audit(monkeypatch):
+def test_a_sensitivity_that_forgets_units_stops_the_rehearsal(monkeypatch):
     monkeypatch.setattr(Plan, "adjacency", Adjacency("add-remove", 1, unit="home"))
     with pytest.raises(AuditError, match="people: "):
-        audit_shortly.fn(plan_with())
+        rehearse_shortly(plan_with())
 
 
-def test_a_sensitivity_that_forgets_weights_stops_the_short_audit(monkeypatch):
+def test_a_sensitivity_that_forgets_weights_stops_the_rehearsal(monkeypatch):
     honest = SurveyFacts.weighted.fget
 
     def forgetful(facts):
@@ -186,7 +201,7 @@ def test_a_sensitivity_that_forgets_weights_stops_the_short_audit(monkeypatch):
 
     monkeypatch.setattr(SurveyFacts, "weighted", property(forgetful))
     with pytest.raises(AuditError, match="population: "):
-        audit_shortly.fn(plan_with())
+        rehearse_shortly(plan_with())
 
 
 def series_plan(in_periods: int, neighbours: str = "add-remove") -> Plan:
@@ -225,7 +240,7 @@ def last_periods(table, unit, periods, invalid):
         pytest.param(last_periods, id="the last periods"),
     ],
 )
-def test_a_fault_of_periods_stops_the_short_audit(fault, monkeypatch):
+def test_a_fault_of_periods_stops_the_rehearsal(fault, monkeypatch):
     monkeypatch.setattr(tally, "keep_periods", fault)
     with pytest.raises(AuditError, match="not tallied as the audit assumes"):
-        audit_shortly.fn(series_plan(2))
+        rehearse_shortly(series_plan(2))

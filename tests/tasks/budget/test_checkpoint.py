@@ -46,7 +46,7 @@ def cli(*arguments: object) -> int:
 
 def test_an_old_copy_of_the_ledger_draws_nothing_a_second_time(tmp_path, monkeypatch, witness):
     monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
     Ledger(ledger_url())
     shutil.copy(tmp_path / "ledger.db", tmp_path / "old.db")
@@ -74,7 +74,7 @@ def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
     tmp_path, monkeypatch, witness
 ):
     monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
     with pytest.raises(InputError, match="names no file"):
         bare.release(plan, "r1", tmp_path / "out")
@@ -89,7 +89,7 @@ def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
 
 
 def test_a_due_time_is_not_released_again_under_a_new_name_of_the_plan(tmp_path, monkeypatch):
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
     bare.release(plan, "income-20261124-060000", tmp_path / "out")
     with pytest.raises(LedgerError, match="for the same due time as income-20261124-060000"):
@@ -99,7 +99,7 @@ def test_a_due_time_is_not_released_again_under_a_new_name_of_the_plan(tmp_path,
 
 
 def test_nor_where_another_run_came_first_after_the_check(tmp_path, monkeypatch):
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
     monkeypatch.setattr("tasks.admission.check_budget", lambda *_: None)
     bare.release(plan, "income-20261124-060000", tmp_path / "out")

@@ -20,7 +20,7 @@ from tasks.bundle.digests import DIGESTS, MANIFEST
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Charge, Ledger, State, charge_id, tables
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 from tests.tasks.bundle.damage import by_hand
 
 WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
@@ -34,6 +34,7 @@ def template(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
+        leave_out_audits(patch.setattr)
         release(small_plan(folder), "r1", folder / "out")
     return folder
 
@@ -41,7 +42,7 @@ def template(tmp_path_factory) -> Path:
 @pytest.fixture
 def published(template, tmp_path, monkeypatch) -> Path:
     """The bundles in the test's own copy."""
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return tmp_path / "out"
 

@@ -19,7 +19,7 @@ from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import DRAWN_WITHIN, late_releases, require_first_year
 from tasks.explain.runs import runs_text
 from tasks.ledger import Charge, Ledger
-from tests.bare import audit_once, small_plan
+from tests.bare import leave_out_audits, small_plan
 
 MONTHLY = """
 operation:
@@ -112,7 +112,7 @@ def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_l
 def test_a_backfill_is_the_release_of_the_scheduled_run_and_is_paid_once(
     tmp_path, monkeypatch, capsys
 ):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     flow = flows.release.release
     monkeypatch.setattr(flows.release, "release", flow.fn)
     path = monthly(tmp_path, since="2026-11-01")

@@ -18,7 +18,7 @@ from tasks.inference.fit import Fit
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
@@ -84,7 +84,7 @@ def test_a_model_that_is_wrong_by_itself_is_refused_with_the_plan(
 def test_what_the_plan_would_not_measure_is_refused_before_anything_is_charged(
     tmp_path, monkeypatch
 ):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     path = small_plan(tmp_path)
     formula = "age ~ C(sex)"
     asked = f"analyses: [{{name: a, title: Age by sex, formula: '{formula}'}}]\n"

@@ -17,7 +17,7 @@ from tasks.bundle.verify import read_manifest, verify_files
 from tasks.catalogue import write_catalogue
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 
 
 def closed(folder: Path, monkeypatch) -> None:
@@ -75,7 +75,7 @@ def test_nothing_is_charged_where_published_bundles_cannot_be_seen(tmp_path, mon
 
 @pytest.fixture
 def bundle(tmp_path, monkeypatch) -> Path:
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     return release(small_plan(tmp_path), "r1", tmp_path / "out")
 
 

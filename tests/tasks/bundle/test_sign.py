@@ -21,7 +21,7 @@ from flows.cli import main
 from tasks.budget.reconcile import reconcile
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 
 
 def write_keys(folder: Path, name: str, passphrase: bytes | None = None) -> tuple[Path, Path]:
@@ -42,7 +42,7 @@ def keys(tmp_path) -> tuple[Path, Path]:
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     for name in ("KEY", "PASSPHRASE"):
         monkeypatch.delenv(f"DPRELEASE_SIGNING_{name}", raising=False)
 

@@ -29,7 +29,7 @@ from tasks.report.page import ENVIRONMENT, REPORT, report_page
 from tasks.report.parts import DataTable, read_columns
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 from tests.conftest import ROOT, plan_of_every_kind, those_slow, write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import Node, require_sound
@@ -406,7 +406,7 @@ def test_the_columns_are_explained_before_the_numbers(bundle):
 
 
 def test_a_column_of_which_nothing_is_published_is_described_nowhere(tmp_path, monkeypatch):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     plan = small_plan(tmp_path)
     survey = pd.read_parquet(tmp_path / "survey.parquet").assign(unasked=1)
     survey.to_parquet(tmp_path / "survey.parquet")

@@ -85,7 +85,7 @@ def test_an_absolute_place_is_taken(run, folder, monkeypatch):
 
 
 def test_a_run_with_a_relative_ledger_or_out_charges_nothing(run, folder, monkeypatch):
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(folder)
     with pytest.raises(InputError, match="out: out is relative"):
         bare.release(plan, "r1", Path("out"))
@@ -120,7 +120,7 @@ def test_commands_use_the_folders_that_the_environment_names(folder, monkeypatch
     named, asked = folder / "named", []
     (named / "plans").mkdir(parents=True)
     (folder / "plans").mkdir()
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(named / "plans")
     monkeypatch.setenv("DPRELEASE_PLANS", str(named / "plans"))
     monkeypatch.setenv("DPRELEASE_OUT", str(named / "out"))

@@ -17,7 +17,7 @@ from tasks.survey.engines.spark import open_spark
 from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 from tests.tasks.survey import test_forms as forms
 from tests.tasks.survey.engines.agreement import (
     ADDED,
@@ -184,7 +184,7 @@ def sent(spark, folder: Path, rows: int) -> int:
 
 
 def test_a_plan_is_released_from_spark_and_its_place_is_not_published(spark, tmp_path, monkeypatch):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     plan = small_plan(tmp_path)
     source = at(spark, tmp_path / "survey.parquet")
     asked = {"source": source.model_dump(exclude_none=True)}
