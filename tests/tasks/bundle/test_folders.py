@@ -74,9 +74,10 @@ def test_nothing_is_charged_where_published_bundles_cannot_be_seen(tmp_path, mon
 
 
 @pytest.fixture
-def bundle(tmp_path, monkeypatch) -> Path:
+def bundle(published, tmp_path, monkeypatch) -> Path:
     leave_out_audits(monkeypatch.setattr)
-    return release(small_plan(tmp_path), "r1", tmp_path / "out")
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "out" / "survey" / "r1"
 
 
 @pytest.mark.parametrize("inner", ["", MANIFEST, "tables/people.parquet"])

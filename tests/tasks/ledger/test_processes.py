@@ -191,7 +191,7 @@ def commit(url: str) -> list[list[str]]:
 def commit_or_void(url: str) -> list[list[str]]:
     Ledger(url).grant("wages", shares(9), **WHO_WHY)
     outcomes = []
-    for number in range(8):
+    for number in range(5):
         names = ("wages", f"r{number}", "a")
         Ledger(url).reserve(*names[:2], "p", {"a": SHARE})
 

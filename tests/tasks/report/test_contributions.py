@@ -8,12 +8,13 @@ import dprelease
 from tasks.bundle.verify import read_manifest
 from tasks.charts.svg import figure
 from tasks.report.release import release_parts
+from tests.bare import leave_out_audits
 
 ROWS = 500
 
 
 @pytest.fixture
-def bundle(tmp_path):
+def bundle(tmp_path, monkeypatch):
     random = np.random.default_rng(0)
     age, region = random.integers(18, 90, ROWS), random.choice(["north", "south"], ROWS)
     survey = pd.DataFrame(
@@ -51,6 +52,7 @@ def bundle(tmp_path):
         ],
         "publication": {"title": "Work"},
     }
+    leave_out_audits(monkeypatch.setattr)
     return dprelease.release(
         plan, survey, ledger=tmp_path / "ledger.sqlite", out=tmp_path, progress=False
     )

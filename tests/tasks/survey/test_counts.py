@@ -82,7 +82,7 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("counts")
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     st.lists(
         st.tuples(st.none() | st.integers(0, 9), st.integers(0, 5) | st.integers(0, 2**40)),
