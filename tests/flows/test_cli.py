@@ -309,21 +309,6 @@ def test_the_version_is_the_installed_one(capsys):
     assert dprelease("--version", capsys=capsys) == (0, f"{version('dprelease')}\n", "")
 
 
-def test_a_shell_completes_commands_and_options(tmp_path, capsys):
-    code, script, _ = dprelease("completion", "bash", capsys=capsys)
-    assert code == 0
-    (tmp_path / "completion").write_text(script)
-    asked = (
-        "source completion; f=$(complete -p dprelease | sed 's/.*-F \\([^ ]*\\).*/\\1/');"
-        "COMP_WORDS=(dprelease ledger gr); COMP_CWORD=2; $f; echo ${COMPREPLY[@]};"
-        "COMP_WORDS=(dprelease explain plan.yaml --fam); COMP_CWORD=3; $f; echo ${COMPREPLY[@]}"
-    )
-    done = subprocess.run(
-        ["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["grant", "--family"]
-
-
 def test_every_command_of_the_ledger_answers_in_json_with_exact_amounts(
     plan_path, ledger, tmp_path, capsys
 ):

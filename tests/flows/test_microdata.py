@@ -1,13 +1,10 @@
 """A plan that asks for synthetic records and nothing else, run for real."""
 
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest, verify_files
 from tests.conftest import ROWS, write_plan
 
@@ -52,50 +49,3 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     assert len(support) == 5 + 10 + len(triples)
     names = [triple.replace(" x ", ".") for triple in triples]
     assert all((bundle / "tables" / f"everyone.{name}.parquet").is_file() for name in names)
-
-
-@pytest.mark.slow
-def test_wide_columns_are_published_by_groups_and_records_in_their_own_categories(
-    plan_path, plan_document
-):
-    from flows.release import release
-
-    plan_document["releases"] = [
-        {
-            "name": "everyone",
-            "kind": "microdata-margins",
-            "columns": ["sex", "region", "children"],
-            "compress": {"keep": 3},
-        }
-    ]
-    plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]
-    path = write_plan(plan_path.parent, plan_document)
-    bundle = open_bundle(release(str(path), "r1", str(path.parent / "out")))
-    assert {"everyone.region", "everyone.children", "everyone.region.children"} <= set(
-        bundle.tables
-    )
-    alone, pair = bundle.table("everyone.region"), bundle.table("everyone.sex.region")
-    numbers = np.ma.filled(alone["region_group"], 0).tolist()
-    group = dict(zip(alone["region"].tolist(), numbers, strict=True))
-    assert set(group.values()) == {0, 1, 2}
-    records = pd.read_parquet(bundle.path / "microdata" / "records.parquet")
-    of_each = [group[region if isinstance(region, str) else None] for region in records["region"]]
-    counted = Counter(zip(records["sex"], of_each, strict=True))
-    in_pairs = np.ma.filled(pair["region_group"], 0)
-    for sex, number, count in zip(pair["sex"], in_pairs, pair["count"], strict=True):
-        assert counted[sex, number] == count
-    assert records["children"].between(0, 6).all()
-    sums = bundle.total("everyone.sex.region", lambda t: t["region_group"] == 1)
-    assert sums.standard_error > 0
-    supported = bundle.table("microdata/records.support")
-    grades = dict(zip(supported["columns"], supported["grade"], strict=True))
-    assert {name: grade == "not measured" for name, grade in grades.items()} == {
-        "sex": False,
-        "region": False,
-        "children": False,
-        "sex x region": True,
-        "sex x children": True,
-        "region x children": True,
-    }
-    report = (bundle.path / "report.html").read_text()
-    assert "group 1" in report

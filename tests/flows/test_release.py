@@ -195,22 +195,6 @@ def test_the_manifest_says_what_was_promised_and_hides_where_the_survey_lies(pub
     }
 
 
-def test_the_published_classifier_can_be_evaluated_without_the_data(published):
-    bundle = published.bundle
-    facts = next(r for r in read_manifest(bundle).releases if r.name == "rich").facts
-    table = pd.read_parquet(bundle / "classifiers" / "rich.parquet")
-    points = np.array([[40.0, 2.0], [70.0, 0.0]])
-    places = [facts["coordinates"][k] for k in ("age", "children")]
-    scaled = (points - [p["lower"] for p in places]) / [p["width"] for p in places]
-    own = np.array([[1, 0], [0, 1]]) / np.sqrt(2)  # the first is of sex F, the second M
-    scaled = np.column_stack([scaled, own])
-    phases = scaled @ table[["w_age", "w_children", "w_sex=F", "w_sex=M"]].to_numpy().T
-    decided = np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"]
-    plan = load_plan(published.plan_path)
-    noisy = published.ledger.committed("survey", "r1", "rich")
-    assert np.allclose(decided, plan.built["rich"].decide(noisy, scaled))
-
-
 def test_running_again_charges_and_draws_nothing(bundle, plan_path):
     before = {path: path.read_bytes() for path in bundle.rglob("*.*")}
     os.remove(plan_path.parent / "survey.parquet")  # not even the survey is needed

@@ -8,13 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore.errors import InputError, PlanError
-from dpcore.estimates.model import HARDLY_ANY, Coefficient
 from schemas.plan import load_plan
 from tasks.bundle import analyses
-from tasks.bundle.analyses import coefficients_table, write_analyses
 from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import check_analyses
-from tasks.inference.fit import Fit
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
@@ -55,16 +52,6 @@ def test_the_table_is_what_the_reader_fits_and_every_document_says_so(plan_docum
     drawn = [n.attributes.get("class") for n in part.all()]
     assert drawn.count("whisker") == drawn.count("bar") == 2  # the key, and a term
     assert all(term in part.words for term in table["term"])
-
-
-def test_the_same_draw_gives_the_same_file(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path, MODEL)
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
-    (tmp_path / "again").mkdir()
-    again = write_analyses.fn(plan, "r1", tmp_path / "again")
-    assert again == bundle.manifest.analyses
-    file = again[0].file.path
-    assert (tmp_path / "again" / file).read_bytes() == (bundle.path / file).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -112,12 +99,3 @@ def test_a_model_that_the_noise_leaves_without_solution_says_so(
     for file in ("README.md", REPORT):
         assert "the model has no solution in the records" in (bundle.path / file).read_text()
     require_sound((bundle.path / REPORT).read_text(), bundle.path)
-
-
-def test_coefficients_without_an_interval_have_a_reason():
-    known, rare = Coefficient("a", 1.0, 0.1, 0.2, 1.0), Coefficient("b", 9.0, np.inf, np.inf, 1.0)
-    columns = coefficients_table("t", Fit("y ~ a + b", "gaussian", (known, rare), ())).columns
-    assert columns["reason"].tolist() == [None, HARDLY_ANY]
-    for key in ("standard_error", "privacy_error", "lower_95", "upper_95"):
-        assert np.ma.getmaskarray(columns[key]).tolist() == [False, True]
-    assert columns["estimate"].tolist() == [1.0, 9.0]

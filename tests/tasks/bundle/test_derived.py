@@ -115,9 +115,3 @@ def _noisy(plan: Plan):
     release = plan.built["everybody"]
     exact = release.statistic(Tally(release.domain, np.array([0]), np.array([3000])))
     return perturb(exact, release.mechanism, release.share, SeededSource(2))
-
-
-def test_no_record_makes_no_values():
-    plan = Plan.model_validate(yaml.safe_load(PLAN))
-    records = synthetic_records(plan, plan.synthesis[0], lambda _: _noisy(plan), 0)
-    assert {len(values) for values in records.columns.values()} == {0}

@@ -112,13 +112,6 @@ def test_the_error_of_a_histogram_s_share_by_hand():
         _ = bundle.total("r", np.arange(6) < 2) / bundle.total("r")
 
 
-def test_all_of_next_to_nothing_is_exactly_one():
-    bundle = drawn(Histogram("r", TABLE, 200, Budget.of("1/50"), adjacency=ADDED), 1)
-    third = bundle.columns["place"] == 2
-    share = bundle.share("r", third, third)
-    assert (share.value, share.interval) == (1, (1, 1))
-
-
 def test_a_quotient_by_next_to_nothing_says_what_is_known_of_it():
     some = Estimate(30.0, 3.0, frozenset("a"))
     assert "is possible" in (Estimate(1.0, 3.0) / Estimate(1.0, 3.0)).words
@@ -137,13 +130,6 @@ def test_a_quotient_of_independent_numbers_has_the_error_of_both():
     assert quotient.standard_error == pytest.approx((3**2 + 0.25 * 4**2) ** 0.5 / 60)
     assert quotient.draws == {"a", "b"}
     assert (Estimate(30.0, 3.0) / 60).standard_error == pytest.approx(0.05)
-
-
-def test_a_share_asks_for_true_or_false():
-    bundle = drawn(RELEASES["r"], 7)
-    for part, of in ((np.full(6, 0.5), None), (np.arange(6) < 2, np.full(6, 2))):
-        with pytest.raises(InputError, match="a share needs true or false"):
-            bundle.share("r", part, of)
 
 
 def test_a_sum_and_a_multiple_have_the_errors_of_what_they_are_made_of():

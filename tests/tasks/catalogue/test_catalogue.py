@@ -84,14 +84,6 @@ def test_programs_read_the_same(published):
             assert (published / release["address"] / file).is_file()
 
 
-def test_a_site_elsewhere_leads_to_the_bundles(published, tmp_path):
-    site = tmp_path / "a site"
-    write_catalogue(published, site)
-    page_of(site)
-    record = json.loads((site / "catalogue.json").read_text(encoding="utf-8"))
-    assert record["datasets"]["other"]["releases"]["r1"]["address"] == "../published/other/r1"
-
-
 def test_damaged_bundles_are_named_and_left_out(published):
     (published / "survey" / "r1" / "tables" / "people.parquet").write_bytes(b"")
     (published / "other" / "r1" / "manifest.json").unlink()
@@ -147,20 +139,6 @@ def test_a_pipe_in_place_of_a_file_is_named_and_not_read(published, file):
     os.mkfifo(published / "other" / "r1" / file)
     with pytest.raises(BundleError, match=f"other/r1: {file} is not a regular file"):
         write_catalogue(published, published)
-
-
-def test_a_bundle_that_was_emptied_is_named_and_a_dataset_without_any_is_not(published, tmp_path):
-    (published / "begun").mkdir()
-    for emptied in ("survey/r1", "other/r1"):
-        shutil.rmtree(published / emptied)
-        (published / emptied).mkdir()
-    with pytest.raises(BundleError) as error:
-        write_catalogue(published, tmp_path / "site")
-    assert sorted(str(error.value).splitlines()[1:]) == [
-        f"  {emptied}: has no files: it was emptied" for emptied in ("other/r1", "survey/r1")
-    ]
-    with pytest.raises(BundleError, match="\n  r1: has no files"):
-        write_catalogue(published / "survey", tmp_path / "site")
 
 
 def test_a_folder_without_bundles_is_refused(tmp_path):

@@ -8,8 +8,7 @@ from tasks.bundle.reader import open_bundle
 from tasks.catalogue import write_catalogue
 from tasks.catalogue.bundles import find_bundles
 from tasks.catalogue.series import series_figures
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.made_up_series import plan_of, published
+from tests.tasks.made_up_series import published
 from tests.tasks.report.pages import require_sound
 
 
@@ -43,13 +42,3 @@ def test_each_large_cell_has_a_line_for_its_periods_and_one_for_its_totals(out):
     titles = [node.words for node in page.all("figcaption")]
     assert sum("total of all periods to date" in title for title in titles) == 4
     assert sum(node.attributes.get("class") == "band" for node in page.all("path")) == 8
-
-
-def test_one_run_is_no_line_and_two_series_are_not_joined(out):
-    published(out, 1)
-    other = {"period": "week", "periods": 4, "in_periods": 1, "measures": "period", "run": 1}
-    publish_made_up(plan_of(1, series=other), "other", out)
-    publish_made_up(plan_of(1, series=None), "alone", out)
-    ((dataset,), _) = find_bundles(out)
-    assert len(dataset.bundles) == 3
-    assert series_figures(dataset) == []

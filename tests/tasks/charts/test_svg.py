@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.charts import svg
-from tasks.charts.chart import WIDTH, Axis, Panel, alike, chart, document
-from tasks.charts.heat import heat_map
+from tasks.charts.chart import Axis, Panel, chart, document
 from tasks.charts.marks import area, bars, dots, line, texts, tiles
 from tests.tasks.report.pages import read_page
 
@@ -47,24 +46,6 @@ def test_joined_runs_cover_exactly_the_true_cells():
     assert (covered == mask).all()
 
 
-def test_the_numbers_of_an_axis_and_of_shades_stay_apart_and_inside():
-    axis = chart("t", "d", [[Panel([line([0.0, 1.5e6], [0.0, 1e-9])], Axis("x"), Axis("y"))]])
-    shades = heat_map(np.full((2, 2), 1.4e6), Axis("a", "xy"), Axis("b", "uv"), "t", "d")
-    for drawn in (axis, shades):
-        lines = {}
-        for node in read_page(drawn).all("text"):
-            spot = node.attributes
-            if spot.get("class") == "tick" and spot["text-anchor"] == "middle":
-                half = svg.text_width([node.words]) / 2
-                ends = float(spot["x"]) - half, float(spot["x"]) + half
-                lines.setdefault(spot["y"], []).append(ends)
-        assert max(map(len, lines.values())) > 2
-        for ends in lines.values():
-            assert ends[0][0] >= 0
-            assert ends[-1][1] <= WIDTH
-            assert all(a[1] < b[0] for a, b in zip(ends, ends[1:], strict=False))
-
-
 @pytest.mark.parametrize("ends", [(0.001, 10.0), (3.0, 4000.0), (2.0, 3.0), (1e-9, 1e9)])
 def test_logarithmic_ticks_are_few_and_at_powers_or_between(ends):
     scale = svg.Scale(*ends, 0.0, 100.0, log=True)
@@ -81,16 +62,6 @@ def test_a_gap_is_left_open_and_a_point_on_its_own_is_a_dot():
     marks = [n for n in read_page(drawn).all("path", "circle") if "class" in n.attributes]
     assert [n.attributes["class"] for n in marks] == ["line", "point", "band", "band", *["dot"] * 3]
     assert "nan" not in drawn
-
-
-def test_panels_on_one_scale_show_equal_values_at_equal_heights():
-    tall, low = (Panel([dots([0.0, 1.0], [1.0, top])]) for top in (9.0, 3.0))
-    drawn = [read_page(chart("t", "d", [[panel]])) for panel in alike([tall, low])]
-    heights = [next(page.all("circle")).attributes["cy"] for page in drawn]
-    assert heights[0] == heights[1]
-    alone = read_page(chart("t", "d", [[low]]))
-    assert next(alone.all("circle")).attributes["cy"] == heights[0] != drawn[1]
-    assert alike([]) == []
 
 
 def test_a_file_of_its_own_is_well_formed_styled_and_escapes_what_people_wrote():

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.axes import Bins, Categories, Grid, middles
+from dpcore.domain.axes import middles
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.design import cells_of
 from dpcore.estimates.evidence import Evidence
 from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
@@ -60,15 +59,6 @@ def test_the_text_names_the_release_and_the_parts_of_the_error(plan):
     assert "sampling    privacy   together" in text
 
 
-def test_what_no_table_will_hold_is_said_beforehand(plan):
-    said = " ".join(expected_fit(plan, "income ~ sex", "gaussian")[1].notes)
-    assert "income (whose mean may be anything from" in said
-    assert "where values lie inside their bins, which the synthetic records assume" in said
-    assert "inside their bins" not in " ".join(
-        expected_fit(plan, "children ~ sex", "gaussian")[1].notes
-    )
-
-
 def test_what_the_plan_does_not_measure_is_named(plan):
     with pytest.raises(InputError, match=r"also: \[\[sex, children, income\]\]"):
         analysis_text(plan, "income ~ sex * children", "gaussian")
@@ -108,19 +98,6 @@ def test_a_bundle_stands_for_the_survey_that_is_expected(plan_document, tmp_path
     del like.columns["income"]
     with pytest.raises(InputError, match="no records with income"):
         expected_fit(load_plan(path), "income ~ children", "gaussian", like)
-
-
-def test_values_are_found_in_their_cells():
-    bins = Bins("a", (0.0, 0.0, 10.0, 20.0, 20.0), nullable=True)
-    values = np.ma.masked_array([-1.0, 0, 0.1, 10, 19.9, 20, 99, 5], mask=[0] * 7 + [1])
-    assert cells_of(bins, values).tolist() == [0, 0, 1, 2, 2, 3, 3, 4]
-    assert cells_of(Grid("a", 0.0, 4.0, 4), np.array([0, 1, 3.9, 4])).tolist() == [0, 1, 3, 3]
-    letters = Categories("a", ("x", "y"))
-    assert cells_of(letters, np.array(["y", "x", "y"])).tolist() == [1, 0, 1]
-    with pytest.raises(InputError, match="categories that the plan does not list"):
-        cells_of(letters, np.array(["z"]))
-    with pytest.raises(InputError, match="nulls, which the plan does not allow"):
-        cells_of(letters, np.ma.masked_array(["x", "y"], mask=[0, 1]))
 
 
 def test_texts_whose_categories_noise_merges_answer_no_model(plan_document, tmp_path):

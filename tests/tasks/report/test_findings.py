@@ -63,19 +63,6 @@ def test_a_column_that_follows_from_the_other_is_no_finding():
     assert related([[300, 0], [150, 150]], 1.0) is None
 
 
-def test_many_values_are_compared_as_ranges_at_the_tail_that_differs():
-    visits = Bins("visits", (0.0, 1.0, 2.0, 3.0, 4.0), integer=True)
-    found = related([[400, 300, 200, 100], [100, 100, 300, 500]], 1.0, (A, visits))
-    assert found.groups == ((1, 2), (0, 1))
-    assert found.shown == (2, 4)
-
-
-def test_groups_of_few_people_are_not_compared():
-    few = [[4, 16], [900, 100]]
-    assert related(few, 0.1) is None
-    assert related([[40, 160], [900, 100]], 0.1) is not None
-
-
 def test_all_ranges_of_numbers_count_as_looked_at():
     numbers = Bins("visits", (0.0, 1.0, 2.0, 3.0), nullable=True, integer=True)
     assert possible_shares((A, numbers)) == 2 * 2 * 6

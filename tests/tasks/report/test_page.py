@@ -11,10 +11,7 @@ import pandas as pd
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit.neighbours import survey_pairs
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Categories
-from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
 from schemas.bundle.draws import noisy_of
 from schemas.bundle.grades import grade
@@ -22,7 +19,6 @@ from schemas.plan import Plan, load_plan
 from schemas.plan.protection import Protection
 from schemas.survey.unit import UnitColumn
 from tasks.bundle.verify import read_manifest
-from tasks.charts.svg import figure
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
 from tasks.report.page import ENVIRONMENT, REPORT, report_page
@@ -197,28 +193,6 @@ def test_a_count_stands_inside_its_interval(bundle):
     assert "the answer of least expected absolute error, if each of 400 records" in part.words
 
 
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-def test_a_quantile_has_an_orange_line_as_long_as_its_error(plan_document, tmp_path, relation):
-    kept = [s for s in plan_document["releases"] if s["name"] == "age-quartiles"]
-    plan_document |= {"releases": kept, "synthesis": [], "neighbours": relation}
-    plan_document["budget"]["requested"]["beta"] = "0"
-    page = published(plan_document, tmp_path)
-    plan = load_plan(plan_document)
-    section = part_of(page, "release-age-quartiles")
-    (says,) = [" ".join(n.words.split()) for n in section.all("figcaption")]
-    drawn = [n.attributes["d"] for n in section.all("path") if n.attributes["class"] == "whisker"]
-    ends = [[float(point.split(" ")[0]) for point in d[1:].split("M")[0].split("L")] for d in drawn]
-    widths = [end - start for start, end in ends]
-    bars = [
-        float(n.attributes["width"]) for n in section.all("rect") if n.attributes["class"] == "bar"
-    ]
-    error = plan.built["age-quartiles"].rank_error / 400
-    assert error < 0.25  # else lines are cut at 0 and 1
-    assert widths == pytest.approx([2 * error * bars[1] / 0.5] * 3, abs=0.1)
-    assert ("records (drawn as a share of about 400)" in says) == (relation == "add-remove")
-    assert f"within {figure(error if relation == 'replace-one' else error * 400)}" in says
-
-
 def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
     bundle, plan, plan_document, plan_path
 ):
@@ -267,13 +241,6 @@ def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):
     assert "Kolmogorov-Smirnov" in sections["release-near"].words
     assert "published without noise" in sections["release-exact-if-rare"].words
     assert "may have no protection at all" in page.words
-
-
-def test_every_synthetic_column_stands_beside_its_table(bundle):
-    parts = {n.attributes.get("aria-labelledby"): n for n in page_of(bundle).all("section")}
-    drawn = [svg.children[0].words for svg in parts["synthetic-everybody"].all("svg")]
-    columns = ("sex", "region", "children", "income")
-    assert drawn == [f"Synthetic records by {column}" for column in columns]
 
 
 def test_a_classifier_says_how_often_it_is_right_of_synthetic_records(
@@ -373,46 +340,6 @@ def test_the_audit_speaks_of_the_plan_s_neighbours(bundle, relation, unit, said)
     home = UnitColumn(column="home", max_rows=3, name="home") if unit else None
     protection = Protection(Adjacency(relation, 3 if unit else 1), 100, home)
     assert said in draw_audit(read_manifest(bundle).audit, [], protection).notes[-1]
-
-
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-def test_the_audit_s_own_names_of_surveys_are_put_in_plain_words(bundle, relation):
-    """Those of all releases together, as the audit makes them."""
-    adjacency = Adjacency(relation)
-    domain = Domain(tuple(Categories(name, ("F", "M")) for name in ("sex", "job", "owns")))
-    notes = {}
-    for (pair,) in survey_pairs([domain], 9, adjacency):
-        audit = read_manifest(bundle).audit | {"pair": pair.description}
-        notes[pair.description] = draw_audit(audit, [], Protection(adjacency, 9)).notes[-1]
-    assert not any(
-        name in note for note in notes.values() for name in ("end to end", "like either")
-    )
-    assert len(set(notes.values())) == len(notes) == 14
-    told = ", the last added" * (relation == "add-remove")
-    assert notes[f"all columns end to end{told}; others half like either"].endswith(
-        "half of them with the first value in every column, half with the last one in every column."
-    )
-    assert (
-        "every column but sex, and elsewhere the first. The other records are the same in both,"
-        in (notes[f"all but sex end to end{told}; others like the first"])
-    )
-
-
-def test_an_audit_that_tells_no_loss_is_shown_without_a_curve(bundle, plan):
-    audit = read_manifest(bundle).audit
-    nothing = audit | {
-        "estimate": None,
-        "curve": {"score": [0.0], "loss": [None], "discrete": True},
-    }
-    (shown,) = draw_audit(nothing, [], plan.protection).figures
-    assert "inf" not in shown.picture
-
-
-def test_the_columns_are_explained_before_the_numbers(bundle):
-    (table,) = [t for t in page_of(bundle).all("table") if "Columns that are published" in t.words]
-    rows = {row.children[0].words: row.children[2].words for row in table.all("tr")}
-    assert rows["age"] == "whole numbers from 18 to 89"
-    assert rows["region"] == "north; south; east; west; or null"
 
 
 def test_a_column_of_which_nothing_is_published_is_described_nowhere(tmp_path, monkeypatch):

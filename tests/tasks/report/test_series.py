@@ -5,11 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.bundle.reader import open_bundle
-from tasks.report.counts import LARGEST_CELLS
-from tasks.report.parts import Source
-from tasks.report.series import draw_series
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.made_up_series import plan_of, published
+from tests.tasks.made_up_series import published
 from tests.tasks.report.pages import require_sound
 
 
@@ -42,16 +38,3 @@ def test_each_quantity_has_its_bars_and_the_earlier_runs_are_named(out):
     assert len(shown) == 2
     for text, number in zip(shown, table["estimate"][:2], strict=True):
         assert float(text.replace(",", "")) == pytest.approx(number, abs=0.5)
-
-
-def test_of_many_cells_the_largest_are_drawn(out):
-    plan = plan_of(1)
-    document = plan.model_dump(mode="json", by_alias=True)
-    document["columns"]["kind"]["categories"] = [f"k{i}" for i in range(40)]
-    bundle = open_bundle(publish_made_up(type(plan).model_validate(document), "r", out))
-    drawn = draw_series(Source(bundle.plan, bundle.manifest.releases[0], bundle.path))
-    assert len(drawn.figures[0].table.rows) == LARGEST_CELLS
-    assert "the 15 largest of 40 are shown" in drawn.figures[0].says
-    largest = sorted(abs(each) for each in bundle.table("events")["estimate"][:40])
-    shown = sorted(abs(float(row[1].replace(",", ""))) for row in drawn.figures[0].table.rows)
-    assert shown == pytest.approx(largest[-LARGEST_CELLS:], abs=0.6)

@@ -162,19 +162,6 @@ def test_public_rows_are_the_sum_of_the_counts(tmp_path):
         tallies(survey, [DIGITS], 3, PRIVATE, counts="n")
 
 
-@pytest.mark.slow
-def test_sums_that_64_bits_could_not_hold_are_refused(tmp_path):
-    ends = {2**21: 2**61, 2**21 + 1: None, 2**23: None}
-    for rows, total in ends.items():
-        survey = written(tmp_path, [1] * rows, [2**40] * rows, 2**40)
-        if total is None:
-            with pytest.raises(DataError, match=r"more than a trillion|could not be tallied"):
-                tallies(survey, [DIGITS], 2**40, PRIVATE, counts="n")
-        else:  # exact, and cut where the number of records is private
-            (tally,) = tallies(survey, [DIGITS], 2**40, PRIVATE, counts="n")
-            assert tally.counts.tolist() == [PRIVATE.most_rows(2**40)]
-
-
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_the_rehearsal_passes_and_finds_a_tally_that_forgets_counts(neighbours, monkeypatch):
     document = plan_of_every_kind() | {"counts": "n", "neighbours": neighbours, "synthesis": []}

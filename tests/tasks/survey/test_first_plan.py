@@ -90,21 +90,6 @@ def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
     )
 
 
-def test_dates_of_a_csv_file_are_known_by_their_names(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("id,birth_date,updateTime,admittedTimestamp,Date of birth,candidate,dates\n")
-    kinds = [
-        ColumnType.OPEN,
-        ColumnType.DAY,
-        ColumnType.OPEN,
-        ColumnType.TIME,
-        ColumnType.DAY,
-        ColumnType.OPEN,
-        ColumnType.OPEN,
-    ]
-    assert list(table_schema(str(path)).values()) == kinds
-
-
 def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
     path = tmp_path / "plan.yaml"
     text = first_plan(
@@ -119,19 +104,6 @@ def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
     assert "columns.age.bounds" in str(refused.value)
     assert "values of single people" in str(refused.value)
     assert "releases[0].bins.pay" in str(refused.value)
-
-
-def test_what_is_wrong_beside_blanks_is_told_with_them(tmp_path):
-    path = tmp_path / "plan.yaml"
-    text = first_plan("d", "t.parquet", {"sex": ColumnType.TEXT, "age": ColumnType.WHOLE})
-    text = text.replace("neighbours: replace-one", "neighbour: replace-one")
-    path.write_text(text.replace("  age:\n", "  age:\n    nulable: true\n"))
-    with pytest.raises(PlanError) as refused:
-        load_plan(path)
-    told = {line.partition(": ")[0].strip() for line in str(refused.value).splitlines()[1:]}
-    blanks = {"rows", "columns.sex.categories", "columns.age.bounds", "publication.title"}
-    budget = {"budget.granted.alpha", "budget.requested.alpha"}
-    assert told == blanks | budget | {"neighbour", "neighbours", "columns.age.nulable"}
 
 
 FILLED = {

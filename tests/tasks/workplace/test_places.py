@@ -66,15 +66,6 @@ def test_a_worker_without_a_named_ledger_is_refused(run, monkeypatch, value):
         ledger_url()
 
 
-def test_a_relative_folder_of_user_data_is_not_taken(folder, monkeypatch):
-    monkeypatch.delenv("DPRELEASE_HOME")
-    monkeypatch.setenv("HOME", str(folder / "user"))
-    monkeypatch.setenv("XDG_DATA_HOME", "data")
-    assert home() == folder / "user/.local/share/dprelease"
-    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
-    assert home() == folder / "data/dprelease"
-
-
 def test_an_absolute_place_is_taken(run, folder, monkeypatch):
     for variable, value, read in NAMED[:5]:
         engine, _, path = value.rpartition(":///")

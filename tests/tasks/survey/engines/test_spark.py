@@ -51,6 +51,7 @@ def written(folder: Path, *parts: pa.Table) -> Path:
     [
         "every kind of axis",
         "every fault",
+        "a domain of 2^60 cells",
         "parts of dates",
         "no answer",
         "what is written otherwise",
