@@ -9,7 +9,7 @@ from markdown.extensions.toc import slugify
 
 from docs.reference.mechanisms import offers, options
 from schemas.plan import Plan
-from tests.conftest import ROOT, plan_of_every_kind
+from tests.conftest import ROOT
 
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
@@ -125,22 +125,3 @@ def test_the_page_of_mechanisms_pairs_each_with_its_kind():
         assert mechanisms <= kinds[kind], kind
     for kind in ("classifier", "density", "histogram", "count", "near-records"):
         assert named[kind] == kinds[kind], kind
-
-
-@pytest.mark.parametrize("bandwidth", [0.05, 0.1, 0.15, 0.3])
-def test_the_mechanism_of_least_error_is_the_one_that_the_page_names(bandwidth):
-    """Of the pure ones, for one column: binned-laplace below 0.15, coefficient-laplace from there."""
-    error = {}
-    for mechanism in ("binned-laplace", "spectral-gamma", "coefficient-laplace", "difference-body"):
-        form = {"name": "d", "kind": "density", "columns": ["x"], "bandwidth": bandwidth}
-        column = {"type": "continuous", "bounds": [0, 1]}
-        document = plan_of_every_kind() | {"columns": {"x": column}, "synthesis": []}
-        document["releases"] = [form | {"mechanism": mechanism}]
-        document["budget"]["requested"] = {"alpha": "1"}
-        try:
-            error[mechanism] = Plan.model_validate(document).built["d"].expected_error()[-1].value
-        except ValueError:
-            continue  # more coefficients than it takes
-    assert min(error, key=error.get) == (
-        "binned-laplace" if bandwidth < 0.15 else "coefficient-laplace"
-    )

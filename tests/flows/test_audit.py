@@ -8,12 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit import audit_release
 from dpcore.errors import AuditError
-from dpcore.sampling.source import SeededSource
 from flows.cli import main
-from schemas.plan import load_plan
-from tasks.audit.picture import audit_picture
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
 from tests.conftest import audited, write_plan
@@ -86,25 +82,6 @@ def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monke
     monkeypatch.setattr("tasks.draw.tallies", shifted)
     assert main(["audit", str(small_plan), "--draws", "500"]) == 4
     assert "prove nothing" in capsys.readouterr().err
-
-
-def test_the_picture_shows_bounds_claims_and_the_loss_function(small_plan):
-    release = load_plan(small_plan).built["people"]
-    found = audit_release(release, draws=20_000, source=SeededSource(1))
-    picture = ElementTree.fromstring(audit_picture({"<people>": found}))
-    svg = "{http://www.w3.org/2000/svg}"
-    words = "".join(node.text or "" for node in picture.iter(f"{svg}text"))
-    assert words.count("<people>") == 2
-    assert f"{found.lower_bound:.3g} of {float(found.claim.alpha):.3g}" in words
-    assert f"claimed {float(found.claim.alpha):.3g}" in words
-    assert f"largest {found.curve.loss:.3g} at {found.curve.point:.3g}" in words
-    # The curve lies inside its panel, and its maximum is marked.
-    (path,) = [p for p in picture.iter(f"{svg}path") if p.get("class") == "line"]
-    heights = [float(point.split(" ")[1]) for point in path.get("d")[1:].split("L")]
-    grid = [float(g.get("y1")) for g in picture.iter(f"{svg}line") if g.get("class") == "grid"]
-    assert min(heights) < max(heights) <= max(grid)
-    (peak,) = [c for c in picture.iter(f"{svg}circle") if c.get("class") == "peak"]
-    assert float(peak.get("cy")) == pytest.approx(min(heights), abs=0.1)
 
 
 def test_the_command_writes_the_plot_and_keeps_its_json(small_plan, tmp_path, capsys):

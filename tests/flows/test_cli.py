@@ -1,28 +1,20 @@
 """The command line: what it prints, where, and with which exit code."""
 
 import json
-import logging
 import os
 import re
 import subprocess
 import sys
 from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from rich.console import Console
 
 from dpcore.accounting.budget import Budget
-from dpcore.line.statistic import Noisy
-from dpcore.progress import report
 from flows.cli import main
-from flows.operation.progress import showing
 from schemas.plan import load_plan
 from tasks.ledger import Charge, Ledger
-from tasks.workplace.step import guard
 from tests.bare import small_plan
 from tests.conftest import ROOT, write_plan
 
@@ -89,32 +81,6 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     code, out, _ = dprelease("ledger", "grant", "survey", *grant, "--ledger", ledger, capsys=capsys)
     assert (code, out) == (0, "survey: granted alpha = 12, beta = 1e-05, gamma = 0 in all\n")
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
-
-
-def test_gamma_after_a_first_release_exits_with_3_and_explain_says_so_before(
-    prefect, plan_document, plan_path, ledger, capsys
-):
-    for amount in plan_document["budget"].values():
-        amount |= {"beta": "0", "gamma": "0.1"}
-    plan_document["releases"] = [
-        {"name": "rare", "kind": "histogram", "columns": ["sex"], "mechanism": "random-zero-cells"}
-    ]
-    plan_document["synthesis"] = []
-    write_plan(plan_path.parent, plan_document)
-    granted, event = Budget.of(10, 0, "0.1"), {"neighbours": "replace-one"}
-    known = Ledger(ledger)
-    known.grant("survey", granted, who="the board", why="test")
-    known.reserve("survey", "r0", "another plan", {"people": Charge(Budget.of(1), event)})
-    assert dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)[0] == 0
-    known.commit("survey", "r0", "people", Noisy(np.array([1])))
-    code, out, err = dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)
-    assert code == 3
-    assert "would be refused: this plan asks for gamma" in out
-    assert "fixed before the dataset's first release" in err
-    place = ("--ledger", ledger, "--out", plan_path.parent)
-    code, out, err = dprelease("run", plan_path, *place, capsys=capsys)
-    assert (code, out) == (3, "")
-    assert "this plan asks for gamma" in err
 
 
 @pytest.mark.parametrize(
@@ -184,42 +150,6 @@ def test_quiet_runs_print_the_answer_alone_and_verbose_ones_each_beginning(
     code, _, err = dprelease("run", plan_path, *place, "-v", capsys=capsys)
     assert code == 0
     assert re.search(r"^ +check budget \.\.\.$", err, re.M)
-
-
-def test_a_terminal_shows_a_bar_for_each_release_and_the_time_left(
-    plan_path, plan_document, monkeypatch
-):
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Console(file=StringIO(), force_terminal=True, width=100, color_system=None)
-    monkeypatch.setattr("flows.operation.progress.Console", lambda **_: terminal)
-    with showing(load_plan(plan_path), logging.INFO):
-        guard(lambda: None, "check budget")()
-        guard(lambda name: report("fit", 1, 2), "write tables: {name}", "write tables")("people")
-    shown = terminal.file.getvalue()
-    for release in plan_document["releases"]:
-        assert f"  {release['name']} " in shown
-    assert re.search(r"all of survey .*about \d+:\d\d left", shown)
-    assert re.search(r"people +━+", shown)
-    assert "s  write tables: people\n" in shown
-
-
-def test_a_target_is_priced_and_one_beyond_the_grant_exits_with_3(plan_path, capsys):
-    code, out, _ = dprelease("explain", plan_path, "--target", "people=8", capsys=capsys)
-    assert code == 0
-    settings = re.findall(r"--set (\S+)", out)
-    assert [s.partition("=")[0] for s in settings] == [
-        "budget.requested.alpha",
-        "releases.0.weight",
-    ]
-    changed = [word for setting in settings for word in ("--set", setting)]
-    code, out, _ = dprelease("explain", plan_path, *changed, capsys=capsys)
-    assert code == 0
-    assert float(re.search(r"people +standard error of a count +(\S+)", out)[1]) <= 8
-    target = "people:standard error=0.01"
-    code, out, err = dprelease("explain", plan_path, "--target", target, capsys=capsys)
-    assert code == 3
-    assert "wanted" in out
-    assert "does not cover" in err
 
 
 def test_verify_needs_a_bundle(tmp_path, capsys):

@@ -1,14 +1,11 @@
 """A Prefect server that dies while a release runs: the release says what became of it."""
 
 import json
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from dpcore.accounting.budget import Budget
-from tasks.ledger import Ledger
 from tests.bare import small_plan
 from tests.flows.served import free_port, own_environment, prefect_server
 
@@ -81,26 +78,3 @@ def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
     facts = {"event": "run", "dataset": "survey", "release_id": "r1", "outcome": "7"}
     assert event.items() >= facts.items()
     assert not (tmp_path / "home" / "ledger.sqlite").exists()
-
-
-def test_a_wiped_database_of_prefect_costs_no_second_draw_and_no_second_charge(
-    tmp_path, environment
-):
-    own = {k: v for k, v in environment.items() if k != "PREFECT_API_URL"}
-    own["PREFECT_HOME"] = str(tmp_path / "prefect")
-    place, name = tmp_path / "out" / "survey", "tables/people.parquet"
-
-    def published(release_id: str) -> bytes:
-        arguments = ("run", "plan.yaml", "--release-id", release_id, "--out", "out")
-        done = run(tmp_path, own, "-m", "flows.cli", *arguments)
-        assert done.returncode == 0, done.stderr
-        return (place / release_id / name).read_bytes()
-
-    first = published("r1")
-    shutil.rmtree(tmp_path / "prefect")
-    assert published("r1") == first
-    (place / "r1").rename(tmp_path / "gone")  # drawn, and not published when Prefect was wiped
-    shutil.rmtree(tmp_path / "prefect")
-    assert published("r1") == first
-    ledger = Ledger(f"sqlite:///{tmp_path}/home/ledger.sqlite", create=False)
-    assert ledger.spent("survey") == Budget.of(1)

@@ -1,7 +1,6 @@
 """Synthetic records of mixed columns, from made-up draws."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,17 +197,6 @@ def test_where_in_its_bin_a_value_lies_does_not_follow_from_its_bin():
 def test_what_a_column_cannot_follow_is_refused_at_its_place(column, name, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         planned(**{column: name})
-
-
-def test_where_most_records_are_in_one_wide_bin_they_are_not_accurate(draws: Draws):
-    records = made(draws)
-    names = records.domain.names
-    place = names.index("pay")
-    whole = replace(records, codes=records.codes.copy(), refined_by={})
-    whole.codes[:, place] = 1
-    counts = np.bincount(whole.codes[:, place], minlength=records.domain.axes[place].size)
-    for told, expected in [(whole, "rough"), (replace(whole, refined_by={"pay": "x"}), "accurate")]:
-        assert told._support(("pay",), (counts.astype(float), 1.0))["grade"] == expected
 
 
 def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(draws: Draws):

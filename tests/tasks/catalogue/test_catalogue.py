@@ -190,15 +190,3 @@ def test_a_bundle_whose_plan_this_version_refuses_is_left_out(published, capsys)
             "the plan in the manifest is not valid: it was changed, or" in capsys.readouterr().err
         )
     assert "r2" in (published / "index.html").read_text()
-
-
-@pytest.mark.slow
-def test_a_search_shows_what_fits(chromium, published):
-    with visit(chromium, write_catalogue(published, published)) as tab:
-        shown = "[...document.querySelectorAll('.dataset')].filter(d => !d.hidden).length"
-        assert tab.evaluate(shown) == 2
-        for wanted, count in (("made-up INCOME", 1), ("income", 2), ("nothing", 0), ("", 2)):
-            tab.fill("#search", wanted)
-            assert tab.evaluate(shown) == count
-        tab.fill("#search", "made-up")
-        assert tab.text_content("#found") == "1 of 2 datasets"

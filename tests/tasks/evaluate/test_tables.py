@@ -17,11 +17,6 @@ def codes(real: list, synthetic: list) -> tuple[list[int], list[int], int]:
     return one[:, 0].tolist(), other[:, 0].tolist(), sizes[0]
 
 
-def test_few_numbers_are_cells_and_all_others_one_more():
-    nan = np.nan
-    assert codes([3.0, 1.0, nan, 1.0], [1.0, 2.0, 9.0, nan]) == ([1, 0, 3, 0], [0, 2, 2, 3], 4)
-
-
 def test_many_numbers_are_cut_at_the_quantiles_of_the_real_table():
     real = list(np.arange(8.0))
     assert codes(real, [-5.0, 1.0, 1.75, 100.0, np.nan]) == (

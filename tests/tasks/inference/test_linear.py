@@ -59,20 +59,6 @@ def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_docume
     assert np.array_equal(hidden, np.ma.getmaskarray(table["lower_95"]))
 
 
-def test_scales_and_names_of_categories_do_not_matter(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path)
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
-    first, second = bundle.fit("income ~ age + sex"), bundle.fit("{income / 100} ~ 0 + age + sex")
-    assert second["age"].estimate == pytest.approx(first["age"].estimate / 100)
-    assert second["age"].standard_error == pytest.approx(first["age"].standard_error / 100)
-    other = second["sex[M]"].estimate - second["sex[F]"].estimate
-    assert other == pytest.approx(first["sex[T.M]"].estimate / 100)
-    share = bundle.fit("{sex == 'M'} ~ 1")["Intercept"]
-    table = pd.DataFrame(bundle.table("sums"))
-    stated = table[(table["statistic"] == "share") & (table["category"] == "M")]
-    assert share.estimate == pytest.approx(float(stated["estimate"].iloc[0]))
-
-
 @pytest.mark.parametrize(
     ("formula", "family", "says"),
     [

@@ -245,24 +245,6 @@ class TestLossAndDamage:
         with pytest.raises(LedgerError, match="damaged"):
             ledger.require_whole()
 
-    def test_a_reservation_costs_the_same_statements_however_long_the_history(self, ledger):
-        statements: list[str] = []
-
-        def note(*given: object) -> None:
-            statements.append(str(given[2]))
-
-        event.listen(ledger._database.engine, "before_cursor_execute", note)
-        numbers = []
-        for number in range(30):
-            statements.clear()
-            asked = {"a": Charge(Budget.of("1/100"))}
-            ledger.check("wages", f"r{number}", "plan", asked)
-            ledger.reserve("wages", f"r{number}", "plan", asked, lambda find: find("-x") and None)
-            numbers.append(len(statements))
-        event.remove(ledger._database.engine, "before_cursor_execute", note)
-        assert len(set(numbers)) == 1
-        assert not any("integrity_check" in each for each in statements)
-
     def test_text_that_is_none_is_damage(self, ledger, path):
         sound = path.read_bytes()
         path.write_bytes(sound.replace(b"A. Officer", b"A. \xff\xfeficer"))

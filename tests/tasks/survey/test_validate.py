@@ -7,11 +7,9 @@ import duckdb
 import pytest
 
 from dpcore.errors import DataError, InputError
-from schemas.survey.checks import survey_schema
 from schemas.survey.columns import Column, IdentifierColumn
 from schemas.survey.unit import COUNT, WEIGHT
 from tasks.survey.ingest import ingest
-from tasks.survey.private_file import connect
 from tasks.survey.validate import IDENTIFIERS, INVALID, REMEDIES, WEIGHTS, validate
 from tests.tasks.survey.tables import assert_tells_nothing, column, write
 
@@ -253,20 +251,3 @@ def test_a_file_of_another_plan_is_refused(tmp_path):
         validate(database, {"x": REAL, "y": TEXT})
     with pytest.raises(InputError, match=r"nothing\.duckdb: cannot be opened"):
         validate(tmp_path / "nothing.duckdb", {"x": WHOLE})
-
-
-@pytest.mark.parametrize("value", ["0.5", "'nan'::DOUBLE"])
-def test_pandera_itself_agrees_on_what_fails(value, tmp_path):
-    import ibis
-    from pandera.errors import SchemaErrors
-
-    columns = {"x": REAL}
-    database = made(tmp_path, f"SELECT {value} AS x", columns)
-    with connect(database) as connection:
-        table = ibis.duckdb.from_connection(connection).table("survey")
-        try:
-            survey_schema(columns).validate(table, lazy=True)
-            passes = True
-        except SchemaErrors:
-            passes = False
-    assert passes == (broken(database, columns) == [])
