@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import InputError, LedgerError
+from dpcore.errors import LedgerError
 from dpcore.mechanisms.laplace import LaplaceEvent
 from flows.cli import main
 from tasks.budget.reprice import charged_events, reprice
@@ -56,22 +56,6 @@ def test_an_event_of_another_version_stops_the_pricing(ledger: Ledger):
     ledger.reserve("wages", "q99", "digest", {"minds": unknown})
     with pytest.raises(LedgerError, match=r"'minds' in release 'q99' has .* unknown kind"):
         reprice(ledger, "wages", Fraction(1, 10**6))
-
-
-def test_where_no_accountant_has_a_price_the_text_says_so(ledger: Ledger):
-    thresholded = {
-        "event": "stability-laplace",
-        "neighbours": "replace-one",
-        "l1_sensitivity": "2",
-        "scale": "20",
-        "threshold": "200",
-    }
-    ledger.reserve("wages", "q99", "d", {"wide": Charge(Budget.of("0.1", "0.001"), thresholded)})
-    assert "No accountant has a price for beta = 1e-06" in reprice(
-        ledger, "wages", Fraction(1, 10**6)
-    )
-    with pytest.raises(InputError, match="--beta: beta must be"):
-        reprice(ledger, "wages", Fraction(1))
 
 
 def test_without_the_optional_package_the_text_names_it(ledger: Ledger, monkeypatch):

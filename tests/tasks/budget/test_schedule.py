@@ -1,7 +1,6 @@
 """A schedule that its budget does not cover is refused, and a due time without a release is noticed."""
 
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,7 +16,6 @@ from flows.cli import main
 from flows.operation.identity import release_id_of
 from schemas.plan import Plan, load_plan
 from tasks.budget.schedule import DRAWN_WITHIN, late_releases, require_first_year
-from tasks.explain.runs import runs_text
 from tasks.ledger import Charge, Ledger
 from tests.bare import leave_out_audits, small_plan
 
@@ -150,18 +148,3 @@ class _Clock(datetime):
     @classmethod
     def now(cls, tz=None):
         return NOW.astimezone(tz)
-
-
-def test_the_last_run_that_fits_is_the_date_on_which_a_schedule_runs_dry(tmp_path):
-    plan = load_plan(monthly(tmp_path))
-    for alpha, words in (
-        ("0.999", "no more runs of this plan"),
-        ("1.5", "1 more run of this plan: the schedule runs dry on 2027-01-01T06:00"),
-        ("3", "3 more runs of this plan: the schedule runs dry on 2027-03-01T06:00"),
-    ):
-        assert runs_text(plan, Budget.of(alpha), NOW).removesuffix(" (Europe/Lisbon)") == words
-    many = runs_text(plan, Budget(Fraction(10**30)), NOW)
-    assert many.startswith(f"{10**30} more runs of this plan: the schedule runs dry after 2110-")
-    assert (
-        runs_text(load_plan(small_plan(tmp_path)), Budget.of(3), NOW) == "3 more runs of this plan"
-    )

@@ -14,7 +14,6 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from tasks.inference.fit import fit
 from tests.chance import FALSE_ALARM
 from tests.tasks.inference.test_fit import DOMAIN, columns, evidence, exact_tables, surveyed
 
@@ -142,14 +141,3 @@ def test_equal_records_of_a_unit_count_as_one(unit_and_panel):
     assert second == pytest.approx(first, rel=5e-2)
     first, second = (quantile(each, "age", 0.4).interval for each in (units, panel))
     assert first == second
-
-
-def test_a_group_of_few_units_has_no_interval_however_many_records(unit_and_panel):
-    units, panel = unit_and_panel
-    few = np.r_[units.codes[units.codes[:, 1] > 0], [[0, 0, 0, 0], [0, 0, 0, 1]] * 7]
-    known = replace(panel, agreement=exact_tables(few), rows=float(len(few)), codes=few)
-    known = replace(known, columns=columns(few), most=1)
-    for most, hidden in ((1, False), (2, True)):
-        five = replace(known, agreement=exact_tables(np.r_[few, few[-28:]]), most=most)
-        found = fit(five, "age ~ {place == 'a'}").coefficients[1]
-        assert np.isinf(found.standard_error) == hidden

@@ -12,7 +12,6 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
-from dpcore.releases.counts.histogram import Histogram
 from schemas.bundle.draws import noisy_of
 from schemas.bundle.grades import grade
 from schemas.plan import Plan, load_plan
@@ -21,8 +20,8 @@ from schemas.survey.unit import UnitColumn
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
-from tasks.report.page import ENVIRONMENT, REPORT, report_page
-from tasks.report.parts import DataTable, read_columns
+from tasks.report.page import REPORT, report_page
+from tasks.report.parts import read_columns
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
@@ -171,16 +170,6 @@ def test_the_numbers_of_a_chart_are_those_of_the_published_table(bundle):
     assert np.allclose([float(row[2].replace(",", "")) for row in rows], published, atol=0.5)
 
 
-@pytest.mark.parametrize(("rows", "shown"), [(120, 120), (121, 60)])
-def test_a_long_table_is_cut_and_says_how_many_rows_are_where(rows, shown):
-    table = DataTable("t", ("x", "y"), [(str(i), "1") for i in range(rows)], "tables/t.parquet")
-    html = str(ENVIRONMENT.get_template("parts.html").module.numbers(table))
-    assert html.count("<tr>") == 1 + shown
-    verb = "is" if rows - shown == 1 else "are"
-    left_out = f"{rows - shown} of {rows} rows {verb} left out here; see tables/t.parquet."
-    assert (left_out in re.sub("<.*?>", "", html)) == (shown < rows)
-
-
 def test_a_count_stands_inside_its_interval(bundle):
     """The best answer under a prior that is far off does not; it is told beside."""
     part = part_of(page_of(bundle), "release-grown-up")
@@ -205,16 +194,6 @@ def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
     assert "4 of 10 alpha are spent" in words_of(bundle)
     assert "Jane" not in other
     assert "whim" not in other
-
-
-def test_a_kind_without_a_chart_shows_its_error_statements(bundle, plan, monkeypatch):
-    monkeypatch.setattr(Histogram, "chart", None)
-    manifest = read_manifest(bundle)
-    changed = manifest.model_copy(update={"releases": manifest.releases[:1], "synthesis": []})
-    page = require_sound(report_page(plan, changed, bundle, []), bundle)
-    assert "standard error of a count" in page.words
-    assert "tables/people.parquet" in page.words
-    assert not [n for n in page.all("section") for _ in n.all("svg")]
 
 
 def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from dpcore.errors import InputError, PlanError
+from dpcore.errors import PlanError
 from flows.cli import main
 from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
@@ -140,19 +140,6 @@ def test_records_are_drawn_where_people_ask_for_records(tmp_path):
     assert document["releases"][0]["kind"] == "histogram"
     assert document["synthesis"][0]["from"] == document["releases"][0]["name"]
     assert document["budget"]["requested"]["beta"] == "0"
-
-
-def test_what_a_plan_cannot_hold_is_left_out_and_said(tmp_path):
-    text = first_plan(
-        "d",
-        "t.parquet",
-        {"sex": ColumnType.TEXT, "photo": ColumnType.OTHER, "1st": ColumnType.WHOLE},
-    )
-    assert list(yaml.safe_load(text)["columns"]) == ["sex"]
-    assert "'photo'" in text
-    assert "'1st'" in text
-    with pytest.raises(InputError, match="no column"):
-        first_plan("d", "t.parquet", {"photo": ColumnType.OTHER})
 
 
 ODD = [

@@ -20,7 +20,6 @@ from schemas.survey.columns import Column
 from schemas.survey.unit import MOST_STEPS
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import LARGEST_PACK, pack, tallies
-from tests.conftest import DATA
 from tests.tasks.survey.tables import AWKWARD, assert_tells_nothing, column
 
 
@@ -335,15 +334,3 @@ def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):
     with pytest.raises(DataError, match="could not be tallied") as caught:
         tally(database, Domain((Categories("no such column", ("a",)),)))
     assert caught.value.__context__ is None
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
-def test_the_cells_of_the_disability_survey_are_those_published(tmp_path):
-    names = [f"v{i:02d}" for i in range(1, 17)]
-    columns = {name: column("categorical", categories=[0, 1]) for name in names}
-    source = DATA / "nltcs" / "nltcs.parquet"
-    domain = Domain(tuple(of.axis(name) for name, of in columns.items()))
-    found = tally(ingest(str(source), columns, 21574, tmp_path), domain, 21574)
-    assert len(found.cells) == 3152
-    assert (found.dense()[0], found.dense()[-1]) == (3853, 660)
-    assert sorted(found.counts.tolist(), reverse=True)[:4] == [3853, 1107, 660, 351]

@@ -157,17 +157,6 @@ def test_a_table_gives_the_tally_of_its_other_forms_whatever_its_collation(datab
             assert forms.tallied(plan, session) == forms.counted(plan, source, folder / "w")
 
 
-def test_text_is_compared_byte_by_byte_whatever_its_collation(database):
-    database.execute(
-        "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
-    )
-    database.execute("""CREATE TABLE survey AS SELECT 'A' COLLATE "loose" AS x""")
-    columns = {"x": column("categorical", categories=["a", "b"])}
-    session = open_postgresql(SOURCE, columns, 1)
-    with closing_survey(session), pytest.raises(DataError, match="'x', category: 1 row"):
-        validate(session, columns)
-
-
 def test_an_error_of_the_engine_is_told_without_its_words(database):
     database.execute("CREATE TABLE records AS SELECT 'SECRET_7391' AS x")
     database.execute("CREATE VIEW survey AS SELECT x::integer AS age FROM records")
