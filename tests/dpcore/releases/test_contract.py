@@ -163,23 +163,16 @@ def test_what_is_not_proved_for_a_relation_is_refused(name: str):
 
 
 FIRST = {*CASES} - {*further_forms(lambda release: type(release.mechanism))}
-AUDITED = KINDS | {
-    pair: case
-    for pair, case in SERVED.items()
-    if pair.partition(", ")[0] in FIRST and case.release.adjacency != Adjacency("add-remove")
-    if not pair.startswith("gradient classifier")  # as an additive one, and then a descent
-}
 LASTING = {
-    *({*AUDITED} - FIRST),
+    *({*LAWS} - FIRST),
     *("near records", "compressed microdata", "steady bandwidth", "additive classifier"),
-    "linear model",  # rounds as those of a descent
 }
 """Audits that are left to the slow run: the fast one has a case of nearly every mechanism."""
 
 
-@pytest.mark.parametrize("name", those_slow(AUDITED, LASTING))
+@pytest.mark.parametrize("name", those_slow(LAWS, LASTING))
 def test_an_audit_finds_no_more_loss_than_alpha_but_noise_that_is_too_small(name: str):
-    require_stated_privacy(AUDITED[name])
+    require_stated_privacy(LAWS[name])
 
 
 def require_stated_privacy(case: Case) -> None:

@@ -195,11 +195,6 @@ def test_the_criterion_of_a_spreadsheet_means_one_category(home, categories):
     assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
-def test_a_text_code_stays_text_in_r(home):
-    read = 'na.strings = character(),\n  colClasses = c("code" = "character")'
-    assert read in block(coded(home, ["01", "02"]), "r")
-
-
 def test_a_bundle_without_replicates_says_what_to_use_instead(home):
     thresholded = OTHERS["histogram"] | {"mechanism": "thresholded-laplace"}
     bundle = made(home, thresholded, MARGINS, replicates=0, csv=False)
@@ -246,12 +241,6 @@ def test_csv_files_hold_what_parquet_files_hold(home):
         assert list(frame) == list(again)
         assert np.allclose(frame["estimate"], again["estimate"])
         assert frame["replicate_40"].dtype == np.float32
-
-
-def test_letters_are_those_of_spreadsheets():
-    assert [letter(i) for i in (0, 25, 26, 51, 52, 701, 702)] == [
-        *("A", "Z", "AA", "AZ", "BA", "ZZ", "AAA")
-    ]
 
 
 def test_a_title_is_text_and_not_markup(home):

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.errors import PlanError
 from dpcore.releases.tables.hierarchy import Hierarchy
-from schemas.plan import Plan, load_plan, published_plan
+from schemas.plan import load_plan, published_plan
 from tests.conftest import write_plan
 
 MEMBERS = [["A", "001", "t1"], ["A", "001", "t2"], ["A", "002", "t1"], ["B", "001", "t9"]]
@@ -182,15 +182,3 @@ def test_what_a_tree_cannot_hold_is_refused(tmp_path, document, fault: str):
     document["releases"][0] |= change
     with pytest.raises(PlanError, match=says):
         load_plan(write_plan(tmp_path, document))
-
-
-def test_totals_in_a_file_are_whole_numbers(tmp_path, document):
-    name = in_file(tmp_path, "totals.csv", "state,records", "A,300", "B,1e2")
-    document["releases"][0]["totals"] = {"by": "state", "counts": name}
-    with pytest.raises(PlanError, match="'1e2' is not a number of records"):
-        load_plan(write_plan(tmp_path, document))
-
-
-def test_the_title_names_the_levels_and_the_cells(tmp_path, document):
-    plan: Plan = load_plan(write_plan(tmp_path, document))
-    assert plan.section("people").subject == "state > county > tract x sex x age"

@@ -10,7 +10,6 @@ from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.post.records.rules import breaks_rules
 from dpcore.synthesis.decode import decode_records
-from schemas.releases.inequalities import read_inequality
 from schemas.releases.rules import RuleSection, build_rules
 
 DOMAIN = Domain(
@@ -141,35 +140,13 @@ def test_pairs_in_one_bin_are_drawn_from_all_that_obey():
     assert abs(columns["y"].mean() - 2 / 3) < 0.01
 
 
-def test_real_numbers_keep_a_band_however_narrow():
-    """Of a thousand pairs in one bin next to none is so near by chance."""
-    domain = Domain(tuple(Bins(name, (0.0, 1.0, 2.0, 5.0)) for name in "xyz"))
-    rules = rules_of(domain, "y >= x", "y <= x + 0.001", "z > y", "z < x + 0.002")
-    codes = np.random.default_rng(1).integers(3, size=(9000, 3))
-    codes = codes[~breaks_rules(codes, rules)]
-    assert len(codes) > 500
-    x, y, z = decode_records(domain, codes, {}, np.random.default_rng(2), rules).values()
-    assert np.all((x <= y) & (y <= x + 0.001) & (y < z) & (z < x + 0.002))
-
-
-def test_a_chain_is_a_rule_about_its_ends():
-    """a < b < c, whole numbers of one bin of two: there is no room for three."""
-    bins = (0.0, 2.0, 4.0)
-    domain = Domain(tuple(Bins(name, bins, integer=True) for name in "abc"))
-    rules = rules_of(domain, "a < b", "b < c")
-    assert breaks_rules(np.array([[0, 0, 0], [0, 0, 1]]), rules).tolist() == [True, False]
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (["start < end < pay"], r"rules\[0\].then: at character 1: write one comparison"),
-        (["start == end"], "compare with <, <=, > or >="),
         (["start + end < 3"], "write one comparison"),
-        (["2 * start < end"], "at character 1: write one comparison"),
         (["start < sex"], "at character 9: sex is not a column of numbers"),
         (["start < nothing"], "'nothing' is not among the columns"),
-        (["3 < 4"], "write one comparison"),
         (["start < end", "end < start"], "rules: inequalities close a circle"),
         (
             ["start < end", "end <= start"],
@@ -178,32 +155,8 @@ def test_a_chain_is_a_rule_about_its_ends():
         (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities close a circle"),
         (["start < "], "is no formula"),
         ([{"then": {"sex": ["F"]}}], "state conditions under if"),
-        ([{"if": {"sex": ["F"]}, "then": {}}], "state conditions under if"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_place(given, said):
     with pytest.raises(ValueError, match=said):
         rules_of(DOMAIN, *given)
-
-
-def test_inequalities_that_never_apply_together_close_no_circle():
-    women, men = ({"if": {"sex": [each]}} for each in ("F", "M"))
-    rules = rules_of(DOMAIN, women | {"then": "end >= start"}, men | {"then": "end < start"})
-    codes = np.random.default_rng(1).integers(0, DOMAIN.shape, (20_000, 5))
-    codes = codes[~breaks_rules(codes, rules)]
-    made = decode_records(DOMAIN, codes, {}, np.random.default_rng(2), rules)
-    start, end, sex = made["start"], made["end"], made["sex"]
-    assert np.ma.filled((end >= start) == (sex == "F"), True).all()
-    with pytest.raises(ValueError, match="circle, start below end below start"):
-        rules_of(DOMAIN, women | {"then": "end >= start"}, "end < start")
-
-
-def test_a_contradiction_leaves_no_record():
-    rules = rules_of(DOMAIN, "level > 4.5", "level < 8")
-    every = np.array([*product(*map(range, DOMAIN.shape))])
-    assert breaks_rules(every, rules).all()
-
-
-def test_an_inequality_is_read_from_either_side():
-    one, other = (read_inequality(DOMAIN, t) for t in ("end >= start + 5", "start + 2 <= end - 3"))
-    assert one == other == (1, 0, 5.0, False)

@@ -184,16 +184,6 @@ def test_records_are_put_into_households_by_a_column_that_says_how_large(documen
     assert all(len(set(sizes[homes == home])) == 1 for home in set(homes.tolist()))
 
 
-def test_records_without_a_household_size_are_in_no_household(document):
-    document["columns"]["children"] |= {"bounds": [1, 6], "nullable": True}
-    plan = Plan.model_validate(with_households(document, size="children", name="home"))
-    records = synthetic_records(plan, plan.synthesis[0], lambda name: fifties(plan, name), rows=200)
-    table = records.table("s", plan.columns)
-    without = {name: np.ma.getmaskarray(values).tolist() for name, values in table.columns.items()}
-    assert without["home"] == without["children"]
-    assert 0 < sum(without["home"]) < 200
-
-
 @pytest.mark.parametrize(
     ("households", "told"),
     [

@@ -39,28 +39,6 @@ def test_differences_and_both_columns_are_as_they_were(mean):
         assert np.array_equal(np.bincount(column // 30), np.bincount(real // 30))
 
 
-def test_cells_that_ensure_the_order_change_no_position():
-    codes = np.array([[0, 1], [0, 2], [1, 2]] * 50)
-    before = np.random.default_rng(1).random(codes.shape)
-
-    def number(side, cells, positions):
-        return cells + positions
-
-    def positions(ordered):
-        law = codes, (3, 3), number, np.less, ordered, np.random.default_rng(2)
-        return positions_in_order(*law, before)
-
-    assert np.array_equal(positions(np.ones(150, dtype=bool)), before)
-    codes[:10] = 0
-    assert np.array_equal(positions(np.zeros(150, dtype=bool)), before)
-    after = positions(np.ones(150, dtype=bool))
-    assert np.all(after[:10, 0] < after[:10, 1])
-    for side in (0, 1):  # ranks of the others stay
-        for cell in range(3):
-            same = (codes[10:, side] == cell).nonzero()[0] + 10
-            assert np.array_equal(np.argsort(after[same, side]), np.argsort(before[same, side]))
-
-
 def test_without_records_there_is_nothing_to_do():
     found = positions_in_order(
         np.empty((0, 2), dtype=np.int64),

@@ -31,31 +31,3 @@ def test_groups_of_one_cell_of_no_record_and_no_records_at_all():
         np.zeros(4, np.int64), groups, np.zeros(3), 1.0, generator
     ).tolist() == 4 * [0]
     assert len(split_groups(np.zeros(0, np.int64), groups, np.zeros(3), 1.0, generator)) == 0
-
-
-def test_few_people_of_large_amounts_do_not_multiply_the_mean():
-    generator = np.random.default_rng(4)
-    amounts = 1.25 ** np.arange(60)
-    exact = np.rint(20_000 * 0.8 ** np.arange(60)).astype(np.int64)
-    groups = np.minimum(np.arange(60), 12)
-    column = np.repeat(groups, exact)
-    mean = (amounts @ exact) / exact.sum()
-    for error in (30.0, 300.0):
-        noisy = exact + generator.normal(0, error, 60)
-        cells = split_groups(column, groups, noisy, error**2, generator, np.zeros(60, int))
-        assert abs(amounts[cells].mean() / mean - 1) < 0.35  # of equal counts, 30 times too large
-    alike = split_groups(column, groups, noisy, error**2, generator)
-    assert amounts[alike].mean() > 3 * mean
-
-
-def test_a_value_that_many_people_have_stands_out_of_its_group():
-    generator = np.random.default_rng(5)
-    exact = np.zeros(100, dtype=np.int64)
-    exact[:60], exact[80] = 100, 200
-    groups = np.repeat([0, 1, 2], [30, 30, 40])
-    noisy = exact + generator.normal(0, 10, 100)
-    column = np.repeat(groups, exact)
-    made = np.bincount(
-        split_groups(column, groups, noisy, 100.0, generator, np.zeros(100, int)), minlength=100
-    )
-    assert abs(made[80] - 200) < 50

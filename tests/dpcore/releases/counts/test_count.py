@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
@@ -15,7 +14,6 @@ from papers.minimax_count.release import MinimaxCount
 from papers.minimax_count.table import TOTAL
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 
-ADDED = Adjacency("add-remove")
 PLACE = Domain((Categories("place", ("a", "b", "c"), nullable=True),))
 RECORDS = np.repeat([0, 1, 2, 3], (4, 3, 2, 1))
 
@@ -46,18 +44,6 @@ def test_a_prior_draws_the_answer_and_much_budget_makes_it_the_noisy_count():
     assert answer("0.01", 0.5, 400) > 480
     assert answer("100", 0.5, 400) == 400
     assert answer("1", None, -7) == answer("1", None, 0) in (0, 1)
-
-
-def test_an_answer_says_under_which_prior_it_is_best_and_at_what():
-    share, ones = Budget.of("1"), {"what": "ones"}
-    added = Count("c", PLACE, 1000, share, (0,), "squared", adjacency=ADDED, **ones)
-    half = Count("c", PLACE, 1000, share, (0,), "absolute", 0.5, **ones)
-    every = "every count from 0 to 1,024,000 is equally likely"
-    assert added.answer.startswith("Number of ones: the answer of least expected squared error")
-    assert f", if {every} before" in added.answer
-    assert "each of 1,000 records is one of them with probability 0.5" in half.answer
-    worst = MinimaxCount("c", PLACE, 10, share, (0,), "absolute", **ones).answer
-    assert "whose expected absolute error is least in the worst case over all counts" in worst
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])

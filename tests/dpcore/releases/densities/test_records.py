@@ -46,16 +46,6 @@ def test_records_of_a_function_follow_it_where_it_is_positive(points):
     np.testing.assert_allclose(both.reshape(251, 72).sum(axis=1), one)
 
 
-def test_no_record_lies_outside_a_function_that_is_all_noise():
-    release = SmoothFunction(
-        "f", Domain((AGE,)), 100, Budget.of("0.01", "1e-6"), "gaussian", (0.1,), (40,)
-    )
-    for number in (0, 1, 999):
-        _, codes = release.sample(drawn(release, np.zeros(100, dtype=np.int64)), number)
-        assert codes.shape == (number, 1)
-        assert np.all((codes >= 0) & (codes < 72))
-
-
 def test_records_of_densities_by_group_are_as_many_and_as_spread_as_their_groups():
     age = replace(AGE, nullable=True)
     domain = Domain((SEX, age))
