@@ -55,7 +55,6 @@ from tests.dpcore.releases.contract import (
     drawn,
     exact_vector,
     families,
-    further_forms,
     opened,
     repeated_draws,
     tally_of,
@@ -162,12 +161,8 @@ def test_what_is_not_proved_for_a_relation_is_refused(name: str):
                 under(CASES[name], adjacency)
 
 
-FIRST = {*CASES} - {*further_forms(lambda release: type(release.mechanism))}
-LASTING = {
-    *({*LAWS} - FIRST),
-    *("near records", "compressed microdata", "steady bandwidth", "additive classifier"),
-}
-"""Audits that are left to the slow run: the fast one has a case of nearly every mechanism."""
+LASTING = ("near records", "adaptive triples", "gaussian adaptive triples", "additive classifier")
+"""Audits that are left to the slow run: ``test_width`` and ``test_price`` have these laws too."""
 
 
 @pytest.mark.parametrize("name", those_slow(LAWS, LASTING))
@@ -216,7 +211,7 @@ def quieter(
     return replace(noise, scale=noise.scale / times)
 
 
-SEARCHED, DRAWS = 20_000, 40_000
+SEARCHED, DRAWS = 10_000, 20_000
 """On each side, to choose events with and to count them in; every planted fault is found so."""
 
 

@@ -93,6 +93,7 @@ def test_replicates_that_are_drawn_together_are_those_that_are_drawn_one_by_one(
             np.testing.assert_allclose(found[release.table_name(domain)][i], table, atol=1e-4)
 
 
+@pytest.mark.usefixtures("short_fits")
 def test_both_rounds_of_compressed_tables_are_drawn():
     draw = nothing(COMPRESSED)
     noise = COMPRESSED.replicate_noise(draw, 1500)
@@ -103,6 +104,7 @@ def test_both_rounds_of_compressed_tables_are_drawn():
         assert seen == pytest.approx(COMPRESSED.sum_variance(weights), rel=0.2)
 
 
+@pytest.mark.usefixtures("short_fits")
 def test_tables_drawn_twice_have_less_noise_in_their_replicates():
     release = CASES["adaptive microdata"].release
     noisy = drawn(release, Tally(release.domain, np.array([0]), np.array([release.rows])))

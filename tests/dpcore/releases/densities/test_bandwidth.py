@@ -94,9 +94,9 @@ def outcomes(
 
 
 def test_replacing_any_record_costs_no_more_than_alpha_and_beta():
-    release = steady(5, 5)
+    release = steady(4, 5)
     alpha, beta = float(release.share.alpha), float(release.share.beta)
-    tables = all_counts(5, 5)
+    tables = all_counts(4, 5)
     laws = [np.array(list(outcomes(release, counts, 3000).values())) for counts in tables]
     worst = 0.0
     for one, near in zip(tables, laws, strict=True):

@@ -114,7 +114,8 @@ def test_a_record_is_shared_out_by_splines_in_whole_parts(sizes: tuple, bandwidt
     cells, parts = release.parts(codes)
     assert parts.min() >= 0
     assert set(parts.sum(axis=1)) == {release.whole}
-    for code, where, share in list(zip(codes, cells, parts, strict=True))[::7]:
+    some = slice(0, None, 1 + release.domain.size // 60)
+    for code, where, share in zip(codes[some], cells[some], parts[some], strict=True):
         point = tuple(centres(size)[c] for c, size in zip(code, sizes, strict=True))
         expected = spline_binning(point, sizes, release.cells).ravel() * release.whole
         np.testing.assert_allclose(
@@ -161,7 +162,7 @@ def test_rounding_to_the_grid_stays_within_its_bound(kind: type, sizes: tuple, b
     assert sizes == (12,) or away.max() > 0.1 * stated["left_out_bound"].max()
 
 
-@every_density
+@pytest.mark.parametrize(("kind", "sizes", "bandwidths"), [CASES[0], CASES[2], CASES[6]])
 def test_stated_errors_and_intervals_hold_in_simulation(
     kind: type, sizes: tuple, bandwidths: tuple
 ):

@@ -158,7 +158,7 @@ def test_columns_that_act_together_are_learnt_and_a_rare_side_is_found():
 
 def test_intervals_hold_what_the_same_steps_give_without_noise():
     """In nine of ten draws at least; by how far too often is on the page of the kind."""
-    release = replace(classifier(rounds=30, waves=50), part=Fraction(0), rows=4000)
+    release = replace(classifier(rounds=20, waves=20), part=Fraction(0), rows=4000)
     even = release._even
     tally, points = tally_of(DOMAIN, records(4000)), points_of(DOMAIN.unpack(records(40, seed=3)))
     quiet = release.evaluate(without_noise(even, tally), points)["decision"]
@@ -172,7 +172,7 @@ def test_intervals_hold_what_the_same_steps_give_without_noise():
 
 
 def test_the_published_tables_give_the_decision():
-    release = classifier()
+    release = classifier(rounds=10, waves=20)
     noisy = drawn(release, records())
     published = release.publish(noisy)
     x, y, kind, amount, waves = (table.columns for table in published.tables)

@@ -65,6 +65,7 @@ def noisy_of(of: Microdata, seed: int = 3) -> Noisy:
     return drawn(of, tally(), seed)
 
 
+@pytest.mark.usefixtures("short_fits")
 def test_the_pair_that_hangs_together_is_measured_twice_and_published_with_less_noise():
     noisy = noisy_of(release())
     tables = release().publish(noisy)
@@ -97,43 +98,41 @@ def test_as_many_pairs_as_there_are_may_be_chosen(chosen: int):
         release(chosen=chosen)
 
 
-TEN = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(10)))
-PLANTED = ("c2", "c4", "c7")
+SIX = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(6)))
+PLANTED = ("c1", "c2", "c4")
 
 
 def planted(rows: int = 5000) -> np.ndarray:
-    """Ten fair coins; in four of five records c7 is whether c2 and c4 differ: no pair shows it."""
+    """Six fair coins; in four of five records c4 is whether c1 and c2 differ: no pair shows it."""
     generator = np.random.default_rng(6)
-    codes = generator.integers(0, 2, (rows, 10))
-    codes[:, 7] = np.where(generator.random(rows) < 0.8, codes[:, 2] ^ codes[:, 4], codes[:, 7])
+    codes = generator.integers(0, 2, (rows, 6))
+    codes[:, 4] = np.where(generator.random(rows) < 0.8, codes[:, 1] ^ codes[:, 2], codes[:, 4])
     return codes
 
 
 def among_coins(triples: int, seed: int) -> tuple[Microdata, Noisy]:
-    made = Microdata("x", TEN, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples)
-    return made, drawn(made, TEN.pack(planted()), seed)
+    made = Microdata("x", SIX, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples)
+    return made, drawn(made, SIX.pack(planted()), seed)
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
-)
-def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records(seed: int):
-    made, noisy = among_coins(2, seed)
+@pytest.mark.usefixtures("short_fits")
+def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records():
+    made, noisy = among_coins(2, 0)
     found = made.publish(noisy)
     assert found.facts["triples"][0] == list(PLANTED)
-    assert len(found.tables) == 47
-    table = next(t for t in found.tables if t.name == "x.c2.c4.c7")
-    cells = planted()[:, [2, 4, 7]] @ [4, 2, 1]
+    assert len(found.tables) == 17
+    table = next(t for t in found.tables if t.name == "x.c1.c2.c4")
+    cells = planted()[:, [1, 2, 4]] @ [4, 2, 1]
     exact = np.bincount(cells, minlength=8)
     error = table.columns["standard_error"]
     assert np.all(np.abs(table.columns["estimate"] - exact) < 5 * error)
     assert np.all(error < made.mechanism.again.stddev)
 
     def distance(of: Microdata, noisy: Noisy) -> float:
-        records = of.sample(noisy, 5000)[1][:, [2, 4, 7]] @ [4, 2, 1]
+        records = of.sample(noisy, 5000)[1][:, [1, 2, 4]] @ [4, 2, 1]
         return float(np.abs(np.bincount(records, minlength=8) - exact).sum() / 10_000)
 
-    assert distance(made, noisy) < 0.05 < 0.3 < distance(*among_coins(0, seed))
+    assert distance(made, noisy) < 0.05 < 0.3 < distance(*among_coins(0, 0))
 
 
 def test_only_triples_that_were_chosen_are_supported():
@@ -141,10 +140,9 @@ def test_only_triples_that_were_chosen_are_supported():
     counts, error = made.supported_margin(noisy, PLANTED)
     assert len(counts) == 8
     assert 0 < error < made.mechanism.again.stddev
-    assert made.supported_margin(noisy, ("c0", "c1", "c5")) is None
-    triples = {d.names for d in made.domains_of(noisy) if len(d.names) > 2}
-    assert triples == {tuple(names) for names in made.publish(noisy).facts["triples"]}
-    assert len(made.domains_of(None)) == 45 + 120
+    assert made.supported_margin(noisy, ("c0", "c3", "c5")) is None
+    assert sum(len(d.names) > 2 for d in made.domains_of(noisy)) == 2
+    assert len(made.domains_of(None)) == 15 + 20
 
 
 def of_four(noise: str = "discrete-laplace", triples: int = 2) -> Microdata:

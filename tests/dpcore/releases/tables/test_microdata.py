@@ -48,7 +48,7 @@ def noisy_of(of: Margins) -> Noisy:
     return drawn(of, DOMAIN.pack(population()), 3)
 
 
-@pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
+@pytest.mark.parametrize("noise", ["discrete-gaussian"])
 def test_records_resemble_the_survey(noise: str):
     codes = population()
     noisy = noisy_of(release(noise=noise))
@@ -69,7 +69,7 @@ def test_published_counts_are_the_margins_of_the_records():
         np.testing.assert_array_equal(table.columns["count"], whole.ravel())
 
 
-@pytest.mark.parametrize("rows", [0, 1, 777, 2 * ROWS])
+@pytest.mark.parametrize("rows", [0, 1, 777])
 def test_any_number_of_records_can_be_drawn(rows: int):
     noisy = noisy_of(release())
     records = release().sample(noisy, rows)[1]
@@ -107,12 +107,9 @@ def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
 
 
 SHAPES = [
-    (Microdata, (40,) * 5, 2, 2000, {}),
-    (Microdata, (4,) * 6, 2, 5000, {"chosen": 1}),
-    (Microdata, (7,) * 5, 5, 5000, {}),
+    (Microdata, (40,) * 4, 2, 2000, {"chosen": 1}),
     (Microdata, (500, 4), 2, 100, {}),
-    (CompressedMicrodata, (1000,) * 3, 2, 5000, {"keep": 32}),
-    pytest.param(Microdata, (3,) * 8, 2, 30_000, {}, marks=pytest.mark.slow),
+    (CompressedMicrodata, (1000,) * 3, 2, 1000, {"keep": 32}),
 ]
 
 

@@ -77,7 +77,7 @@ def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
     release = replace(RELEASES[name], adjacency=adjacency)
     tried = [*neighbouring_pairs(DOMAIN, ROWS, adjacency)[:20]]
     for pairs in (tried, at_random(release)):
-        found = replay(release, pairs, seconds=1)
+        found = replay(release, pairs, seconds=0.3)
         assert found.passed, found
         assert found.moved > 0.45
 
