@@ -99,17 +99,18 @@ def test_counts_are_unbiased_and_their_error_is_the_stated_one(urn):
     exact = release.statistic(tally_of(PLACE, records))
     tables = [
         release.publish(perturb(exact, release.mechanism, release.share, SeededSource(i))).tables[0]
-        for i in range(1500)
+        for i in range(600)
     ]
     counts = np.array([t.columns["noisy_count"] for t in tables])
     stated = np.array([t.columns["standard_error"] for t in tables])
     truth = np.array([400, 300, 200, 90, 10])
     standard = counts.std(axis=0)
-    assert (np.abs(counts.mean(axis=0) - truth) < 4 * standard / math.sqrt(1500)).all()
-    assert np.sqrt((stated**2).mean(axis=0)) == pytest.approx(standard, rel=0.06)
+    # Five standard errors and more: of a mean, of a spread, and of nine in ten.
+    assert (np.abs(counts.mean(axis=0) - truth) < 5.3 * standard / math.sqrt(600)).all()
+    assert np.sqrt((stated**2).mean(axis=0)) == pytest.approx(standard, rel=0.16)
     low, high = (np.array([t.columns[c] for t in tables]) for c in ("lower_90", "upper_90"))
     held = ((low <= truth) & (truth <= high)).mean(axis=0)
-    assert (held > 0.87).all()
+    assert (held > 0.83).all()
 
 
 @both

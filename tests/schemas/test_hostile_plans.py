@@ -32,15 +32,13 @@ NINE_LEVELS = "".join(
         ("rows: &all [*all]", "aliases repeat more than 100,000 values"),
     ],
 )
-def test_scalars_that_yaml_cannot_make_are_told_with_their_line(tmp_path, capsys, line, says):
+def test_scalars_that_yaml_cannot_make_are_told_with_their_line(tmp_path, line, says):
     path = tmp_path / "plan.yaml"
     path.write_text(f"dprelease: 1\n{line}\n")
     with pytest.raises(PlanError) as caught:
         load_plan(path)
     assert says in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-    assert main(["explain", str(path)]) == 2
-    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("endless", [True, False])
@@ -157,8 +155,8 @@ def test_too_many_ways_are_refused_before_they_are_listed(plan_document):
     assert "releases[2].ways: make more than 65536" in refused(plan_document)
 
 
-@pytest.mark.parametrize("alpha", ["1000", "1", "1e-6", "1e-12", "1e-20", "1e-50"])
-@pytest.mark.parametrize("beta", ["0.999", "1e-6", "1e-50"])
+@pytest.mark.parametrize("alpha", ["1000", "1e-12", "1e-50"])
+@pytest.mark.parametrize("beta", ["0.999", "1e-50"])
 def test_the_extremes_of_the_budget_are_explained_or_refused(tmp_path, plan_document, alpha, beta):
     amount = {"alpha": alpha, "beta": beta, "gamma": "0"}
     plan_document["budget"] = {"granted": amount, "requested": amount}

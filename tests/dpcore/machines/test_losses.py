@@ -162,8 +162,8 @@ def test_no_rows_give_zero_weights(loss):
 
 
 @every_loss
-@pytest.mark.parametrize("regularisation", [1e-6, 1e-3, 1.0])
-@pytest.mark.parametrize("rows", [200, 10**6])
+@pytest.mark.parametrize("regularisation", [1e-6, 1.0])
+@pytest.mark.parametrize("rows", [10**6])
 def test_the_tolerance_is_met_on_degenerate_data(loss, regularisation, rows):
     rng = np.random.default_rng(6)
     phi = FourierFeatures(2, 0.3, 16).transform(rng.random((100, 2)))

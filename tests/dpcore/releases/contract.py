@@ -553,7 +553,7 @@ def kind_of(release: Release) -> object:
 def law_of(release: Release) -> object:
     """What draws, and the form of the event that is recorded of it."""
     event = release.mechanism.event.to_dict()
-    return type(release.mechanism), event.get("noise"), frozenset(event)
+    return type(release.mechanism), event.get("noise"), event.get("choice"), frozenset(event)
 
 
 KINDS = {n: case for n, case in CASES.items() if n not in further_forms(kind_of)}

@@ -210,12 +210,12 @@ def made_up(generator: np.random.Generator) -> tuple[str, Said]:
     return "\n".join(lines) + "\n", Said(**said)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_plan_for_made_up_wishes_is_refused_once_it_is_filled_in(tmp_path, seed):
     generator = np.random.default_rng(seed)
     text, said = made_up(generator)
     plan = planned(tmp_path, said, text)
-    for rows, alpha in ((500, "0.5"), (5_000, "1"), (200_000, "3")):
+    for rows, alpha in ((500, "0.5"), (200_000, "3")):
         dprelease.load_plan(document(plan, rows, alpha))
 
 

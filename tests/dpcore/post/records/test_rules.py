@@ -84,7 +84,7 @@ def test_cells_of_a_table_that_no_record_can_be_in_are_zero_and_only_those():
     np.testing.assert_array_equal(zero.ravel(), breaks_rules(every, RULES))
 
 
-@pytest.mark.parametrize("rows", [0, 1, 300, 2**18 + 7])
+@pytest.mark.parametrize("rows", [0, 1, 300])
 def test_every_fitted_record_obeys_however_many_there_are(rows: int):
     generator = np.random.default_rng(2)
     pairs = ((0, 1), (0, 2), (1, 2))

@@ -37,7 +37,7 @@ def test_few_rows_are_fitted_one_by_one(rows, small_fits):
     np.testing.assert_array_equal(fitted.records(), single)
 
 
-@pytest.mark.parametrize("rows", [4001, 16_000, 16_001, 100_003])
+@pytest.mark.parametrize("rows", [4001, 16_001])
 def test_the_weights_add_up_to_the_rows_and_the_margins_are_those_of_the_records(rows, small_fits):
     fitted = fit_weighted(SIZES, noisy_margins(rows), rows, np.random.default_rng(1))
     records = fitted.records()
@@ -49,7 +49,7 @@ def test_the_weights_add_up_to_the_rows_and_the_margins_are_those_of_the_records
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("rows", [7000, 60_000])
+@pytest.mark.parametrize("rows", [7000])
 def test_the_fit_is_as_close_as_that_of_single_records(rows, small_fits):
     margins = noisy_margins(rows)
     fitted = fit_weighted(SIZES, margins, rows, np.random.default_rng(1))

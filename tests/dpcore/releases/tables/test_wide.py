@@ -65,10 +65,10 @@ def test_all_tables_are_those_of_the_records():
     np.testing.assert_array_equal(found, np.concatenate([table.ravel() for table in expected]))
 
 
-@pytest.mark.parametrize("name", those_slow(RELEASES, ["pairs"]))
+@pytest.mark.parametrize("name", those_slow(["margins", "groups", "pairs"], ["pairs"]))
 @pytest.mark.parametrize(
     "adjacency",
-    [Adjacency(), pytest.param(Adjacency("add-remove", 2), marks=pytest.mark.slow)],
+    [Adjacency(), Adjacency("add-remove", 2)],
     ids=str,
 )
 def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
