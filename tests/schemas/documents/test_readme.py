@@ -62,6 +62,20 @@ def made(folder: Path, *releases: dict, columns: dict | None = None, **publicati
     return publish_made_up(plan, "r", folder)
 
 
+@pytest.fixture(scope="module")
+def margins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    work = tmp_path_factory.mktemp("margins")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPRELEASE_HOME", str(work / "home"))
+        return made(work, MARGINS)
+
+
+@pytest.fixture
+def bundle(margins: Path, tmp_path: Path) -> Path:
+    """Its own copy for a test that changes it."""
+    return shutil.copytree(margins, tmp_path / "bundle")
+
+
 def block(bundle: Path, language: str) -> str:
     (found,) = re.findall(rf"```{language}\n(.*?)\n```", (bundle / "README.md").read_text(), re.S)
     return found
@@ -205,8 +219,7 @@ def test_a_bundle_without_replicates_says_what_to_use_instead(home):
     assert not list(bundle.glob("tables/*.csv"))
 
 
-def test_a_csv_file_that_is_missing_or_changed_is_noticed(home):
-    bundle = made(home, MARGINS)
+def test_a_csv_file_that_is_missing_or_changed_is_noticed(bundle):
     path = next(bundle.glob("tables/*.csv"))
     listed = (bundle / "SHA256SUMS").read_text().splitlines(keepends=True)
     path.unlink()
@@ -215,8 +228,7 @@ def test_a_csv_file_that_is_missing_or_changed_is_noticed(home):
         open_bundle(bundle)
 
 
-def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_too(home):
-    bundle = made(home, MARGINS)
+def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_too(bundle):
     path, sums = next(bundle.glob("tables/*.csv")), bundle / "SHA256SUMS"
     before = hashlib.sha256(path.read_bytes()).hexdigest()
     path.write_text(path.read_text().replace("1", "2"))
@@ -226,15 +238,13 @@ def test_a_csv_file_with_other_numbers_is_noticed_though_its_digest_was_changed_
         open_bundle(bundle)
 
 
-def test_an_empty_folder_that_was_added_is_noticed(home):
-    bundle = made(home, MARGINS)
+def test_an_empty_folder_that_was_added_is_noticed(bundle):
     (bundle / "tables" / "more").mkdir()
     with pytest.raises(BundleError, match="tables/more is a folder without its files"):
         open_bundle(bundle)
 
 
-def test_csv_files_hold_what_parquet_files_hold(home):
-    bundle = made(home, MARGINS)
+def test_csv_files_hold_what_parquet_files_hold(bundle):
     for path in bundle.glob("tables/*.parquet"):
         frame = pd.read_parquet(path)
         again = pd.read_csv(path.with_suffix(".csv"))
