@@ -7,9 +7,9 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.audit import Simulated, audit_mechanism
-from dpcore.audit.learn import binned, by_pattern, linear
+from dpcore.audit.learn import by_pattern, linear
 from dpcore.audit.outcomes import Outcome, choose_outcomes
-from dpcore.audit.scores import Coordinate, Extreme, Linear, LowBits
+from dpcore.audit.scores import Coordinate, Extreme, Linear
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import log_cdf
 from dpcore.sampling.source import SeededSource
@@ -17,26 +17,11 @@ from dpcore.sampling.source import SeededSource
 GENERATOR = np.random.default_rng(1)
 
 
-def test_numbers_without_digits_are_absent_or_beyond_all():
-    values = np.array([[0.0], [np.nan], [np.inf]])
-    found = LowBits(0)(values)
-    assert found[0] == 2000
-    assert np.isnan(found[1:]).all()
-    assert LowBits(0)(np.array([[0]])) == [2000]
-
-
 def test_absent_numbers_do_not_spoil_a_score():
     outputs = np.array([[np.nan, 2.0], [np.nan, np.nan], [3.0, -np.inf]])
     assert Extreme(largest=True)(outputs).tolist() == [2, -np.inf, 3]
     assert Extreme(largest=False)(outputs).tolist() == [2, np.inf, -np.inf]
     assert Linear(np.ones(2), np.array([-5.0, -7.0]), "")(outputs).tolist() == [-3, -12, -4]
-
-
-def test_a_learned_ratio_is_the_log_ratio_of_counts():
-    near, far = np.array([[0], [0], [0], [1]]), np.array([[0], [1], [1], [np.nan]])
-    score = binned(Coordinate(0), near, far)
-    expected = [math.log(3.5 / 1.5), math.log(1.5 / 2.5), math.log(0.5 / 1.5)]
-    np.testing.assert_allclose(score(np.array([[0.0], [1.0], [np.nan]])), expected)
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 50.0])

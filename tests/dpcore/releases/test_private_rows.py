@@ -123,18 +123,6 @@ def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
     )
 
 
-@pytest.mark.parametrize("guess", GUESSES)
-def test_a_function_is_divided_by_its_noisy_mass(guess: int):
-    release = SmoothFunction(
-        "f", LINE, guess, APPROXIMATE, "gaussian", (0.1,), (40,), adjacency=ADDED
-    )
-    _, published = published_of(release)
-    columns = published.tables[0].columns
-    assert columns["estimate"].sum() * 12 / 40 == pytest.approx(0.95, rel=0.05)
-    rows, error = (published.facts[name] for name in ("noisy_rows", "rows_standard_error"))
-    assert abs(rows - TRUE) < 4 * error < 1000
-
-
 LABELLED = Domain((Grid("x", 0.0, 12.0, 6), Categories("yes", (False, True))))
 WIDE = Domain((Grid("x", 0.0, 2.0**40, 2**40, integer=True),))
 LARGE = [

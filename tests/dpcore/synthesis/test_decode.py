@@ -91,17 +91,6 @@ def test_no_records_make_empty_columns():
     assert {name: len(column) for name, column in columns.items()} == dict.fromkeys(DOMAIN.names, 0)
 
 
-def test_a_grid_larger_than_memory_is_decoded_and_described_by_its_occupied_cells():
-    huge = Domain((Grid("x", 0.0, 2.0**52, 2**52, integer=True), Grid("y", 0.0, 1.0, 2**10)))
-    cells = np.array([0, 5 * 2**10 + 3, 2**62 - 1])
-    columns = {column.name: column.values for column in describe_cells(huge, cells)}
-    assert columns["x"].tolist() == [0, 5, 2**52 - 1]
-    assert columns["y_from"].tolist() == [0, 3 * 2.0**-10, 1 - 2.0**-10]
-    assert columns["y_to"].tolist() == [2.0**-10, 4 * 2.0**-10, 1]
-    records = decode_records(huge, huge.unpack(cells), {}, np.random.default_rng(2))
-    assert records["x"].tolist() == [0, 5, 2**52 - 1]
-
-
 def test_cells_are_described_in_the_survey_s_own_terms():
     described = describe_cells(DOMAIN)
     columns = {column.name: column.values for column in described}

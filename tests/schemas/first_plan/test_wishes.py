@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 import dprelease
-from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from dpcore.releases.models.model import MeasuredModel
 from flows.cli import main
@@ -16,7 +15,6 @@ from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
 from tasks.explain.analysis import expected_fit, model_error
-from tasks.explain.explain import explain
 from tasks.inference.fit import answering
 
 TEXT = """\
@@ -247,9 +245,3 @@ def test_only_what_models_need_is_measured_for_them(tmp_path):
     assert frozenset(("visits", "age", "health")) in measured
     assert frozenset(("insured", "region")) not in measured
     assert len(dprelease.load_plan(document(yaml.safe_dump(found))).analyses) == 3
-
-
-def test_explain_accepts_what_is_planned(tmp_path):
-    said = Said(records=True, means=["income by region"], models=["age ~ health"], maps=["lon lat"])
-    loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
-    assert "model-age-health" in explain(loaded, None, Budget())

@@ -108,7 +108,6 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             "privacy_unit.max_rows: with linked, must be from 2",
         ),
         ({"linked": {"order": ["height"]}}, "linked.order: the plan declares no column 'height'"),
-        ({"invalid": "clamp"}, "invalid: with linked, clamp"),
         (
             {"weights": {"column": "w", "largest": "4", "step": "1", "total": 900}},
             "no release is `weighted`",
@@ -121,7 +120,6 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             },
             "synthesis[0].households: linked records have members already",
         ),
-        ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name at least one"),
         (
             {"releases": [{"name": "homes", "kind": "histogram", "columns": ["size", "sex.1"]}]},
             "synthesis[0].from: linked tables are drawn from microdata-margins",

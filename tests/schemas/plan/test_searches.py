@@ -141,20 +141,6 @@ def changed(**keys: object) -> dict:
         ),
         (
             changed(
-                releases=[
-                    {
-                        "name": "c",
-                        "kind": "count",
-                        "condition": {"column": "job", "categories": ["cook"]},
-                    }
-                ],
-                synthesis=[],
-                analyses=[],
-            ),
-            "['cook'] are not among those of the column",
-        ),
-        (
-            changed(
                 releases=[{"name": "s", "kind": "found-categories", "column": "sex"}],
                 synthesis=[],
                 analyses=[],

@@ -81,9 +81,7 @@ def test_what_is_read_is_more_than_what_is_published(document):
     [
         ({"max_rows": 0}, "privacy_unit.max_rows: Input should be greater than or equal to 1"),
         ({"column": "age"}, "privacy_unit.column: 'age' is already used"),
-        ({"column": "Age"}, "privacy_unit.column: 'Age' is already used"),
         ({"column": "_place"}, "privacy_unit.column: is not a valid column name"),
-        ({"name": "two\nlines"}, "privacy_unit.name: String should match"),
     ],
 )
 def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
@@ -93,11 +91,8 @@ def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"largest": "50.3"}, "weights: largest: must be a whole number of steps"),
         ({"largest": "1/2"}, "weights: largest: must be a whole number of steps, from 2"),
         ({"largest": str(2**20)}, "weights: largest: must be a whole number of steps"),
-        ({"step": 0}, "weights: step: must be positive"),
-        ({"total": 0}, "weights: total: must lie between one step"),
         ({"column": "age"}, "weights.column: 'age' is already used"),
         ({"column": "home"}, "weights.column: 'home' is already used"),
     ],

@@ -159,11 +159,6 @@ def test_a_mixture_is_a_distribution_whose_tables_agree():
     )
 
 
-def test_null_cells_and_cells_of_other_attributes_are_not_neighbours():
-    links = _links((3, 4, 2), [0, 1], [3, 3, 2])
-    assert (links > 0).tolist() == [True, True, False, True, True, False, False, False]
-
-
 def test_no_records_and_bad_margins():
     table = np.array([[1.0, -2.0], [0.0, 1.0]])
     untouched = denoise((2, 2), [Margin((0, 1), table, 1.0)], np.random.default_rng(3), total=0)

@@ -53,12 +53,6 @@ def test_errors_are_averages_over_equally_likely_exact_counts(scale, threshold):
         assert found == pytest.approx(expected, rel=0.01)
 
 
-def test_noise_that_is_too_small_for_a_float_leaves_the_value_alone():
-    values = np.array([21, 400])
-    lower, upper = passed_interval(1e-3, 20, values, 0.9)
-    assert (lower.tolist(), upper.tolist()) == ([0, 400], [21, 400])
-
-
 def test_no_published_cells_give_no_intervals():
     nothing = np.array([], dtype=np.int64)
     assert [len(end) for end in passed_interval(4.0, 20, nothing, 0.9)] == [0, 0]

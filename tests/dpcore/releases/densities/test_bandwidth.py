@@ -115,7 +115,10 @@ def test_the_answer_is_drawn_from_that_law():
         chance = sum(p for (g, _), p in law.items() if g == grid)
         assert np.mean(answers[:, 0] == grid) == pytest.approx(chance, abs=0.02)
     noise = answers[answers[:, 0] == 1, 1] - release.mechanism.steps(counts)
-    assert goodness_of_fit(noise, LaplaceEvent(Fraction(1), release.mechanism.scale)) > FALSE_ALARM
+    event = LaplaceEvent(Fraction(1), release.mechanism.scale)
+    assert goodness_of_fit(noise, event) > FALSE_ALARM
+    assert goodness_of_fit(noise, event, stretch=2 / 3) < 1e-9
+    assert goodness_of_fit(noise, event, stretch=3 / 2) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.table import UNKNOWN
 from papers.difference_body.release import BodyDensity
 from tests.dpcore.releases.densities.density_oracles import kernel_density
 
@@ -58,15 +57,6 @@ def test_without_noise_each_group_has_the_density_of_its_own_records(kind):
         expected, mine = kernel_density(counts, (H,)) / 60, columns["sex"] == sex
         away = np.abs(columns["estimate"][mine] - expected)
         assert (away <= columns["left_out_bound"][mine] + 1e-3 * expected.max()).all()
-
-
-def test_a_group_of_nobody_has_a_density_that_says_nothing():
-    release = by_group("binned")
-    empty = Noisy(np.zeros(release.mechanism.size, dtype=np.int64))
-    columns = release.publish(empty).tables[0].columns
-    for name in ("density", "estimate", "standard_error", "lower_90", "upper_simultaneous_90"):
-        assert np.ma.getmaskarray(columns[name]).all()
-    assert set(columns["reason"]) == {UNKNOWN}
 
 
 def test_what_cannot_be_of_groups_is_refused():

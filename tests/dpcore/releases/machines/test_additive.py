@@ -68,19 +68,6 @@ def test_the_sums_are_those_of_whole_numbers_record_by_record():
     assert opened(release, cells).tolist() == expected
 
 
-def test_curves_separate_what_no_line_can():
-    release = classifier()
-    test = DOMAIN.unpack(records(5000, seed=9))
-    points = {
-        "x": (test[:, 0] + 0.5) / 32,
-        "kind": np.array(KIND.categories, dtype=object)[test[:, 1]],
-        "amount": np.ma.masked_array(10.0 * test[:, 2] + 5, mask=test[:, 2] == 32),
-    }
-    found = release.evaluate(drawn(release, records()), points)
-    assert np.mean((found["decision"] > 0) == (test[:, 3] == 1)) > 0.9
-    assert np.all((found["sign_error"] >= 0) & (found["sign_error"] <= 0.5))
-
-
 def test_the_decision_is_the_intercept_and_the_published_contributions():
     release = classifier()
     noisy = drawn(release, records())

@@ -204,7 +204,7 @@ def test_noise_is_that_of_one_draw_at_the_sensitivity_of_all_rounds():
     assert law.size == release.rounds * release.design.width
     assert sum(each.l2_sensitivity_squared for each in law.laws) == law.l2_sensitivity_squared
     noise = drawn(release, (), 2).values.astype(float)
-    assert (
-        goodness_of_fit(noise, GaussianEvent(law.l2_sensitivity_squared, law.variance))
-        > FALSE_ALARM
-    )
+    event = GaussianEvent(law.l2_sensitivity_squared, law.variance)
+    assert goodness_of_fit(noise, event) > FALSE_ALARM
+    assert goodness_of_fit(noise, event, stretch=2 / 3) < 1e-9
+    assert goodness_of_fit(noise, event, stretch=3 / 2) < 1e-9

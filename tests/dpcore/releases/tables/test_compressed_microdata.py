@@ -172,16 +172,6 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
     assert alone[0].tolist() == counts.tolist()
 
 
-def test_thousands_of_categories_are_refused_without_compression_and_fit_with_it():
-    wide = Domain(tuple(Categories(name, tuple(range(3000))) for name in "abc"))
-    with pytest.raises(ValueError, match="compress wide columns"):
-        Microdata("x", wide, ROWS, SHARE, noise="discrete-gaussian")
-    made = CompressedMicrodata("x", wide, ROWS, SHARE, (), "discrete-gaussian", keep=32)
-    assert made.memory_needed(ROWS) < 2**26
-    assert made.mechanism.again.size == 3 * 32**2
-    assert made.mechanism.size == 3000**3
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

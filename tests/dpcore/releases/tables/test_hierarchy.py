@@ -1,6 +1,5 @@
 """Counts over a tree of regions: what holds exactly, what agrees, and how accurate sums are."""
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -183,10 +182,3 @@ def test_an_audit_moves_a_record_between_regions_where_both_ends_lie_outside():
     moved = [of.statistic(p.far)._values - of.statistic(p.near)._values for p in pairs[:2]]
     assert np.sum(moved[0] ** 2) == of.mechanism.l2_sensitivity_squared == 6
     assert not moved[1].any()
-
-
-def test_weights_scale_everything_but_the_tree():
-    of = release(share=PURE, noise="discrete-laplace", adjacency=Adjacency(weighted=True))
-    half = of.weighed(Fraction(1, 2))
-    one, other = (published(each, made()).tables[1].columns for each in (of, half))
-    np.testing.assert_allclose(one["estimate"] / 2, other["estimate"])
