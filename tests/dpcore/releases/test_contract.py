@@ -120,7 +120,6 @@ SERVED = {
 }
 """Further forms under one relation: how a unit of several records counts does not depend on the axes."""
 
-MANY_NEIGHBOURS = [pair for pair in SERVED if pair.startswith("median by group, replace")]
 ALL = CASES | SERVED
 
 
@@ -148,7 +147,7 @@ def require_stated_sensitivity(case: Case) -> None:
     assert max(found) <= claim(release) * (1 + ROUNDED)
 
 
-@pytest.mark.parametrize("name", those_slow(ALL, MANY_NEIGHBOURS))
+@pytest.mark.parametrize("name", ALL)
 def test_no_neighbours_lie_farther_apart_than_is_claimed_and_some_as_far(name: str):
     require_stated_sensitivity(ALL[name])
 
@@ -161,7 +160,7 @@ def test_what_is_not_proved_for_a_relation_is_refused(name: str):
                 under(CASES[name], adjacency)
 
 
-LASTING = ("near records", "adaptive triples", "gaussian adaptive triples", "additive classifier")
+LASTING = ("adaptive triples", "gaussian adaptive triples", "additive classifier")
 """Audits that are left to the slow run: ``test_width`` and ``test_price`` have these laws too."""
 
 
