@@ -88,8 +88,7 @@ def test_counts_err_as_their_tables_say(name: str, population: int):
     assert columns["count"].method == "simulated"
 
 
-@pytest.mark.parametrize("cells", [16, 64, 256])
-@pytest.mark.parametrize("rows", [70, 300])
+@pytest.mark.parametrize(("cells", "rows"), [(16, 70), (256, 300)])
 def test_intervals_around_counts_hold_where_the_noise_is_larger_than_the_cells(cells, rows):
     """Noise of standard error 14 shows little of cells of one to five records on average."""
     generator = np.random.default_rng(cells + rows)

@@ -71,7 +71,6 @@ def test_distances_are_those_of_simulated_noise(sizes, adjacency):
     releases = [
         Histogram("h", of, 10_000, Budget.of("1"), adjacency=adjacency),
         pairs(of, adjacency=adjacency),
-        pairs(of, ways=3, adjacency=adjacency),
         pairs(of, ways=3, adjacency=adjacency, aim="balanced"),
         pairs(of, share=("1", "1e-6"), noise="discrete-gaussian", adjacency=adjacency),
     ]
