@@ -9,7 +9,6 @@ from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.count import Count
 from dpcore.sampling.source import SeededSource
-from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.minimax_count.release import MinimaxCount
 from papers.minimax_count.table import TOTAL
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
@@ -78,9 +77,3 @@ def test_a_minimax_answer_has_the_law_of_its_table_and_an_interval_that_holds(be
     (stated,) = release.expected_error()
     risks = (chances * np.abs(np.subtract.outer(range(11), range(11)))).sum(axis=1)
     assert stated.value == pytest.approx(risks.max())
-
-
-def test_a_mechanism_cannot_state_less_than_its_table_loses():
-    honest = MinimaxCount("c", PLACE, 4, Budget.of("1"), (0,)).mechanism
-    with pytest.raises(ValueError, match="not private at its stated"):
-        TabulatedMechanism(1, honest.alpha / 2, honest.beta, honest.table)
