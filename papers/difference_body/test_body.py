@@ -93,16 +93,6 @@ def test_lengths_follow_a_gamma_law_and_errors_are_simulated_alike(dimension: in
         assert stats.ks_2samp(one, other).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize(("dimension", "best"), [(2, 0.9), (4, 0.75), (6, 0.75)])
-def test_a_body_of_many_directions_has_less_noise_than_the_ball(dimension: int, best: float):
-    vectors = curve(dimension)
-    body = Body.around(vectors)
-    ball = Body((body.directions[0],), (2 * body.diameter,), body.diameter)
-    random = np.random.default_rng(4)
-    inner, outer = (np.mean(b.simulated(STEPS, random, 2000) ** 2) for b in (body, ball))
-    assert inner < best * outer
-
-
 def test_too_many_dimensions_are_refused():
     with pytest.raises(ValueError, match="from 1 to 6 dimensions, not 7"):
         Body.around(curve(7))

@@ -5,14 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
-from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.sampling.source import SeededSource
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
@@ -28,16 +25,6 @@ def release(kind: type, bandwidth: float, share: Budget = PURE):
     return kind("d", LINE, ROWS, share, (bandwidth,))
 
 
-@pytest.mark.parametrize("bandwidth", [0.06, 0.1, 0.3])
-def test_gamma_noise_is_that_of_the_formula(bandwidth: float):
-    density = release(GammaDensity, bandwidth)
-    lambdas = np.exp(-0.5 * (np.pi * bandwidth * np.arange(1, density.basis.size + 1)) ** 2)
-    odd = np.exp(-0.5 * (np.pi * bandwidth * np.arange(1, 200, 2)) ** 2).sum()
-    squared = 8 * odd / ROWS**2  # METHODS g, reflected
-    expected = (density.basis.size + 1) * squared * lambdas.sum()
-    assert density.coefficient_variances.sum() == pytest.approx(expected, rel=1e-3)
-
-
 @pytest.mark.parametrize("terms", [1, 2, 5, 16])
 @pytest.mark.parametrize("bandwidth", [0.002, 0.2, 1.0])
 def test_the_l1_sensitivity_of_a_series_is_the_most_over_all_pairs(bandwidth: float, terms: int):
@@ -50,16 +37,6 @@ def test_the_l1_sensitivity_of_a_series_is_the_most_over_all_pairs(bandwidth: fl
         apart += np.abs(np.subtract.outer(row, row))
     assert apart.max() <= density.l1_sensitivity * ROWS
     assert apart.max() == pytest.approx(density.l1_sensitivity * ROWS, rel=0.025)
-
-
-def test_a_series_without_damping_has_less_noise_than_as_printed():
-    """2 c0 m/n is the sum of what each coefficient may move by, which no two records reach."""
-    series = replace(release(CoefficientDensity, 0.002), terms=8)
-    printed = 2 * math.sqrt(2) * 8
-    assert 0.6 < series.l1_sensitivity * ROWS / printed < 0.7
-    # Of two terms, by hand: x = 1 and cos(pi y) = -1/4 are farthest apart.
-    two = replace(release(CoefficientDensity, 0.002), terms=2).l1_sensitivity * ROWS
-    assert two == pytest.approx(math.sqrt(2) * 1.25 * (1 + 2 * 0.75), rel=0.01)
 
 
 @pytest.mark.parametrize("kind", [GammaDensity, CoefficientDensity, BodyDensity])
@@ -77,17 +54,6 @@ def test_the_stated_error_is_that_of_many_draws(kind: type):
     assert np.mean(np.abs(values) <= half) > 0.885  # the published intervals, of 90 per cent
 
 
-@pytest.mark.parametrize("bandwidth", [0.15, 0.2, 0.3])
-def test_the_body_of_what_a_record_changes_has_the_least_noise(bandwidth: float):
-    """Of the pure mechanisms of one column, for bandwidths that leave it six coefficients at most."""
-    body, gamma, binned = (
-        release(kind, bandwidth).coefficient_variances.sum()
-        for kind in (BodyDensity, GammaDensity, BinnedDensity)
-    )
-    assert body < 0.95 * binned
-    assert body < 0.95 * gamma
-
-
 def test_the_noise_of_coefficients_hangs_together_and_errors_say_so():
     density = release(BodyDensity, 0.2)
     draws = repeated_draws(density, tally_of(LINE, [0] * ROWS), 3000, SeededSource(2))
@@ -98,15 +64,6 @@ def test_the_noise_of_coefficients_hangs_together_and_errors_say_so():
     values = density.basis.functions(np.array([[0.0], [0.5], [0.9]]))
     expected = np.var(values @ noise.T, axis=1)
     np.testing.assert_allclose(density._variance_of(values), expected, rtol=0.15)
-
-
-def test_for_small_bandwidths_binning_is_better_as_the_plan_is_told():
-    noise = [
-        release(kind, 0.07).coefficient_variances.sum() for kind in (BinnedDensity, GammaDensity)
-    ]
-    assert 2 * noise[0] < noise[1]
-    gaussian = release(SpectralDensity, 0.2, Budget.of("1", "1e-6")).coefficient_variances.sum()
-    assert 2.5 * release(GammaDensity, 0.2).coefficient_variances.sum() < gaussian
 
 
 def test_bandwidths_that_need_too_many_coefficients_or_none_and_planes_are_refused():
@@ -124,38 +81,6 @@ def test_bandwidths_that_need_too_many_coefficients_or_none_and_planes_are_refus
 
 
 # The mechanism of Hall (2012), chapter 4, as printed --------------------------------------------
-
-
-def curve(degree: int, points: np.ndarray) -> np.ndarray:
-    """(2m, k) the trigonometric moments of points."""
-    angles = 2 * np.pi * np.outer(np.arange(1, degree + 1), points)
-    return math.sqrt(2) * np.concatenate([np.cos(angles), np.sin(angles)])
-
-
-def gauge(degree: int, moments: np.ndarray, symmetric: bool) -> float:
-    """The least mass of a measure with these moments (of its larger part, if it is signed)."""
-    grid = curve(degree, np.arange(24 * (degree + 1)) / (24 * (degree + 1)))
-    if not symmetric:
-        return float(linprog(np.ones(grid.shape[1]), A_eq=grid, b_eq=moments).fun)
-    both = np.hstack([grid, -grid])
-    balanced = np.r_[np.ones(grid.shape[1]), -np.ones(grid.shape[1])]
-    found = linprog(
-        np.ones(both.shape[1]) / 2, A_eq=np.vstack([both, balanced]), b_eq=np.r_[moments, 0]
-    )
-    return float(found.fun)
-
-
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 8])
-def test_the_printed_body_loses_half_of_alpha_times_degree_plus_one(degree: int):
-    """Its noise has scale 2/(n alpha), as if no two records were farther apart than 2."""
-    ends = curve(degree, np.array([0.0, 1 / (degree + 1)]))
-    apart = gauge(degree, ends[:, 0] - ends[:, 1], symmetric=False)
-    assert apart == pytest.approx(degree + 1, rel=1e-6)
-    assert gauge(degree, -ends[:, 0], symmetric=False) == pytest.approx(degree, rel=1e-6)
-    true_alpha = apart / 2  # at a nominal alpha of 1
-    assert true_alpha == pytest.approx((degree + 1) / 2)
-    # The difference body has no such pair: its sensitivity is 1.
-    assert gauge(degree, ends[:, 0] - ends[:, 1], symmetric=True) == pytest.approx(1, rel=1e-6)
 
 
 @pytest.mark.parametrize("periodic", [False, True])

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.minimax_count.programs import optimal_table
 from papers.minimax_count.table import LARGEST_COUNT, TOTAL, is_private, minimax_table, worst_risk
 
@@ -64,3 +65,10 @@ def test_tables_are_refused_where_they_would_take_too_long_or_cannot_be_certifie
             minimax_table(n, ONE, ZERO, "absolute")
     with pytest.raises(ValueError, match="too small for a table"):
         minimax_table(5, Fraction(1, 10**8), ZERO, "absolute")
+
+
+def test_a_mechanism_cannot_state_less_than_its_table_loses():
+    table = tuple(map(tuple, minimax_table(4, ONE, ZERO, "absolute").tolist()))
+    TabulatedMechanism(1, ONE, ZERO, table)
+    with pytest.raises(ValueError, match="not private at its stated"):
+        TabulatedMechanism(1, ONE / 2, ZERO, table)

@@ -12,14 +12,13 @@ import pytest
 from scipy import stats
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from papers.near_records.paths import NearSequences, uniform_integer
 from papers.near_records.release import NearRecords, NearSeries
-from tests.chance import FALSE_ALARM
+from tests.chance import FALSE_ALARM, most_failures
 from tests.dpcore.releases.contract import tally_of
 
 
@@ -50,7 +49,7 @@ def histograms(law: dict[tuple[int, ...], float], cells: int) -> Counter:
     return chances
 
 
-@pytest.mark.parametrize(("cells", "rows", "draws"), [(3, 3, 3), (3, 4, 2), (2, 3, 5), (4, 2, 2)])
+@pytest.mark.parametrize(("cells", "rows", "draws"), [(3, 3, 2), (2, 3, 5), (4, 2, 2)])
 def test_over_all_neighbours_and_outcomes_the_loss_is_alpha_at_most(cells, rows, draws):
     scale, worst = 2.0, 0.0
     for shared in combinations_with_replacement(range(cells), rows - 1):
@@ -65,7 +64,7 @@ def test_over_all_neighbours_and_outcomes_the_loss_is_alpha_at_most(cells, rows,
 
 @pytest.mark.parametrize(
     ("counts", "draws"),
-    [((1, 0, 3), 3), ((0, 0, 5), 2), ((2, 1), 6), ((7,), 3), ((1, 0, 0), 2), ((49, 51), 1)],
+    [((1, 0, 3), 3), ((2, 1), 6), ((7,), 3)],
 )
 def test_draws_follow_the_definition_and_not_two_thirds_nor_three_halves_of_the_scale(
     counts, draws
@@ -97,23 +96,11 @@ def test_bands_are_counted_as_the_definition_does(counts, draws):
         assert near.number(level) == sum(s <= level for s in scores)
 
 
-@pytest.mark.parametrize("bits", [0, 64, 200])
-def test_the_chances_of_levels_are_enclosed_and_tightly(bits: int):
-    counts, scale = np.array([4, 0, 2, 30]), Fraction(1, 7)  # exp(-7 * 36) is small
-    near, other = (NearSequences(counts, 3, scale) for _ in range(2))
-    for level in range(8):
-        low, high = near._chance(level, bits)
-        finer_low, finer_high = other._chance(level, bits + 300)
-        assert low << 300 <= finer_high
-        assert finer_low <= high << 300
-        assert high - low <= 8
-
-
 def test_a_huge_alpha_draws_the_nearest_records_and_none_at_all_draws_evenly():
     counts = np.array([10, 20, 10])
     nearest = NearSequences(counts, 4, Fraction(1, 1000))
     assert nearest.sequence(SeededSource(1)).tolist() == [1, 2, 1]
-    far = NearSequences(np.array([49_000, 51_000]), 1, Fraction(1, 10))
+    far = NearSequences(np.array([4_900, 5_100]), 1, Fraction(1, 100))
     assert far.sequence(SeededSource(1)).tolist() == [0, 1]
     assert (
         max(weights.digits for weights in far._weights.values()) < 1000
@@ -139,17 +126,17 @@ def release(rows: int = 400, draws: int = 12, alpha: str = "2", bins: int = 8) -
     return NearRecords("n", Domain((Bins("x", edges),)), rows, Budget.of(alpha), draws)
 
 
-@pytest.mark.parametrize("where", ["one cell", "both ends", "even"])
+@pytest.mark.parametrize("where", ["one cell", "both ends"])
 def test_the_stated_distance_holds(where: str):
-    records = {"one cell": [3] * 400, "both ends": [0, 7] * 200, "even": list(range(8)) * 50}[where]
+    records = {"one cell": [3] * 400, "both ends": [0, 7] * 200}[where]
     exact = release().statistic(tally := tally_of(release().domain, np.array(records)))
     ends, source, within = np.cumsum(tally.dense()) / 400, SeededSource(3), 0
     assert release().distance < 0.2
-    for _ in range(100):
+    for _ in range(50):
         noisy = perturb(exact, release().mechanism, release().share, source)
         assert noisy.values.sum() == 12
         within += np.abs(np.cumsum(noisy.values) / 12 - ends).max() <= release().distance
-    assert within >= 80
+    assert 50 - within <= most_failures(50, 0.1)
 
 
 def test_what_it_cannot_draw_is_refused():
@@ -172,28 +159,13 @@ def test_the_series_of_the_drawn_records_is_within_the_stated_distance():
     tally = tally_of(release.domain, (places * 64).astype(int))
     features = release.mechanism.features / 2.0**16
     exact, source, found = tally.dense() @ features / 4000, SeededSource(3), []
-    for _ in range(60):
+    for _ in range(30):
         noisy = perturb(release.statistic(tally), release.mechanism, release.share, source)
         assert noisy.values.sum() == 40
         found.append(((noisy.values @ features / 40 - exact) ** 2).sum())
-    assert np.mean(np.array(found) <= release.distance) >= 0.8
+    assert np.sum(np.array(found) > release.distance) <= most_failures(30, 0.1)
     assert release.distance < release.mechanism.l2_sensitivity_squared / 4.0**16
     assert np.median(found) < release.distance / 2
-
-
-def test_a_larger_alpha_brings_the_series_nearer():
-    medians = []
-    for alpha in ("0.5", "4"):
-        release = series(alpha=alpha)
-        tally = tally_of(release.domain, np.repeat(np.arange(16), 250))
-        features = release.mechanism.features / 2.0**16
-        exact, source = tally.dense() @ features / 4000, SeededSource(3)
-        found = [
-            perturb(release.statistic(tally), release.mechanism, release.share, source).values
-            for _ in range(20)
-        ]
-        medians.append(np.median([((z @ features / 40 - exact) ** 2).sum() for z in found]))
-    assert medians[1] < medians[0] / 2
 
 
 @pytest.mark.parametrize(
@@ -212,15 +184,8 @@ def test_a_series_that_cannot_be_drawn_is_refused(change: dict[str, object], say
         _ = replace(series(), **change).mechanism
 
 
-@pytest.mark.parametrize("kind", [NearRecords, NearSeries])
-def test_other_neighbours_are_refused(kind: type):
-    with pytest.raises(ValueError, match="near-records is private only"):
-        kind("n", series().domain, 5, Budget.of(1), 2, adjacency=Adjacency("add-remove"))
-
-
 WIDE_LAWS = [
     ((500, 500), 40, 2 / Fraction("0.093")),
-    ((499, 501), 40, 2 / Fraction("0.093")),
     ((3, 0, 97), 12, Fraction(1, 2)),
     ((1, 1), 1, Fraction(400)),
     ((60, 40, 20), 6, Fraction(3)),
@@ -228,7 +193,7 @@ WIDE_LAWS = [
 
 
 @pytest.mark.parametrize(("counts", "draws", "scale"), WIDE_LAWS)
-@pytest.mark.parametrize("bits", [1, 64, 300])
+@pytest.mark.parametrize("bits", [1, 300])
 def test_the_chance_of_every_level_is_enclosed_over_the_whole_range(counts, draws, scale, bits):
     """Levels beyond those that hold nearly all sequences have a chance of their own."""
     law = NearSequences(np.array(counts), draws, scale)
@@ -246,21 +211,3 @@ def test_the_chance_of_every_level_is_enclosed_over_the_whole_range(counts, draw
             low, high = law._chance(level, bits)
             assert low <= exact / whole * 2**bits <= high
             assert high - low <= 4
-
-
-def test_a_rare_output_is_about_as_rare_for_a_neighbour():
-    """All draws in the first cell: only the bands of the last levels hold that sequence."""
-    alpha, scale, logs = 0.093, 2 / Fraction("0.093"), []
-    for counts in ((500, 500), (499, 501)):
-        law = NearSequences(np.array(counts), 40, scale)
-        level, before, chance = 0, Fraction(0), Fraction(0)
-        while True:
-            last = law.number(level) == 2**40
-            up_to = Fraction(1) if last else Fraction(sum(law._chance(level, 900)), 2**901)
-            if 40 in law._tables[level][0]:
-                chance += (up_to - before) / law.number(level)
-            if last:
-                break
-            level, before = level + 1, up_to
-        logs.append(math.log(chance))
-    assert 0 < abs(logs[0] - logs[1]) <= alpha

@@ -12,11 +12,10 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.errors import PrivacyLineError
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
 from dpcore.sampling.source import SeededSource, SystemSource
 from papers.online_function.online import BITS, OnlineFunction, Questions
-from papers.online_function.order import PLACES, Dense, Markov
+from papers.online_function.order import PLACES
 from tests.dpcore.releases.contract import grid, tally_of
 
 SHARE = Budget.of("1", "1e-6")
@@ -143,18 +142,6 @@ def test_the_best_adaptive_course_of_questions_gains_no_more_than_the_price(shar
     assert gained[9][reach] == pytest.approx(at_once, rel=0.2)
 
 
-def test_a_dense_sweep_comes_close_to_the_price():
-    spec = questions(*KINDS["gaussian"])
-    order = spec.order()
-    rows = []
-    for x in np.linspace(0, 1, 60).tolist():
-        place = (round(x * PLACES),)
-        rows.append(np.rint(np.ldexp(order.residual(place), BITS)))
-        order.value(place, 0.0)
-    apart = np.array(rows)[:, 0] - np.array(rows)[:, -1]
-    assert apart @ apart > 0.99 * float(spec.mechanism.l2_sensitivity_squared)
-
-
 @pytest.mark.slow
 @two_columns_slow
 def test_drawn_answers_have_the_law_of_the_process(domain, kernel, bandwidths):
@@ -172,13 +159,6 @@ def test_drawn_answers_have_the_law_of_the_process(domain, kernel, bandwidths):
     clean = OnlineFunction(Questions(domain, 300, Budget.of("4000", "0.5"), kernel, bandwidths, 5))
     exact = [clean.answer(point, tally, source) for point in points]
     np.testing.assert_allclose(paths.mean(axis=0), exact, atol=5 * spread)
-
-
-def test_the_noise_is_that_of_the_release_on_a_grid():
-    for kernel in ("gaussian", "exponential"):
-        spec = questions(LINE, kernel, (0.15,))
-        release = SmoothFunction("f", LINE, 300, SHARE, kernel, (0.15,), (60,))
-        assert spec.stddev == pytest.approx(release.stddev, rel=1e-4)
 
 
 @every_kind
@@ -211,36 +191,6 @@ def test_the_state_holds_points_and_noisy_numbers_only():
         "reproducible": False,
         "answers": [[PLACES // 4, round(shown / spec.unit)]],
     }
-
-
-def test_the_markov_form_is_the_general_one():
-    spec = questions(LINE, "exponential", (0.15,))
-    positions = (np.arange(40)[:, None] + 0.5) / 40
-    dense = Dense(spec.kernels, positions, 60)
-    markov = spec.order()
-    assert isinstance(markov, Markov)
-    for i, point in enumerate(asked(1, 40)[:-3]):
-        place = (round(point[0] * PLACES),)
-        np.testing.assert_allclose(markov.residual(place), dense.residual(place), atol=1e-4)
-        whitened = math.sin(i)
-        assert markov.value(place, whitened) == pytest.approx(
-            dense.value(place, whitened), abs=1e-4
-        )
-
-
-@pytest.mark.parametrize("bandwidth", [0.002, 0.1, 1.0])
-@pytest.mark.parametrize("gap", [1, 10**6, PLACES // 2])
-def test_near_and_far_neighbours_are_computed_without_loss_of_digits(bandwidth: float, gap: int):
-    order = questions(LINE, "exponential", (bandwidth,)).order()
-    middle = PLACES // 2
-    assert isinstance(order, Markov)
-    order.value((middle - gap,), 1.0)
-    order.value((middle + gap,), 1.0)
-    near, u = order.near(middle), gap / PLACES / bandwidth
-    assert (
-        near.weights[0] == near.weights[1] == pytest.approx(0.5 / math.cosh(min(u, 700)), rel=1e-9)
-    )
-    assert near.scale**2 == pytest.approx(math.tanh(u), rel=1e-9)
 
 
 def test_an_empty_table_and_a_single_answer():

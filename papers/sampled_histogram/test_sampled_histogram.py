@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -99,30 +99,18 @@ def test_counts_are_unbiased_and_their_error_is_the_stated_one(urn):
     exact = release.statistic(tally_of(PLACE, records))
     tables = [
         release.publish(perturb(exact, release.mechanism, release.share, SeededSource(i))).tables[0]
-        for i in range(1500)
+        for i in range(600)
     ]
     counts = np.array([t.columns["noisy_count"] for t in tables])
     stated = np.array([t.columns["standard_error"] for t in tables])
     truth = np.array([400, 300, 200, 90, 10])
     standard = counts.std(axis=0)
-    assert (np.abs(counts.mean(axis=0) - truth) < 4 * standard / math.sqrt(1500)).all()
-    assert np.sqrt((stated**2).mean(axis=0)) == pytest.approx(standard, rel=0.06)
+    # Five standard errors and more: of a mean, of a spread, and of nine in ten.
+    assert (np.abs(counts.mean(axis=0) - truth) < 5.3 * standard / math.sqrt(600)).all()
+    assert np.sqrt((stated**2).mean(axis=0)) == pytest.approx(standard, rel=0.16)
     low, high = (np.array([t.columns[c] for t in tables]) for c in ("lower_90", "upper_90"))
     held = ((low <= truth) & (truth <= high)).mean(axis=0)
-    assert (held > 0.87).all()
-
-
-@both
-def test_the_prior_shrinks_with_alpha_and_grows_with_the_draws(urn):
-    def prior(alpha: str, draws: int) -> float:
-        return float(Sampled.within(Budget.of(alpha), 5, 1000, draws, urn).concentration)
-
-    for less, more in pairwise(["0.1", "1", "5", "20"]):
-        assert prior(less, 100) > prior(more, 100)
-    assert prior("1", 200) > prior("1", 100)
-    assert prior("1", 100) == pytest.approx(
-        100 / math.expm1(1) if urn == "dirichlet-multinomial" else 1 / math.expm1(0.01), rel=1e-4
-    )
+    assert (held > 0.83).all()
 
 
 @both

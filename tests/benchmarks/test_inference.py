@@ -24,11 +24,6 @@ def test_intervals_of_one_survey_that_fail_together_count_as_one():
     assert apart["coverage_error"] == pytest.approx((0.75 * 0.25 / 320) ** 0.5, rel=0.01)
 
 
-def test_a_coverage_of_one_has_an_error():
-    found = Seen([[line(True)]] * 50, [0.1]).summary()
-    assert found["coverage_error"] == pytest.approx((0.95 * 0.05 / 50) ** 0.5, rel=0.01)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
 def test_every_family_is_answered_and_held_far_better_than_by_the_records_alone():

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.papers import bins, functions, periodic_kernel, rates, sparse_histogram
+from benchmarks.papers import bins, rates
 from benchmarks.papers.experiment import experiments, run
 from benchmarks.papers.page import section
-from dpcore.accounting.budget import Budget
-from dpcore.domain.axes import Bins
-from dpcore.domain.domain import Domain
-from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
-from dpcore.releases.counts.histogram import Histogram
-from dpcore.sampling.source import SeededSource
 from tests.conftest import those_slow
 
 ROOT = Path(__file__).parents[2]
@@ -53,25 +46,6 @@ def test_a_section_without_its_data_says_so():
     assert "svg" not in written
 
 
-def test_errors_of_a_sparse_table_count_absent_cells_as_zero():
-    domain = Domain((Bins("x", tuple(range(65))),))
-    tally = Tally(domain, np.arange(0, 64, 4), np.arange(16) ** 2 + 1)
-    rows = int(tally.counts.sum())
-    release = Histogram("h", domain, rows, Budget.of(1), thresholded=True)
-    errors = sparse_histogram.sparse_errors(release, tally, 50, SeededSource(1))
-    source, naive = SeededSource(1), []
-    for _ in range(50):
-        noisy = perturb(release.statistic(tally), release.mechanism, release.share, source)
-        dense = np.zeros(64)
-        dense[noisy.cells] = noisy.values
-        naive.append(np.abs(dense - tally.dense()).sum())
-    np.testing.assert_array_equal(errors, naive)
-    plain = Histogram("h", domain, rows, Budget.of(1))
-    dense_errors = sparse_histogram.dense_errors(plain, tally, 50, SeededSource(1))
-    # Negative noise on an empty cell costs nothing: half of the noise there.
-    assert dense_errors.mean() == pytest.approx((16 + 24) / np.sinh(0.5), rel=0.15)
-
-
 def test_squared_errors_are_the_integrals():
     x = (np.arange(60_000) + 0.5) / 60_000
     shares = np.array([[0.1, 0.2, 0.3, 0.15, 0.25]])
@@ -99,15 +73,3 @@ def test_fitted_slopes_are_those_of_the_paper():
     # What the paper has for the exponential mechanisms are bounds.
     for line in (by_distance, by_series):
         assert line["paper_slope"] - 0.2 < line["slope"] < line["paper_slope"]
-
-
-def test_noise_of_a_function_is_less_than_the_papers():
-    for kernel in ("gaussian", "exponential"):
-        (line,) = functions.measure(kernel, 40).lines
-        assert line["measured_stddev"] == pytest.approx(line["stated_stddev"], rel=0.15)
-        assert line["stated_stddev"] < line["paper_stddev"] / 2
-
-
-def test_the_periodic_kernel_differs_by_its_next_image():
-    for line in periodic_kernel.measure(1).lines:
-        assert line["largest_error"] == pytest.approx(line["next_image_there"], rel=1e-3)

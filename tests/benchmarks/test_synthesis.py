@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from benchmarks.synthesis.tables import TABLES, acs_nist_ma2019
+from benchmarks.synthesis.tables import TABLES
 from tests.conftest import ROOT
 
 SHAPES = {
@@ -26,16 +25,6 @@ def test_every_record_has_a_cell(name: str, test_data: Path):
     domain, codes = TABLES[name](test_data)
     assert codes.shape == SHAPES[name]
     assert np.all((codes >= 0) & (codes < domain.shape))
-
-
-def test_numbers_of_the_community_survey_fall_in_their_bins_and_nulls_in_theirs(test_data: Path):
-    frame = pd.read_parquet(test_data / "acs_nist_ma2019" / "ma2019.parquet")
-    domain, codes = acs_nist_ma2019(test_data)
-    column = dict(zip(domain.names, codes.T, strict=True))
-    assert (column["PINCP"] == 11).sum() == frame["PINCP"].isna().sum()
-    assert (column["PINCP"] == 10).sum() == (frame["PINCP"] >= 250000).sum()
-    assert (column["AGEP"] == 11).sum() == (frame["AGEP"] >= 75).sum()
-    assert (column["SEX"] == 1).sum() == (frame["SEX"] == "2").sum()
 
 
 @pytest.mark.slow

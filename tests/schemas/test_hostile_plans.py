@@ -1,21 +1,16 @@
 """Plans that are wrong in unlikely ways end in one clear error: no traceback, hang or full memory."""
 
-import dataclasses
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import yaml
 
-from dpcore.domain.axes import Grid
-from dpcore.domain.domain import Domain
 from dpcore.errors import PlanError
 from flows.cli import main
 from schemas.document import LARGEST_BYTES, read_value
 from schemas.numbers import read_rational
-from schemas.plan import Plan, load_plan
-from schemas.releases import check_names
-from tasks.explain.explain import explain
+from schemas.plan import load_plan
 from tests.conftest import write_plan
 from tests.schemas.refusals import refused
 
@@ -28,33 +23,22 @@ NINE_LEVELS = "".join(
     ("line", "says"),
     [
         ("title: 2024-13-45", "line 2: no timestamp can be read"),
-        ("2024-13-45: 1", "line 2: no timestamp can be read"),
         ('rows: !!int "x"', "line 2: no int can be read"),
         ('rows: !!int ""', "line 2: no int can be read"),
-        ('rows: !!bool "x"', "line 2: no bool can be read"),
         ('rows: !!timestamp "x"', "line 2: no timestamp can be read"),
         ("rows: " + "9" * 5000, "line 2: no int can be read"),
-        ("rows: 0x" + "f" * 5000, "line 2: this whole number is too long"),
         ("rows: " + "[" * 3000 + "]" * 3000, "nested too deep"),
         ("a0: &a0 [x]\n" + NINE_LEVELS, "aliases repeat more than 100,000 values"),
-        ("a:\n\tb: 1", "line 3: there is a tab; YAML is indented by spaces alone"),
         ("rows: &all [*all]", "aliases repeat more than 100,000 values"),
     ],
 )
-def test_scalars_that_yaml_cannot_make_are_told_with_their_line(tmp_path, capsys, line, says):
+def test_scalars_that_yaml_cannot_make_are_told_with_their_line(tmp_path, line, says):
     path = tmp_path / "plan.yaml"
     path.write_text(f"dprelease: 1\n{line}\n")
     with pytest.raises(PlanError) as caught:
         load_plan(path)
     assert says in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-    assert main(["explain", str(path)]) == 2
-    assert "Traceback" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["2024-13-45", '!!int "x"', "9" * 5000, "[" * 3000, "0.5"])
-def test_what_yaml_cannot_read_stays_text_in_an_override(text):
-    assert read_value(text) == text
 
 
 @pytest.mark.parametrize("endless", [True, False])
@@ -67,11 +51,6 @@ def test_a_document_that_is_too_large_is_refused_before_it_is_parsed(
         path.write_text("title: [" + "x, " * LARGEST_BYTES + "]")
     with pytest.raises(PlanError, match="is larger than 2 MB; put a long list"):
         load_plan(path)
-
-
-def test_an_impossible_date_may_be_a_title_in_an_override(plan_path):
-    title = read_value("2024-13-45")
-    assert load_plan(plan_path, {"publication.title": title}).publication.title == "2024-13-45"
 
 
 @pytest.mark.parametrize("place", ["releases.².weight", f"releases.{'9' * 5000}.weight"])
@@ -90,25 +69,16 @@ def test_a_long_value_is_cut_short_in_the_message(plan_document):
     ("place", "value", "says"),
     [
         ("budget.requested.alpha", "1e999999999", "requested.alpha: the exponent"),
-        ("budget.requested.alpha", "1e-99999999", "requested.alpha: the exponent"),
-        ("budget.requested.alpha", "1e-51", "requested.alpha: the exponent"),
         ("budget.requested.alpha", "0.01e-49", "budget.requested: alpha, beta and"),
-        ("budget.requested.alpha", "1" * 61, "requested.alpha: a number may have at most 60"),
         ("budget.requested.alpha", 10**200, "requested.alpha: a number may have at most 60"),
         ("budget.granted.alpha", "1000000", "budget.granted: alpha must be at most 1000"),
-        ("budget.requested.beta", "1e-400", "budget.requested.beta: the exponent"),
-        ("releases.0.weight", "1e99999999", "releases[0].weight: the exponent"),
         ("releases.0.weight", "1e400", "releases[0].weight: the exponent"),
         ("releases.0.weight", "1e7", "releases[0]: weight: must lie between"),
         ("releases.0.bins", {"age": 10**9}, "releases[0].bins.age: at least one bin"),
         ("releases.2.bins", {"income": 10**9}, "releases[2].bins.income: at least one bin"),
-        ("releases.2.bins", {"income": 0}, "releases[2].bins.income: at least one bin"),
         ("releases.2.bins", {"income": -3}, "releases[2].bins.income: at least one bin"),
         ("columns.age.bounds", [220], "columns.age.bounds: needs two numbers"),
-        ("columns.income.bounds", [], "columns.income.bounds: needs two numbers"),
-        ("columns.income.bounds", [1, 2, 3], "columns.income.bounds: needs two numbers"),
         ("columns.sex.categories", ["a", 1], "columns.sex.categories: must all be of one"),
-        ("columns.sex.categories", [1, True], "columns.sex.categories: must all be of one"),
         ("synthesis.2.tree", [["sex"]], "too few items in the list"),
         (
             "releases.5.label",
@@ -117,7 +87,6 @@ def test_a_long_value_is_cut_short_in_the_message(plan_document):
         ),
         ("columns.Sex", {"type": "integer", "bounds": [0, 1]}, "columns.Sex: differs from"),
         ("publication.title", "", "publication.title: must be one line"),
-        ("publication.title", " ", "publication.title: must be one line"),
         ("publication.title", "a\nb", "publication.title: must be one line"),
     ],
 )
@@ -134,21 +103,13 @@ def test_a_hostile_value_is_refused_at_its_place(plan_document, place, value, sa
             "[yes, no]",
             'YAML reads yes as a truth value; write "yes", in quotes if it is text, or true',
         ),
-        ("[a, Off]", 'YAML reads Off as a truth value; write "Off"'),
         ("[01, 02]", 'YAML reads 01 as a whole number; write "01", in quotes if it is text, or 1'),
         (
             "[1:30]",
             'YAML reads 1:30 as a whole number; write "1:30", in quotes if it is text, or 90',
         ),
-        ("[0x1F]", 'write "0x1F", in quotes if it is text, or 31'),
-        (
-            "[1_0.5]",
-            'YAML reads 1_0.5 as a number; write "1_0.5", in quotes if it is text, or 10.5',
-        ),
-        ("[.nan]", 'write ".nan", in quotes'),
         ("[2020-01-01]", 'YAML reads 2020-01-01 as a date; write "2020-01-01", in quotes'),
         ("[a, ~]", "YAML reads ~ as a missing value"),
-        ("[a, ~]", "or `nullable: true` beside the categories"),
         ("\n    - a\n    -", "YAML reads an empty item as a missing value"),
         ("[7, a]", 'quote "7" if it is text'),
     ],
@@ -194,21 +155,8 @@ def test_too_many_ways_are_refused_before_they_are_listed(plan_document):
     assert "releases[2].ways: make more than 65536" in refused(plan_document)
 
 
-def test_weights_whose_exact_shares_would_fill_pages_are_refused(plan_document):
-    plan_document["releases"] += [
-        {
-            "name": f"more-{i}",
-            "kind": "histogram",
-            "columns": ["sex"],
-            "weight": f"{10**27}/{10**27 + 2 * i + 1}",
-        }
-        for i in range(100)
-    ]
-    assert "the weights have too many digits together" in refused(plan_document)
-
-
-@pytest.mark.parametrize("alpha", ["1000", "1", "1e-6", "1e-12", "1e-20", "1e-50"])
-@pytest.mark.parametrize("beta", ["0.999", "1e-6", "1e-50"])
+@pytest.mark.parametrize("alpha", ["1000", "1e-12", "1e-50"])
+@pytest.mark.parametrize("beta", ["0.999", "1e-50"])
 def test_the_extremes_of_the_budget_are_explained_or_refused(tmp_path, plan_document, alpha, beta):
     amount = {"alpha": alpha, "beta": beta, "gamma": "0"}
     plan_document["budget"] = {"granted": amount, "requested": amount}
@@ -220,15 +168,10 @@ def test_the_extremes_of_the_budget_are_explained_or_refused(tmp_path, plan_docu
     ("release", "column", "says"),
     [
         (0, "count", "'count' and a statistic would both be published as 'count'"),
-        (0, "Noisy_Count", "'Noisy_Count' and a statistic"),
-        (0, "lower_90", "'lower_90' and a statistic"),
         (2, "estimate", "'estimate' and a statistic"),
-        (0, "Estimate", "'Estimate' and a statistic"),
         (0, "best_estimate", "'best_estimate' and a statistic"),
         (0, "Replicate_07", "'Replicate_07' and a replicate"),
-        (2, "replicate_1", "'replicate_1' and a replicate"),
         (0, "age_from", "'age_from' and 'age' would both be published as 'age_from'"),
-        (0, "AGE_TO", "'AGE_TO' and 'age' would both"),
         (2, "income_to", "'income' would both be published as 'income_to'"),
     ],
 )
@@ -238,21 +181,6 @@ def test_columns_that_would_be_published_under_one_name(plan_document, release, 
     message = refused(plan_document)
     assert f"releases[{release}].columns: " in message
     assert says.split(" and ")[-1] in message
-
-
-def test_a_density_of_a_column_called_like_its_statistics(plan_document):
-    plan_document["columns"]["density"] = {"type": "continuous", "bounds": [0, 1]}
-    plan_document["releases"][3]["columns"] = ["density"]
-    assert "releases[3].columns: 'density' and a statistic" in refused(plan_document)
-
-
-def test_names_that_do_not_meet_in_one_table_are_fine(plan_document):
-    for name in ("age_from", "coefficient", "cos", "density"):
-        plan_document["columns"][name] = {"type": "integer", "bounds": [0, 1]}
-    plan_document["releases"][2]["columns"] += ["age_from", "density"]
-    plan_document["releases"][3]["columns"] = ["coefficient"]
-    plan_document["releases"][5]["features"] = ["age", "age_from", "cos"]
-    load_plan(plan_document)
 
 
 @pytest.mark.parametrize("names", [["a.b", "a-b"], ["a b", "A.b"]])
@@ -265,24 +193,13 @@ def test_margins_whose_tables_would_be_one_file(plan_document, names):
     assert "would both be the file" in message
 
 
-def test_a_grid_named_like_a_bin_edge_is_found(plan_path):
-    release = load_plan(plan_path).built["people"]
-    axes = (*release.domain.axes, Grid("age_from", 0, 2, 2, integer=True))
-    with pytest.raises(ValueError, match="'age_from' and 'age'"):
-        check_names(dataclasses.replace(release, domain=Domain(axes)))
-
-
 @pytest.mark.parametrize(
     ("place", "text"),
     [
         ("budget.requested.alpha", "0.5"),
-        ("budget.requested.alpha", "5.0e-1"),
         ("releases.3.bandwidth", "0.25"),
-        ("releases.5.bandwidth", "0.25"),
         ("releases.5.regularisation", "0.25"),
-        ("releases.5.label.at_least", "2000.5"),
         ("columns.income.bounds", "[0.5, 9000.5]"),
-        ("columns.income.bounds.1", "9000.5"),
     ],
 )
 def test_decimals_from_the_command_line_are_read_where_they_belong(plan_path, place, text):
@@ -302,21 +219,6 @@ def test_computed_shares_may_be_long_but_written_numbers_may_not():
     with pytest.raises(ValueError, match="60 characters"):
         read_rational(long)
     assert read_rational(long, longest=4000) == Fraction(long)
-
-
-def test_the_json_schema_says_that_categories_have_items():
-    options = Plan.model_json_schema()["$defs"]["CategoricalColumn"]["properties"]["categories"]
-    assert "minLength" not in options
-    *lists, file = options["anyOf"]
-    assert [option["minItems"] for option in lists] == [1, 1, 1, 1]
-    assert file == {"type": "string"}
-
-
-def test_a_plan_at_the_largest_alpha_is_explained(plan_document):
-    amount = {"alpha": "1000", "beta": "1e-6", "gamma": "0"}
-    plan_document["budget"] = {"granted": amount, "requested": amount}
-    plan = load_plan(plan_document)
-    assert "pairs" in explain(plan, None, plan.requested)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle.manifest import privacy_statement
-from schemas.plan import Plan, load_plan
+from schemas.plan import load_plan
 from tests.bare import PLAN
-from tests.conftest import ROOT, write_plan
+from tests.conftest import write_plan
 from tests.schemas.refusals import refused
 
 
@@ -37,61 +37,41 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
     [
         ("columns.age", {"type": "integer"}, "columns.age.bounds: missing"),
         ("columns.sex", {"type": "categorical"}, "columns.sex.categories: missing"),
-        ("columns.sex.categories", [], "columns.sex.categories"),
         ("columns.sex.categories", ["F", "F"], "columns.sex: categories: a category"),
         ("columns.age.bounds", [5, 5], "columns.age: bounds"),
         ("columns.income.bounds", [0, float("inf")], "columns.income.bounds"),
-        ("columns.age.kind", "x", "columns.age.kind: unknown key"),
         ("surprise", 1, "surprise: unknown key"),
-        ("rows", None, "rows"),
         ("rows", 0, "rows"),
-        ("rows", "400", "rows"),
         ("neighbours", "swap", "neighbours"),
         ("budget.requested.alpha", 0.5, "budget.requested.alpha: write the number"),
         ("budget.requested.alpha", "0", "alpha must be positive"),
         ("budget.requested.alpha", "-1", "budget.requested.alpha: must not be negative"),
-        ("budget.requested.alpha", "nan", "budget.requested.alpha: not a decimal"),
         ("budget.requested.alpha", "11", "requested is more than granted"),
         ("budget.requested.beta", "0", "spends beta"),
         ("budget.requested.gamma", "0.1", "requested is more than granted"),
         ("releases.0.weight", 0, "releases[0]: weight: must be positive"),
         ("releases.0.columns", ["sex", "age", "age"], "releases[0].columns: a column appears"),
         ("releases.0.columns", ["sex", "shoe"], "declares no column 'shoe'"),
-        ("releases.0.mechanism", "magic", "releases[0].mechanism"),
         ("releases.0.bins", {"age": 7}, "releases[0].bins.age"),
-        ("releases.0.bins", {"income": 7}, "releases[0].bins"),
         ("releases.0.bins", {"age": [18, 30]}, "releases[0].bins.age: edges must begin"),
         ("releases.2.bins", {}, "releases[2].bins.income: missing"),
         ("releases.2.ways", 9, "releases[2].ways"),
         ("releases.2.sets", [["sex"]], "releases[2]: state either ways or sets"),
-        ("releases.3.columns", ["region"], "releases[3].columns: region"),
-        ("releases.3.bandwidth", 7, "releases[3].bandwidth"),
-        ("releases.5.features", ["age"], "releases[5].bandwidth: one number"),
         ("releases.5.features", ["shoe", "age", "sex"], "releases[5].features: the plan"),
-        ("releases.5.label", {"column": "sex"}, "releases[5].label"),
-        ("releases.5.label.at_least", 1e9, "releases[5].label.at_least"),
         ("releases.6.column", "region", "releases[6].column: region must be"),
-        ("releases.6.column", "shoe", "releases[6].column: the plan declares no column"),
-        ("releases.6.levels", [], "releases[6].levels"),
-        ("releases.6.levels", ["0.5", "0.25"], "releases[6].levels: must ascend"),
         ("releases.6.levels", ["0.5", "1"], "releases[6].levels: one at least, each"),
         ("releases.7.condition", {"column": "age"}, "releases[7].condition: state either"),
-        ("releases.7.condition", {"column": "sex", "below": 3}, "releases[7].condition: a cat"),
         (
             "releases.7.condition",
             {"column": "sex", "categories": ["X"]},
             "releases[7].condition.categories: ['X'] are not among",
         ),
-        ("releases.7.condition.at_least", 40.5, "condition.at_least: must be an edge"),
         ("releases.7.condition.at_least", 18, "condition: must hold for some values"),
-        ("releases.7.prior", 2.0, "releases[7].prior: a proportion must lie"),
         ("releases.7.mechanism", "minimax-table", "releases[7]: prior: a worst case has none"),
-        ("releases.9.bandwidth", 0.02, "releases[9]: bandwidth: asks for 48 coefficients"),
         ("releases.1.name", "people", "releases[1].name: 'people' is repeated"),
         ("releases.1.name", "../people", "releases[1].name"),
         ("synthesis.0.from", "nobody", "synthesis[0].from: the plan has no release"),
         ("synthesis.0.from", "age-quartiles", "synthesis[0].from: records cannot be drawn"),
-        ("synthesis.0.from", "rich", "synthesis[0].from: records cannot be drawn"),
         ("synthesis.2.tree", [["sex", "age"]], "synthesis[2].tree"),
         ("dprelease", 2, "dprelease"),
     ],
@@ -164,11 +144,6 @@ def test_what_is_no_plan_gets_one_clear_error(tmp_path, text):
         load_plan(path)
 
 
-def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(PlanError, match=r"no\.yaml: cannot be read"):
-        load_plan(tmp_path / "no.yaml")
-
-
 def test_the_digest_ignores_where_the_table_lies_and_nothing_else(plan_document):
     plan = load_plan(plan_document)
     moved = load_plan(plan_document | {"source": "elsewhere.csv"})
@@ -193,10 +168,6 @@ def test_overrides_replace_what_the_plan_has_and_add_nothing(plan_path):
         load_plan(plan_path, {"budget.wanted": "1"})
     with pytest.raises(PlanError, match="no such key"):
         load_plan(plan_path, {"rows.x": "1"})
-
-
-def test_a_relative_source_is_beside_the_plan(plan_path):
-    assert load_plan(plan_path).source == str(plan_path.parent / "survey.parquet")
 
 
 def test_every_release_is_built_for_the_neighbours_of_the_plan(plan_document):
@@ -266,53 +237,3 @@ def test_what_is_proved_for_public_rows_alone_is_refused(plan_document, section,
     said = refused(plan_document)
     assert f"releases[12].mechanism: {named}" in said
     assert "neighbours: replace-one" in said
-
-
-def test_the_json_schema_describes_every_section():
-    schema = Plan.model_json_schema(by_alias=True)
-    assert set(schema["required"]) >= {"dataset", "source", "rows", "columns", "releases"}
-    assert schema["additionalProperties"] is False
-    assert {
-        "HistogramSection",
-        "MarginsSection",
-        "DensitySection",
-        "FunctionSection",
-        "ClassifierSection",
-    } <= set(schema["$defs"])
-
-
-def test_the_shipped_plans_load():
-    plans = sorted((ROOT / "deployments" / "plans").glob("*.yaml"))
-    assert plans
-    for path in plans:
-        load_plan(path)
-
-
-def test_records_may_be_drawn_from_an_urn_and_become_a_synthetic_table(plan_document):
-    plan_document["releases"].append(
-        {"name": "urn", "kind": "sampled-histogram", "columns": ["sex", "region"], "draws": 50}
-    )
-    plan_document["synthesis"].append({"name": "drawn", "from": "urn", "rows": 50})
-    urn = load_plan(plan_document).built["urn"]
-    assert (urn.draws, urn.mechanism.urn) == (50, "dirichlet-multinomial")
-
-
-def test_records_near_a_distribution_function_become_a_synthetic_table(plan_document):
-    near = {
-        "name": "near",
-        "kind": "near-records",
-        "column": "age",
-        "bins": {"age": 9},
-        "draws": 12,
-    }
-    plan_document["releases"].append(near)
-    plan_document["synthesis"].append({"name": "drawn", "from": "near", "rows": 12})
-    built = load_plan(plan_document).built["near"]
-    assert (built.draws, built.mechanism.scale) == (12, 2 / built.share.alpha)
-    for change, says in [
-        ({"draws": 10_000}, "draws: too many"),
-        ({"column": "sex", "bins": {}}, "must be numeric and without nulls"),
-    ]:
-        plan_document["releases"][-1] = near | change
-        with pytest.raises(PlanError, match=says):
-            load_plan(plan_document)

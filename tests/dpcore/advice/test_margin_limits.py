@@ -79,12 +79,6 @@ def test_no_strategy_is_better(sizes, sets, adjacency):
         assert errors[2] == pytest.approx(bound)
 
 
-def test_a_single_table_attains_it_where_records_are_replaced():
-    sizes, sets = (4, 5), ((0, 1),)
-    identity = error_of(np.eye(20), workload(sizes, sets), Adjacency())
-    assert least_total(sizes, sets, 1.0, Adjacency()) == pytest.approx(identity)
-
-
 def test_one_cell_and_too_many_subsets():
     assert least_total((1, 1), ((0, 1),), 1.0, Adjacency()) == 0
     assert math.isclose(least_total((1,), ((0,),), 1.0, ADDED), 1.0)

@@ -59,13 +59,6 @@ def test_a_second_round_of_the_same_noise_is_found(again):
     assert not signs_of(noise, fresh, again(noise)).bound(1e-6).passed
 
 
-def test_noise_that_begins_again_with_every_call_is_found():
-    noise, signs = np.random.default_rng(4).normal(size=(64, 1)), Signs()
-    for _ in range(2):
-        signs.add([noise])
-    assert not signs.bound(1e-6).passed
-
-
 def test_noise_is_accused_no_more_often_than_stated():
     """400 times at 5%: the tolerance is exceeded by chance once in a million."""
     generator = np.random.default_rng(3)

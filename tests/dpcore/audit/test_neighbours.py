@@ -65,13 +65,6 @@ def test_a_unit_is_added_to_no_records_where_it_has_them_all():
     assert all(len(pair.near.cells) == 0 and pair.far.counts.tolist() == [2] for pair in pairs)
 
 
-def test_no_pair_is_listed_twice():
-    pairs = neighbouring_pairs(DOMAINS["labelled"], 9)
-    tables = {(*p.near.cells, *p.near.counts, -1, *p.far.cells, *p.far.counts) for p in pairs}
-    assert len(tables) == len(pairs)
-    assert len({pair.description for pair in pairs}) == len(pairs)
-
-
 def moves(domain: Domain, rows: int = 9) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
     """(from, to) codes of the moved record over all pairs."""
     found = set()
@@ -100,12 +93,6 @@ def test_all_records_lie_at_the_point_where_the_label_flips():
     assert flips[0].near.cells.tolist() == [72, 73]
     assert flips[0].near.counts.tolist() == [5, 4]
     assert flips[0].far.counts.tolist() == [4, 5]
-
-
-def test_there_are_full_and_empty_cells():
-    tables = [pair.near.dense() for pair in neighbouring_pairs(DOMAINS["categories"], 40)]
-    assert any(np.count_nonzero(table) == 1 for table in tables)
-    assert any(np.all(table > 0) for table in tables)
 
 
 def test_a_table_without_records_is_refused():

@@ -20,7 +20,8 @@ from tests.dpcore.audit.gallery import (
     violations,
 )
 
-CHEAP = ("Laplace noise on a grid", "randomised response", "noisy max")
+CHEAP = ("randomised response", "noisy max")
+"""Those of the gallery that can be audited often; ``benchmarks.audit`` counts them all."""
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -31,22 +32,12 @@ def test_a_wrong_mechanism_is_caught(name: str):
     assert found.lower_bound > exhibit.claim.alpha
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in CHEAP[1:] else pytest.param(n, marks=pytest.mark.slow) for n in RIGHT]
-)
+@pytest.mark.parametrize("name", CHEAP)
 def test_a_right_mechanism_is_not_accused(name: str):
     """In 95% of audits at 95% confidence; ``most_failures`` states how often chance exceeds it."""
-    repeats = 60 if name in CHEAP else 20
-    failed, largest = violations(RIGHT[name], repeats)
-    assert failed <= most_failures(repeats, 0.05)
-    assert largest > 0.2 * RIGHT[name].claim.alpha or name.startswith("K-norm")
-
-
-@pytest.mark.slow
-def test_a_wrong_mechanism_is_caught_nearly_always():
-    for name, exhibit in WRONG.items():
-        caught = sum(not audited(exhibit, seed).passed for seed in range(2, 6))
-        assert caught >= 3, name
+    failed, largest = violations(RIGHT[name], 60)
+    assert failed <= most_failures(60, 0.05)
+    assert largest > 0.2 * RIGHT[name].claim.alpha
 
 
 def test_a_release_is_audited_from_its_plan_alone():
@@ -59,12 +50,6 @@ def test_a_release_is_audited_from_its_plan_alone():
     assert not wrong.passed
     assert wrong.lower_bound > 1.8
     assert right.claim == Budget.of("1")
-
-
-def test_a_release_can_be_held_to_less_than_its_share():
-    release = Histogram("ages", TABLE, 9, Budget.of("1"))
-    less = audit_release(release, Budget.of("0.8"), 20_000, source=SeededSource(1))
-    assert not less.passed
 
 
 def test_releases_of_a_survey_are_audited_together():

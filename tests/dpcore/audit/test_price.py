@@ -14,14 +14,15 @@ from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.laplace import LaplaceEvent
 from dpcore.releases.base import Release
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import CASES
+from tests.dpcore.releases.contract import CASES, LAWS
 
 SLOW = ("near series", "near records")
 IN_RHO = Budget(rho=Fraction(1, 2))
 
-RELEASES = {name: case.release for name, case in CASES.items() if name not in SLOW} | {
+RELEASES = {name: case.release for name, case in LAWS.items() if name not in SLOW} | {
     f"{name}, in rho": replace(CASES[name].release, share=IN_RHO)
     for name in (
+        "quantiles",
         "adaptive triples",
         "gaussian adaptive triples",
         "gaussian compressed microdata",

@@ -23,7 +23,7 @@ DRAWS = 20_000
 
 
 @pytest.mark.parametrize(
-    "adjacency", [RELATIONS[0], *(pytest.param(a, marks=pytest.mark.slow) for a in RELATIONS[1:])]
+    "adjacency", [RELATIONS[0], pytest.param(RELATIONS[2], marks=pytest.mark.slow)]
 )
 def test_releases_hold_what_they_promise_for_their_own_neighbours(adjacency: Adjacency):
     for release in (

@@ -87,17 +87,6 @@ def test_a_narrower_range_holds_every_number_within_it_and_no_other():
     assert np.all((values >= 0.25) & (values <= 0.5))
 
 
-def test_numbers_follow_a_density_to_the_nearest_step():
-    axis = Bins("x", (0.0, 10.0, 20.0), integer=True, step=Fraction(2))
-    inside = CellNumbers.of(axis, np.zeros(20_000, dtype=np.int64))
-    values = inside.at(RANDOM.random(20_000), lambda low, high, u: low + (high - low) * u**0.5)
-    shares = np.diff(np.arange(6) ** 2 / 25)
-    assert (
-        stats.chisquare(np.bincount(values.astype(int) // 2, minlength=5), 20_000 * shares)[1]
-        > 1e-6
-    )
-
-
 def test_levels_and_fine_grids():
     levels = Categories("x", (0.0, 2.5, 10.0), ordered=True)
     assert CellNumbers.of(levels, np.array([2, 0])).at(np.array([0.9, 0.9])).tolist() == [10.0, 0.0]

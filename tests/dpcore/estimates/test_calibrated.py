@@ -68,18 +68,6 @@ def test_a_linear_model_solves_the_normal_equations_with_the_tables_moments():
     np.testing.assert_allclose(again.privacy, np.outer(moved, moved), rtol=1e-2, atol=1e-16)
 
 
-def test_a_logistic_model_moves_from_shrunk_records_to_the_tables():
-    independent = RANDOM.permutation(MEANS["binomial"])  # shrunk: no association is left
-    features = products(DESIGN, independent)
-    totals = products(DESIGN, MEANS["binomial"]).mean(axis=0)
-    found = fit_calibrated(
-        DESIGN, independent, FAMILIES["binomial"], features, totals, silence(features), ROWS
-    )
-    expected = sm.GLM(MEANS["binomial"], DESIGN, family=sm.families.Binomial()).fit()
-    np.testing.assert_allclose(found.coefficients, expected.params, atol=0.02)
-    assert found.spanned.min() > 0.95
-
-
 def test_moments_beyond_any_survey_give_finite_coefficients():
     response = MEANS["binomial"]
     features = products(DESIGN, response)
@@ -89,19 +77,6 @@ def test_moments_beyond_any_survey_give_finite_coefficients():
         DESIGN, response, FAMILIES["binomial"], features, totals, silence(features), ROWS
     )
     assert np.all(np.isfinite(found.coefficients))
-
-
-def test_a_product_that_no_record_has_leaves_the_others_as_they_are():
-    """A group of one record whose response is zero: its errors are its own."""
-    design = np.column_stack([np.arange(ROWS) > 0, np.arange(ROWS) == 0]).astype(float)
-    response = np.where(design[:, 1] > 0, 0.0, MEANS["gaussian"])
-    features = products(design, response)
-    noise = 1e-4 * np.eye(features.shape[1])
-    found = fit_calibrated(
-        design, response, FAMILIES["gaussian"], features, features.mean(axis=0), noise, ROWS
-    )
-    assert found.coefficients[0] == pytest.approx(response[1:].mean(), rel=1e-6)
-    assert found.privacy[0, 0] == pytest.approx(1e-4 * (1 + response[1:].mean() ** 2), rel=0.1)
 
 
 def test_terms_that_depend_on_each_other_are_refused():

@@ -37,9 +37,3 @@ def test_pairs_that_were_not_measured_have_none():
         Margin((1,), ROWS * SHARES.sum(axis=0), 9.0),
     ]
     assert len(understated(Agreement((2, 3), tables, float(ROWS)), SCORES, ROWS)) == 0
-
-
-def test_a_column_without_variation_has_none():
-    table = np.array([[ROWS, 0.0], [0.0, 0.0]])
-    agreement = Agreement((2, 2), [Margin((0, 1), table, 1.0)], float(ROWS))
-    assert len(understated(agreement, [np.arange(2.0)] * 2, ROWS)) == 0

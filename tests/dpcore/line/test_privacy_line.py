@@ -118,7 +118,6 @@ def test_numbers_that_could_overflow_are_refused(mechanism: Mechanism, value: in
         counts(-1, 4, 9),
         counts(0, 4, 10),
         counts(0, 4),
-        counts(0, 4, 8, 9),
     ],
 )
 def test_a_sparse_statistic_must_list_ascending_public_cells(cells: Integers | None):

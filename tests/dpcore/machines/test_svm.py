@@ -14,33 +14,6 @@ from dpcore.machines.losses import Hinge
 from dpcore.machines.svm import default_gap, smallest_gap, weight_sensitivity
 
 
-def primal(features, labels, weights, rows, regularisation, w):
-    """F(w), term by term."""
-    hinge = sum(
-        c * max(0.0, 1.0 - y * float(phi @ w))
-        for phi, y, c in zip(features, labels, weights, strict=True)
-    )
-    return hinge / rows + regularisation * float(w @ w)
-
-
-def enumerated_minimiser(features, labels, weights, rows, regularisation):
-    """The minimiser by trying each row at multiplier 0, 1 or strictly between: (D,), for tiny N."""
-    signed = labels[:, None] * features
-    pull = weights / (2 * regularisation * rows)
-    best, best_value = np.zeros(features.shape[1]), math.inf
-    for states in itertools.product((0, 1, None), repeat=len(labels)):
-        full = [i for i, state in enumerate(states) if state == 1]
-        free = [i for i, state in enumerate(states) if state is None]
-        w = pull[full] @ signed[full]
-        if free:
-            gram = signed[free] @ signed[free].T
-            w = w + np.linalg.lstsq(gram, 1 - signed[free] @ w, rcond=None)[0] @ signed[free]
-        value = primal(features, labels, weights, rows, regularisation, w)
-        if value < best_value:
-            best, best_value = w, value
-    return best
-
-
 def random_problem(rng, largest=40):
     """Rows in a small Fourier space, some shared: features, labels, weights, n, lambda."""
     count, dimensions = int(rng.integers(1, largest + 1)), int(rng.integers(1, 4))
@@ -53,19 +26,6 @@ def random_problem(rng, largest=40):
     weights = rng.integers(1, 6, count) if rng.random() < 0.5 else np.ones(count, dtype=int)
     n = int(weights.sum()) + int(rng.integers(0, 3))
     return features, labels, weights, n, float(10 ** rng.uniform(-4, 0.2))
-
-
-def test_minimiser_is_the_one_found_by_enumeration():
-    rng = np.random.default_rng(10)
-    for _ in range(60):
-        features, labels, weights, n, regularisation = random_problem(rng, largest=4)
-        solution = Hinge().train(
-            features, labels, weights, n, regularisation, gap=1e-13 / regularisation
-        )
-        oracle = enumerated_minimiser(features, labels, weights, n, regularisation)
-        error = float(np.linalg.norm(solution.weights - oracle))
-        assert error <= math.sqrt(solution.gap / (2 * regularisation)) + 1e-7 / regularisation
-        assert solution.gap <= 1e-13 / regularisation
 
 
 def test_certificate_covers_the_gap_in_exact_arithmetic():
@@ -98,33 +58,6 @@ def test_certificate_covers_the_gap_in_exact_arithmetic():
             proved = certified_gap(problem, multipliers, w, good=1e-15)
             assert proved >= float(excess)
             assert proved <= 2.1 * float(gap) + 1e-13 / regularisation
-
-
-def test_distance_to_the_minimiser_is_within_the_certificate_at_every_step():
-    rng = np.random.default_rng(13)
-    largest = 0.0
-    for _ in range(40):
-        features, labels, weights, n, regularisation = random_problem(rng)
-        problem = Problem(features, labels.astype(float), weights / n, regularisation)
-        tight = smallest_gap(regularisation)
-        best = Hinge().train(features, labels, weights, n, regularisation, gap=tight).weights
-        own = math.sqrt(tight / (2 * regularisation))
-        for multipliers, w in itertools.islice(iterates(problem), 10):
-            allowed = math.sqrt(certified_gap(problem, multipliers, w, 0.0) / (2 * regularisation))
-            distance = float(np.linalg.norm(w - best))
-            assert distance <= allowed + own
-            largest = max(largest, (distance - own) / allowed)
-    assert largest > 0.5
-
-
-def test_certificate_of_a_wrong_answer_says_how_wrong_it_is():
-    features, labels = np.array([[1.0, 0.0]]), np.array([1.0])
-    problem = Problem(features, labels, np.array([1.0]), 1.0)
-    for w in (np.array([0.5, 1.0]), np.array([-3.0, 0.0]), np.array([0.0, 0.0])):
-        distance = float(np.linalg.norm(w - [0.5, 0.0]))
-        for a in (0.0, 0.3, 1.0):
-            proved = certified_gap(problem, np.array([a]), w, good=1.0)
-            assert math.sqrt(proved / 2) >= distance
 
 
 def test_exact_margins_are_rounded_once():
@@ -179,13 +112,6 @@ def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
         assert moved <= 0.501 * weight_sensitivity(n, regularisation, gap=0.0)
 
 
-def test_rows_of_weight_zero_do_not_count():
-    features, labels = np.eye(3), np.array([1, -1, 1])
-    with_them = Hinge().train(features, labels, np.array([2, 0, 1]), 5, 0.1)
-    without = Hinge().train(features[[0, 2]], labels[[0, 2]], np.array([2, 1]), 5, 0.1)
-    assert np.array_equal(with_them.weights, without.weights)
-
-
 def test_least_tolerance_is_met_for_a_hundred_million_records():
     rng = np.random.default_rng(19)
     for _ in range(60):
@@ -194,18 +120,6 @@ def test_least_tolerance_is_met_for_a_hundred_million_records():
         tolerance = smallest_gap(regularisation)
         solution = Hinge().train(features, labels, weights, 10**8, regularisation, tolerance)
         assert solution.gap <= tolerance
-
-
-@pytest.mark.parametrize("caution", [0.005, 0.1, 0.3, 0.5])
-def test_every_path_of_the_solver_arrives(caution):
-    features, labels, weights, n, regularisation = random_problem(np.random.default_rng(21))
-    problem = Problem(features, labels.astype(float), weights / n, regularisation)
-    good = smallest_gap(regularisation)
-    reached = (
-        certified_gap(problem, multipliers, w, good)
-        for multipliers, w in itertools.islice(iterates(problem, caution), 150)
-    )
-    assert min(reached) <= good
 
 
 def test_the_solver_changes_a_path_that_stalls(monkeypatch):
@@ -239,16 +153,11 @@ def test_sensitivity_is_rounded_up_and_the_slack_is_small(rows, regularisation):
     ("changes", "message"),
     [
         ({"rows": 0}, "rows"),
-        ({"rows": 1.5}, "rows"),
         ({"regularisation": 0.0}, "regularisation"),
-        ({"regularisation": math.nan}, "regularisation"),
         ({"gap": 1e-30}, "gap must be at least"),
-        ({"gap": math.nan}, "gap must be at least"),
         ({"targets": np.array([1, 0])}, "labels"),
-        ({"weights": np.array([1, math.nan])}, "negative"),
         ({"weights": np.array([1, -1])}, "negative"),
         ({"weights": np.array([8, 8])}, "sum to at most rows"),
-        ({"weights": np.array([1])}, "shapes"),
         ({"features": np.array([[1.0], [math.inf]])}, "finite"),
     ],
 )

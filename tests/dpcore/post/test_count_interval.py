@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.count_interval import FEW, GRID, Accepted, count_interval
+from dpcore.post.tables.count_interval import FEW, Accepted, count_interval
 
 STDDEV = 10.0
 
@@ -55,23 +55,3 @@ def test_an_estimate_far_above_the_count_raises_the_upper_end():
     assert not lower.any()
     assert upper[0] < 3
     assert upper[-1] == 34
-
-
-def test_releases_of_few_cells_have_the_intervals_of_the_estimate():
-    accepted = Accepted.of(np.zeros(300), np.zeros(300), np.ones_like)
-    ends = np.zeros(FEW - 1), np.full(FEW - 1, 14.0)
-    counts, errors = np.zeros(FEW - 1, dtype=np.int64), np.ones(FEW - 1)
-    lower, upper = count_interval(counts, errors, errors, STDDEV, ends, accepted)
-    assert (lower.tolist(), upper.tolist()) == (ends[0].tolist(), ends[1].tolist())
-
-
-def test_limits_of_acceptance_ascend_and_wider_errors_accept_more():
-    exact = np.random.default_rng(1).exponential(2, 5000)
-    seen = np.maximum(exact + np.random.default_rng(2).normal(-0.5, 0.5, 5000), 0)
-    one = Accepted.of(exact, seen, np.ones_like)
-    two = Accepted.of(exact, seen, lambda level: np.full(level.shape, 2.0))
-    for accepted in (one, two):
-        assert np.all(np.diff(accepted.low) >= 0)
-        assert np.all(np.diff(accepted.high) >= 0)
-        assert np.all((accepted.low <= GRID) & (accepted.high >= GRID))
-    assert np.all(two.low <= one.low)

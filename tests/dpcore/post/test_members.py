@@ -1,7 +1,6 @@
 """Wide records become units and members without loss."""
 
 import numpy as np
-import pytest
 
 from dpcore.post.members import members_of
 
@@ -23,10 +22,3 @@ def test_every_member_has_a_unit_and_every_unit_its_members():
         assert one is np.ma.masked or one == sex[i - 1][n - 1]
     assert np.ma.is_masked(sexes)
     assert not np.ma.isMaskedArray(ages)
-
-
-@pytest.mark.parametrize("units", [0, 1])
-def test_few_units(units):
-    number, place, (ages,) = members_of(np.ones(units, dtype=int), [[np.arange(units)] * 2])
-    assert number.tolist() == place.tolist() == [1] * units
-    assert len(ages) == units

@@ -84,20 +84,6 @@ def test_errors_and_intervals_are_those_of_the_noise(law, quantity):
     assert abs(np.mean(found.values - exact)) < 4 * found.standard_error / cells**0.5
 
 
-def test_later_runs_revise_no_estimate():
-    factor = square_root(PERIODS)
-    counts = np.full((PERIODS, 5), 100)
-    noise = gaussian(factor, 5)
-    runs = noisy_runs(factor, counts, noise)
-    early = estimate(factor, [noise] * 4, runs[:4], "period")
-    again = {
-        t: estimate(factor, [noise] * t, runs[:t], "to-date").values for t in range(1, PERIODS + 1)
-    }
-    assert early.values == pytest.approx(again[4] - again[3])
-    change = estimate(factor, [noise] * 5, runs[:5], "change").values
-    assert change == pytest.approx(again[5] - 2 * again[4] + again[3])
-
-
 def test_an_interval_for_a_count_holds_no_negative_number_and_one_for_a_change_may():
     factor = square_root(2)
     noise = gaussian(factor, 2)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import LARGEST_VALUE
 from dpcore.line.statistic import Noisy
@@ -18,11 +19,13 @@ from dpcore.releases.machines.machine import KernelMachine
 from tests.dpcore.releases.contract import CASES, KINDS, opened
 from tests.dpcore.releases.test_contract import SERVED
 
-OF_KINDS = {
+PUBLIC = {name: case.release for name, case in KINDS.items()}
+OF_KINDS = PUBLIC | {
     name: case.release
-    for name, case in (CASES | SERVED).items()
-    if name.partition(", ")[0] in KINDS
+    for name, case in SERVED.items()
+    if name.partition(", ")[0] in KINDS and case.release.adjacency == Adjacency("replace-one", 2)
 }
+"""The rows are private for the second half of them."""
 
 
 def as_large_as_admitted(release: Release) -> Release:
@@ -84,7 +87,7 @@ def test_what_a_mechanism_makes_of_the_largest_counts_is_exact_too(name: str):
         assert most <= release.largest_statistic
 
 
-@pytest.mark.parametrize("release", OF_KINDS.values(), ids=OF_KINDS)
+@pytest.mark.parametrize("release", PUBLIC.values(), ids=PUBLIC)
 def test_rows_that_would_need_larger_numbers_are_refused_when_the_release_is_made(release: Release):
     """For public reasons, the key of the plan first: the privacy line's refusal cannot be reached."""
     with pytest.raises(

@@ -25,8 +25,6 @@ from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Published
 from dpcore.releases.tables.margins import Margins
-from dpcore.releases.tables.microdata import Microdata
-from papers.minimax_count.release import MinimaxCount
 from tests.dpcore.releases.claims import claim, moved
 from tests.dpcore.releases.contract import RELATIONS, drawn, opened
 
@@ -54,11 +52,6 @@ def published_of(release: Release, seed: int = 1) -> tuple[Noisy, Published]:
     [
         Histogram("h", TABLE, TRUE, PURE, adjacency=ADDED),
         Margins("m", TABLE, TRUE, PURE, ((0,), (0, 1)), adjacency=ADDED),
-        Margins("t", TABLE, TRUE, PURE, ((0, 1),), tree="auto", adjacency=ADDED),
-        pytest.param(
-            Microdata("d", TABLE, TRUE, APPROXIMATE, noise="discrete-gaussian", adjacency=ADDED),
-            marks=pytest.mark.slow,
-        ),
         Count("c", TABLE.select(("place",)), TRUE, PURE, (2,), adjacency=ADDED),
         Quantiles("q", LINE, TRUE, PURE, (Fraction(1, 3), Fraction(1, 2)), adjacency=ADDED),
         RatioMean("r", LINE, TRUE, PURE, adjacency=ADDED),
@@ -130,18 +123,6 @@ def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
     )
 
 
-@pytest.mark.parametrize("guess", GUESSES)
-def test_a_function_is_divided_by_its_noisy_mass(guess: int):
-    release = SmoothFunction(
-        "f", LINE, guess, APPROXIMATE, "gaussian", (0.1,), (40,), adjacency=ADDED
-    )
-    _, published = published_of(release)
-    columns = published.tables[0].columns
-    assert columns["estimate"].sum() * 12 / 40 == pytest.approx(0.95, rel=0.05)
-    rows, error = (published.facts[name] for name in ("noisy_rows", "rows_standard_error"))
-    assert abs(rows - TRUE) < 4 * error < 1000
-
-
 LABELLED = Domain((Grid("x", 0.0, 12.0, 6), Categories("yes", (False, True))))
 WIDE = Domain((Grid("x", 0.0, 2.0**40, 2**40, integer=True),))
 LARGE = [
@@ -151,9 +132,6 @@ LARGE = [
     BinnedDensity("b", LINE, 3, PURE, (0.2,), adjacency=ADDED),
     SpectralDensity("s", LINE, 3, APPROXIMATE, (0.2,), adjacency=ADDED),
     SmoothFunction("f", LINE, 3, APPROXIMATE, "gaussian", (0.1,), (9,), adjacency=ADDED),
-    Histogram("h", TABLE, 3, PURE, adjacency=ADDED),
-    Margins("m", TABLE, 3, PURE, ((0,), (0, 1)), adjacency=ADDED),
-    Count("n", TABLE.select(("place",)), 3, PURE, (2,), adjacency=ADDED),
 ]
 
 
@@ -184,14 +162,6 @@ def test_a_regularisation_that_is_too_weak_for_private_rows_is_refused():
     Classifier(*facts)
     with pytest.raises(ValueError, match="regularisation: must be at least 8e-06"):
         Classifier(*facts, adjacency=ADDED)
-
-
-def test_a_count_beyond_the_guess_has_an_open_interval():
-    release = MinimaxCount("c", Domain(TABLE.axes[:1]), 5, PURE, (0,), adjacency=ADDED)
-    noisy = drawn(release, 40 * [0])
-    columns = release.publish(noisy).tables[0].columns
-    assert columns["count"][0] <= 5
-    assert columns["upper_90"][0] == 5 * 1024
 
 
 def test_no_records_and_a_wild_draw_are_published():

@@ -11,9 +11,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
-from dpcore.line.statistic import Noisy
 from dpcore.releases.abilities import Evaluable
-from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
@@ -22,10 +20,10 @@ from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Table, TableColumn, Uncertainty
-from tests.dpcore.releases.contract import CASES, drawn, draws, further_forms
+from tests.dpcore.releases.contract import CASES, KINDS, drawn, draws, further_forms
 
 pytestmark = pytest.mark.usefixtures("short_fits")
-FUNCTIONS = [name for name, case in CASES.items() if isinstance(case.release, Evaluable)]
+FUNCTIONS = [name for name, case in KINDS.items() if isinstance(case.release, Evaluable)]
 
 
 @cache
@@ -36,7 +34,7 @@ def tables(name):
     return noisy, release.publish(noisy).tables
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", KINDS)
 def test_numbers_come_with_errors_intervals_and_names_that_the_plan_can_check(name):
     release, (_, published) = CASES[name].release, tables(name)
     own = {column for axis in release.domain.axes for column in release.published_names(axis)}
@@ -89,11 +87,10 @@ ALPHAS = (Fraction(1, 20), Fraction(1), Fraction(50))
 OF_TYPES = sorted({*CASES} - {*further_forms(type)})
 
 
-@pytest.mark.parametrize("alpha", ALPHAS[::2], ids=str)
 @pytest.mark.parametrize("name", OF_TYPES)
-def test_no_number_lies_outside_its_own_interval_however_much_noise_there_is(name, alpha):
+def test_no_number_lies_outside_its_own_interval_however_much_noise_there_is(name):
     case = CASES[name]
-    share = replace(case.release.share, alpha=case.release.share.alpha * alpha)
+    share = replace(case.release.share, alpha=case.release.share.alpha * ALPHAS[0])
     try:
         release = replace(case.release, share=share)
         noisy = drawn(release, case.near + case.company)
@@ -135,7 +132,7 @@ GROUPS = {
 """Of groups that are empty, tiny and ordinary."""
 
 
-@pytest.mark.parametrize("alpha", ALPHAS, ids=str)
+@pytest.mark.parametrize("alpha", ALPHAS[:2], ids=str)
 @pytest.mark.parametrize("name", GROUPS)
 def test_no_group_of_nobody_has_a_value(name, alpha):
     release = GROUPS[name]
@@ -182,18 +179,6 @@ def test_a_function_is_had_at_points_of_its_domain(name):
         release.evaluate(noisy, outside)
 
 
-@pytest.mark.parametrize(
-    "name", ["function", "periodic density", "binned density in two dimensions"]
-)
-def test_a_function_at_the_points_of_its_table_is_the_table(name):
-    release, (noisy, (table, *_)) = CASES[name].release, tables(name)
-    found = release.evaluate(noisy, {n: table.columns[n] for n in release.domain.names})
-    for column, values in found.items():
-        expected = table.columns[column]
-        # The grid of a function has a jitter that its interpolant has not.
-        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-3 * np.abs(expected).max())
-
-
 def test_a_machine_takes_nulls_where_its_column_has_them():
     name = "classifier on a column with nulls"
     case, (noisy, _) = CASES[name], tables(name)
@@ -219,11 +204,3 @@ def test_a_table_with_a_name_twice_or_errors_in_missing_columns_is_refused():
 def test_what_cannot_be_added_up_says_so():
     with pytest.raises(ValueError, match="passed a threshold"):
         CASES["thresholded histogram"].release.sum_variance({"t": np.ones(6)})
-
-
-def test_the_counts_of_two_cells_err_by_half_the_difference_of_their_noise():
-    """Projection to the rows halves the difference of two noises: their error over sqrt 2."""
-    release = Histogram("h", Domain((Categories("yes", (False, True)),)), 600, Budget.of("0.5"))
-    (table,) = release.publish(Noisy(np.array([371, 236]))).tables
-    expected = release.mechanism.stddev / np.sqrt(2)
-    np.testing.assert_allclose(table.columns["count_standard_error"], expected, rtol=0.1)

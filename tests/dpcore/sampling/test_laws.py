@@ -167,12 +167,6 @@ def test_zero_is_rejected_once_for_its_second_sign():
     assert source.used == 6
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 50), Fraction(1, 2**45)], ids=str)
-@every_law
-def test_tiny_scales_give_zero_except_with_negligible_probability(scale: Fraction, law: str):
-    assert not SAMPLERS[law](scale, 1000, SeededSource(16)).any()
-
-
 @pytest.mark.parametrize("size", [0, 1, 2**13 - 1, 2**13, 2**13 + 1, 2**16 + 7])
 @every_law
 def test_any_size_and_for_an_empty_table_nothing_is_drawn(size: int, law: str):
@@ -180,11 +174,6 @@ def test_any_size_and_for_an_empty_table_nothing_is_drawn(size: int, law: str):
         sample = SAMPLERS[law](scale, size, SystemSource() if size else ScriptedSource([]))
         assert sample.shape == (size,)
         assert sample.dtype == np.int64
-
-
-def test_equal_words_give_equal_noise_whether_or_not_the_table_is_cached():
-    first = discrete_laplace(Fraction(7, 3), 100, SeededSource(17))
-    assert np.array_equal(first, discrete_laplace(Fraction(14, 6), 100, SeededSource(17)))
 
 
 @pytest.mark.parametrize(
@@ -214,11 +203,6 @@ def test_the_standard_deviation_is_that_of_the_law(scale: str, law: str):
     assert law == "laplace" or found <= float(scale) * (1 + 1e-12)
 
 
-def test_large_noise_approaches_the_continuous_law():
-    assert laplace_stddev(2**45) == pytest.approx(2**45 * np.sqrt(2), rel=1e-14)
-    assert gaussian_quantile(2**90, 0.95) / 2**45 == pytest.approx(1.959963984540054, rel=1e-12)
-
-
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("level", [1e-9, 0.5, 0.95, 1 - 1e-12])
 def test_the_quantile_of_laplace_noise_is_the_smallest_that_covers(scale: Fraction, level: float):
@@ -240,8 +224,3 @@ def test_the_quantile_of_gaussian_noise_is_the_smallest_that_covers(sigma: float
     outside = np.append(np.cumsum(weights[:0:-1])[::-1], 0.0) / weights.sum()  # P(|Z| > t)
     assert outside[t] <= (1 - level) * (1 + 1e-9)
     assert t == 0 or outside[t - 1] > (1 - level) * (1 - 1e-9)
-
-
-def test_the_quantile_of_scale_two_is_the_one_counted_by_hand():
-    # a = 0.60653...: P(|Z| <= t) = 0.2449, 0.5420, 0.7222, 0.8315, ... for t = 0, 1, 2, 3
-    assert [laplace_quantile(2, level) for level in (0.2, 0.3, 0.6, 0.8)] == [0, 1, 2, 3]

@@ -77,11 +77,6 @@ def test_no_trials_give_no_exceedances() -> None:
     assert threshold_exceedances(0, 2, 5, ScriptedSource([])) == 0
 
 
-def test_exceedances_are_at_most_the_trials() -> None:
-    everybody = ScriptedSource([2**64 - 1] * 2)
-    assert threshold_exceedances(3, Fraction(1000), 0, everybody) == 3
-
-
 def test_arguments_of_exceedances_are_checked() -> None:
     for trials, scale, threshold, error in (
         (10, 2.0, 1, TypeError),

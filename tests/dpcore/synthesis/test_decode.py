@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
-from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from tests.chance import FALSE_ALARM
@@ -74,23 +71,6 @@ def test_whole_numbers_of_a_bin_are_equally_likely_where_the_plan_says_uniform()
     assert set(ages) == set(range(21))
 
 
-def test_real_numbers_are_uniform_in_a_bin_where_the_plan_says_so():
-    income = decoded({"income": ColumnDensity.uniform(INCOME)})["income"]
-    inside = income[(income >= 0.5)]
-    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > FALSE_ALARM
-
-
-def test_without_a_density_numbers_crowd_towards_the_fuller_neighbour():
-    """Bins (0, 5), (5, 20) of a third of the ages each: ages fall in both."""
-    columns = decoded()
-    ages = columns["age"].compressed()
-    assert np.median(ages[ages < 5]) < 2.5
-    assert np.median(ages[(ages >= 5) & (ages < 20)]) < 12
-    income = columns["income"]
-    assert np.median(income[income >= 0.5]) < 20
-    assert set(ages) == set(range(21))
-
-
 def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():
     edges = np.linspace(-10, 90, 201)
     mass = stats.gamma(2, scale=8).cdf(edges + 10)
@@ -106,50 +86,9 @@ def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():
     assert stats.kstest(uniform, "uniform").pvalue < 1e-9
 
 
-def test_where_the_density_says_nothing_a_bin_is_uniform():
-    flat = ColumnDensity(np.array([-10.0, 0.0, 90.0]), np.array([0.0, 1.0, 1.0]))
-    income = decoded({"income": flat})["income"]
-    inside = income[income >= 0.5]
-    assert stats.kstest((inside - 0.5) / 89.5, "uniform").pvalue > FALSE_ALARM
-
-
-def test_the_density_of_a_column_is_the_margin_of_its_release():
-    domain = Domain((Grid("x", 0.0, 4.0, 8), Grid("y", 0.0, 1.0, 5)))
-    release = SpectralDensity("d", domain, 100, Budget.of("1", "1e-6"), (0.2, 0.3))
-    noisy = Noisy(np.random.default_rng(1).integers(-(2**22), 2**22, release.basis.size))
-    probabilities = release.probabilities(noisy)
-    for axis, name in enumerate(("x", "y")):
-        density = ColumnDensity.of(release, noisy, name)
-        np.testing.assert_allclose(np.diff(density.cumulative), probabilities.sum(axis=1 - axis))
-        assert density.cumulative[0] == 0
-        assert density.cumulative[-1] == pytest.approx(1)
-        assert density.edges.tolist() == list(domain.axes[axis].edges)
-    values = ColumnDensity.of(release, noisy, "x").draw(
-        np.zeros(10_000), np.full(10_000, 4.0), np.random.default_rng(3).random(10_000)
-    )
-    counts = np.histogram(values, bins=domain.axes[0].edges)[0]
-    expected = 10_000 * probabilities.sum(axis=1)
-    seen = expected > 5
-    assert (
-        stats.chisquare(counts[seen], expected[seen] * counts[seen].sum() / expected[seen].sum())[1]
-        > FALSE_ALARM
-    )
-
-
 def test_no_records_make_empty_columns():
     columns = decode_records(DOMAIN, CODES[:0], {}, np.random.default_rng(2))
     assert {name: len(column) for name, column in columns.items()} == dict.fromkeys(DOMAIN.names, 0)
-
-
-def test_a_grid_larger_than_memory_is_decoded_and_described_by_its_occupied_cells():
-    huge = Domain((Grid("x", 0.0, 2.0**52, 2**52, integer=True), Grid("y", 0.0, 1.0, 2**10)))
-    cells = np.array([0, 5 * 2**10 + 3, 2**62 - 1])
-    columns = {column.name: column.values for column in describe_cells(huge, cells)}
-    assert columns["x"].tolist() == [0, 5, 2**52 - 1]
-    assert columns["y_from"].tolist() == [0, 3 * 2.0**-10, 1 - 2.0**-10]
-    assert columns["y_to"].tolist() == [2.0**-10, 4 * 2.0**-10, 1]
-    records = decode_records(huge, huge.unpack(cells), {}, np.random.default_rng(2))
-    assert records["x"].tolist() == [0, 5, 2**52 - 1]
 
 
 def test_cells_are_described_in_the_survey_s_own_terms():

@@ -83,11 +83,3 @@ def test_cells_grow_where_amounts_crowd_near_zero_and_are_equal_elsewhere():
     assert equal.max() == pytest.approx(equal.min())
     assert numbers("0", "110", whole=True, unit="years").for_tables().edges[:3] == [0, 10, 20]
     assert numbers("0", "84", whole=True, unit="days").for_tables().edges[:4] == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("of", [numbers("0", "1", "0.5"), numbers("0.3", "60", "0.1")])
-def test_each_of_few_values_has_a_cell_the_largest_too(of):
-    inside = CellNumbers.of(made := axis(of, of.for_records()), np.arange(made.size))
-    assert (inside.first == inside.last).all()
-    assert inside.last[-1] == float(of.upper)
-    assert made.size == (of.upper - of.lower) / of.step + 1

@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 import dprelease
-from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError
 from dpcore.releases.models.model import MeasuredModel
 from flows.cli import main
@@ -16,7 +15,6 @@ from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
 from tasks.explain.analysis import expected_fit, model_error
-from tasks.explain.explain import explain
 from tasks.inference.fit import answering
 
 TEXT = """\
@@ -123,12 +121,6 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     assert 'requested    "1" for a first publication' in text
 
 
-def test_the_mean_that_a_plan_measures_itself_is_read_finely(tmp_path):
-    """On 1,024 cells of a column to 100 a mean of small wages would be off by up to a twentieth."""
-    text = planned(tmp_path, Said(means=["wage"]))
-    assert yaml.safe_load(text)["columns"]["wage"]["grid"] == 65536
-
-
 @pytest.mark.parametrize(
     ("said", "says"),
     [
@@ -136,22 +128,17 @@ def test_the_mean_that_a_plan_measures_itself_is_read_finely(tmp_path):
             Said(means=["incme"]),
             r"--mean 'incme': there is no column 'incme'; did you mean 'income'",
         ),
-        (Said(tables=["health x vists"]), "did you mean 'visits'"),
-        (Said(models=["visits ~ ages"]), "did you mean 'age'"),
         (
             Said(models=["possion: visits ~ age"]),
             "'possion' is not one of .*did you mean 'poisson'",
         ),
-        (Said(models=["visits"]), "write the response, ~ and the terms"),
         (Said(models=["health ~ age"]), r"say which one .*\{health == 'CATEGORY'\}"),
         (Said(means=["health"]), "health is a column of categories, and a mean needs numbers"),
         (Said(means=["income by wage"]), "wage is a column of real numbers, and groups need"),
         (Said(densities=["day"]), "day is a date; name one of its parts: day_year, day_month"),
         (Said(densities=["note"]), "note has the type `ignored` in the questionnaire"),
         (Said(tables=["other x health"]), "the questionnaire does not describe other; add a line"),
-        (Said(maps=["lon"]), "name two columns"),
         (Said(maps=["income lat"]), "income has more than 4,096 whole values"),
-        (Said(tables=["health x health"]), "names a column twice"),
         (Said(means=["x"], densities=["y"]), r"--mean 'x'(.|\n)*--density 'y'"),
     ],
     ids=str,
@@ -159,27 +146,6 @@ def test_the_mean_that_a_plan_measures_itself_is_read_finely(tmp_path):
 def test_a_wish_that_cannot_be_served_is_refused_with_what_to_do(tmp_path, said, says):
     with pytest.raises(InputError, match=says):
         planned(tmp_path, said)
-
-
-def test_weights_of_too_many_steps_are_rounded(tmp_path):
-    """A plan may have 2^20 steps of weight; a thousand lose nothing that noise would not hide."""
-    text = PERSONS + "weight,weight,,,1200000,1,,\n"
-    plan = planned(tmp_path, Said(records=True), text)
-    assert yaml.safe_load(plan)["weights"]["step"] == "1200"
-    odd = planned(tmp_path, Said(records=True), text.replace("1200000,1,", "10,3,"))
-    assert yaml.safe_load(odd)["weights"]["largest"] == "12"
-    for each in (plan, odd):
-        assert dprelease.load_plan(document(each)).releases[0].weighted
-
-
-def test_models_beside_weighted_records_count_records(tmp_path):
-    text = PERSONS + "weight,weight,,,250,,,\n"
-    made = planned(tmp_path, Said(records=True, models=["poisson: visits ~ age"]), text)
-    assert kinds(made) == {
-        "all-pairs": "microdata-margins",
-        "model-poisson-visits-age": "model",
-    }
-    assert "weights" not in yaml.safe_load(planned(tmp_path, Said(means=["age"]), text))
 
 
 def test_wishes_on_the_command_line(tmp_path, capsys):
@@ -242,27 +208,13 @@ def made_up(generator: np.random.Generator) -> tuple[str, Said]:
     return "\n".join(lines) + "\n", Said(**said)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(6))
 def test_no_plan_for_made_up_wishes_is_refused_once_it_is_filled_in(tmp_path, seed):
     generator = np.random.default_rng(seed)
     text, said = made_up(generator)
     plan = planned(tmp_path, said, text)
-    for rows, alpha in ((500, "0.5"), (5_000, "1"), (200_000, "3")):
+    for rows, alpha in ((500, "0.5"), (200_000, "3")):
         dprelease.load_plan(document(plan, rows, alpha))
-
-
-def test_the_same_wish_in_other_words_is_served_once(tmp_path):
-    said = Said(tables=["health x visits", "visits x health", "region"], means=["age", " age "])
-    found = yaml.safe_load(planned(tmp_path, said, PERSONS))["releases"]
-    assert [each["name"] for each in found] == ["tables", "mean-age"]
-    assert found[0]["sets"] == [["health", "visits"], ["region"]]
-
-
-def test_models_of_the_same_words_have_releases_of_their_own(tmp_path):
-    said = Said(models=["visits ~ age + region", "visits ~ age * region"])
-    found = yaml.safe_load(planned(tmp_path, said, PERSONS))["releases"]
-    names = [f"model-visits-age-region{end}" for end in ("", "-2")]
-    assert [(each["kind"], each["name"]) for each in found] == [("model", name) for name in names]
 
 
 @pytest.fixture
@@ -293,16 +245,3 @@ def test_only_what_models_need_is_measured_for_them(tmp_path):
     assert frozenset(("visits", "age", "health")) in measured
     assert frozenset(("insured", "region")) not in measured
     assert len(dprelease.load_plan(document(yaml.safe_dump(found))).analyses) == 3
-
-
-def test_explain_accepts_what_is_planned(tmp_path):
-    said = Said(records=True, means=["income by region"], models=["age ~ health"], maps=["lon lat"])
-    loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
-    assert "model-age-health" in explain(loaded, None, Budget())
-
-
-def test_long_lists_have_several_lines(tmp_path):
-    text = planned(tmp_path, Said(records=True), PERSONS)
-    lines = text.partition("releases:")[2].splitlines()
-    assert max(map(len, lines)) <= 110
-    assert len(yaml.safe_load(text)["releases"][0]["bins"]["income"]) > 50

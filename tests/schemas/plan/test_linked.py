@@ -48,22 +48,6 @@ def test_a_members_column_stands_for_all_places(document):
     assert nullable == ["region", "children.1", *release.domain.names[5:]]
 
 
-def test_members_and_those_near_them_are_measured_and_a_list_overrides(document):
-    release = Plan.model_validate(document | {"privacy_unit": UNIT | {"max_rows": 5}}).built[
-        "homes"
-    ]
-    measured = {tuple(release.domain.names[a] for a in attributes) for attributes in release.tables}
-    assert {
-        ("age.5", "sex.5"),
-        ("age.1", "age.3"),
-        ("sex.4", "sex.5"),
-        ("region", "size"),
-    } < measured
-    assert not {("age.1", "age.4"), ("age.1", "sex.2"), ("region", "age.1")} & measured
-    document["releases"] = [HOMES | {"pairs": [["age.1", "sex.2"], ["size", "region"]]}]
-    assert "pairs: none holds" in refused(document)
-
-
 def test_the_published_plan_and_a_part_of_it_build_the_same_release(document):
     plan = Plan.model_validate(document)
     for same in (published_plan(plan.public()), select(plan, ["homes"], 100)):
@@ -124,9 +108,6 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             "privacy_unit.max_rows: with linked, must be from 2",
         ),
         ({"linked": {"order": ["height"]}}, "linked.order: the plan declares no column 'height'"),
-        ({"linked": {"order": ["-age", "age"]}}, "linked.order: a column is named twice"),
-        ({"linked": {"order": ["age"], "shared": ["home"]}}, "linked.shared: the plan declares no"),
-        ({"invalid": "clamp"}, "invalid: with linked, clamp"),
         (
             {"weights": {"column": "w", "largest": "4", "step": "1", "total": 900}},
             "no release is `weighted`",
@@ -138,15 +119,6 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
                 ]
             },
             "synthesis[0].households: linked records have members already",
-        ),
-        (
-            {"synthesis": [{"name": "a", "from": "homes", "rows": 9, "derived": {"x": "age + 1"}}]},
-            "synthesis[0].derived: not available for linked records",
-        ),
-        ({"releases": [HOMES | {"columns": ["region"]}]}, "columns: name at least one"),
-        (
-            {"releases": [HOMES | {"compress": {"keep": 2}}]},
-            "compress: cannot be combined with linked",
         ),
         (
             {"releases": [{"name": "homes", "kind": "histogram", "columns": ["size", "sex.1"]}]},
@@ -176,10 +148,6 @@ def test_an_inequality_holds_for_each_member(document):
     assert inequalities(document, conditional) == expected
 
 
-def test_an_inequality_may_name_columns_of_one_member(document):
-    assert inequalities(document, "`age.1` >= `age.2` + 1") == ["`age.1` >= `age.2` + 1"]
-
-
 def test_groups_of_codes_do_not_go_with_wide_records(document):
     area = {"type": "categorical", "categories": ["up", "down"], "nullable": True}
     document["columns"]["area"] = area
@@ -198,12 +166,3 @@ def test_weights_of_wide_records_are_refused(document):
     document["releases"] = [HOMES | {"weighted": True}]
     document["weights"] = {"column": "w", "largest": "4", "step": "1", "total": 900}
     assert "linked: wide records have no weights" in refused(document)
-
-
-def test_other_kinds_count_wide_columns(document):
-    document["releases"].append(
-        {"name": "couples", "kind": "histogram", "columns": ["size", "sex.1", "sex.2"]}
-    )
-    plan = Plan.model_validate(document)
-    assert plan.built["couples"].domain.shape == (3, 2, 3)
-    assert plan.built["couples"].mechanism.event.l1_sensitivity == 2

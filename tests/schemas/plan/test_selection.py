@@ -34,15 +34,6 @@ def test_a_part_costs_exactly_its_share_and_has_a_digest_of_its_own(plan):
     assert part.source == plan.source
 
 
-def test_beta_is_asked_for_only_where_it_can_be_spent(plan):
-    assert select(plan, ["people"], 50).budget.requested.beta == 0
-
-
-def test_the_same_part_asked_for_by_another_is_another_plan(plan):
-    digests = {select(plan, ["people"], 50, requester=who).digest for who in ("A", "B")}
-    assert len(digests) == 2
-
-
 @pytest.mark.parametrize("percent", [0, 101, -5, 1.5, True])
 def test_a_share_is_a_whole_per_cent(plan, percent):
     with pytest.raises(InputError, match="from 1 to 100"):

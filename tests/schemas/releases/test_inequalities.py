@@ -184,7 +184,6 @@ def test_a_chain_is_a_rule_about_its_ends():
     ("given", "said"),
     [
         (["start < end < pay"], r"rules\[0\].then: at character 1: write one comparison"),
-        (["start == end"], "compare with <, <=, > or >="),
         (["start + end < 3"], "write one comparison"),
         (["start * end < 3"], "at character 1: write one comparison"),
         (["start / 0 < end"], "at character 1: write one comparison"),
@@ -195,7 +194,6 @@ def test_a_chain_is_a_rule_about_its_ends():
         (["end > 2 * start", "start >= end / 2"], "circle, start below end below start, which no"),
         (["start < sex"], "at character 9: sex is not a column of numbers"),
         (["start < nothing"], "'nothing' is not among the columns"),
-        (["3 < 4"], "write one comparison"),
         (["start < end", "end < start"], "rules: inequalities close a circle"),
         (
             ["start < end", "end <= start"],
@@ -204,7 +202,6 @@ def test_a_chain_is_a_rule_about_its_ends():
         (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities close a circle"),
         (["start < "], "is no formula"),
         ([{"then": {"sex": ["F"]}}], "state conditions under if"),
-        ([{"if": {"sex": ["F"]}, "then": {}}], "state conditions under if"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_place(given, said):

@@ -50,16 +50,3 @@ def test_a_table_for_too_many_rows_names_the_mechanism_that_serves(tmp_path, pla
     with pytest.raises(PlanError, match=r"mechanism: .* not 300; use discrete-laplace"):
         load_plan(path, {"releases.0.mechanism": "minimax-table"})
     load_plan(path, {"releases.0.mechanism": "discrete-laplace"})
-
-
-def test_a_mean_of_numbers_too_large_to_add_up_says_what_to_change(tmp_path, plan_document):
-    plan_document["columns"]["seen"] = {"type": "integer", "bounds": [0, 2 * 10**12]}
-    mean = {"name": "seen", "kind": "mean", "column": "seen"}
-    plan_document["releases"], plan_document["synthesis"] = [mean], []
-    plan_document["budget"]["requested"]["beta"] = "0"
-    plan_document["rows"] = 1_000_000
-    load_plan(plan_document)
-    plan_document["rows"] = 2_400_000
-    path = write_plan(tmp_path, plan_document)
-    with pytest.raises(PlanError, match=r"releases\[0\]\.column: .* 4\.8e\+18 .*narrower bounds"):
-        load_plan(path)

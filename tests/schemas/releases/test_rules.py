@@ -54,7 +54,8 @@ def test_ranges_and_lists_become_cells(document):
     )
 
 
-@pytest.mark.parametrize("choice", [{}, {"choose": "adaptive"}, {"ways": 3}])
+@pytest.mark.usefixtures("short_fits")
+@pytest.mark.parametrize("choice", [{}, {"choose": "adaptive"}])
 def test_rules_hold_in_every_synthetic_row_where_the_survey_breaks_them(document, choice):
     document["releases"][0] |= choice
     release = replace(built(document), rows=2000)
@@ -82,19 +83,13 @@ def test_rules_hold_in_every_synthetic_row_where_the_survey_breaks_them(document
         ({"if": {"wealth": [1]}, "then": {"sex": ["M"]}}, "'wealth' is not among the columns"),
         ({"if": {"age": {"below": 31}}, "then": {"sex": ["M"]}}, "31 is not an edge of the bins"),
         ({"if": {"age": [20]}, "then": {"sex": ["M"]}}, r"not an edge|shares its bin"),
-        ({"if": {"age": {"below": 10**300}}, "then": {"sex": ["M"]}}, "is not an edge"),
-        ({"if": {"children": {"below": 8}}, "then": {"sex": ["M"]}}, "8 is not an edge"),
         ({"if": {"age": {}}, "then": {"sex": ["M"]}}, "state from, or below"),
         ({"if": {"sex": ["X"]}, "then": {"children": [0]}}, "'X' is not among the categories"),
-        ({"if": {"age": {"below": 30}}, "then": {"children": ["1"]}}, "are whole numbers"),
-        ({"if": {"children": [True]}, "then": {"sex": ["M"]}}, "True is not a whole number"),
         ({"if": {"sex": [1]}, "then": {"children": [0]}}, "the values of sex are text$"),
-        ({"if": {"sex": {"below": 3}}, "then": {"children": [0]}}, "categories have no range"),
         ({"if": {"sex": [None]}, "then": {"children": [0]}}, "sex is not nullable"),
         ({"if": {"sex": ["M"]}, "then": {"sex": ["F"]}}, "both under if and under then"),
         ({"if": {"sex": []}, "then": {"children": [0]}}, "no value is left"),
         ({"if": {"income": [5]}, "then": {"sex": ["M"]}}, "for categories and whole numbers"),
-        ({"if": {}, "then": {"sex": ["M"]}}, "if"),
         ({"if": {"sex": ["M"]}}, "missing"),
     ],
 )

@@ -81,9 +81,7 @@ def test_what_is_read_is_more_than_what_is_published(document):
     [
         ({"max_rows": 0}, "privacy_unit.max_rows: Input should be greater than or equal to 1"),
         ({"column": "age"}, "privacy_unit.column: 'age' is already used"),
-        ({"column": "Age"}, "privacy_unit.column: 'Age' is already used"),
         ({"column": "_place"}, "privacy_unit.column: is not a valid column name"),
-        ({"name": "two\nlines"}, "privacy_unit.name: String should match"),
     ],
 )
 def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
@@ -93,11 +91,8 @@ def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"largest": "50.3"}, "weights: largest: must be a whole number of steps"),
         ({"largest": "1/2"}, "weights: largest: must be a whole number of steps, from 2"),
         ({"largest": str(2**20)}, "weights: largest: must be a whole number of steps"),
-        ({"step": 0}, "weights: step: must be positive"),
-        ({"total": 0}, "weights: total: must lie between one step"),
         ({"column": "age"}, "weights.column: 'age' is already used"),
         ({"column": "home"}, "weights.column: 'home' is already used"),
     ],
@@ -182,16 +177,6 @@ def test_records_are_put_into_households_by_a_column_that_says_how_large(documen
     assert "put together" in published.descriptions["home"]
     homes, sizes = published.columns["home"], published.columns["children"]
     assert all(len(set(sizes[homes == home])) == 1 for home in set(homes.tolist()))
-
-
-def test_records_without_a_household_size_are_in_no_household(document):
-    document["columns"]["children"] |= {"bounds": [1, 6], "nullable": True}
-    plan = Plan.model_validate(with_households(document, size="children", name="home"))
-    records = synthetic_records(plan, plan.synthesis[0], lambda name: fifties(plan, name), rows=200)
-    table = records.table("s", plan.columns)
-    without = {name: np.ma.getmaskarray(values).tolist() for name, values in table.columns.items()}
-    assert without["home"] == without["children"]
-    assert 0 < sum(without["home"]) < 200
 
 
 @pytest.mark.parametrize(

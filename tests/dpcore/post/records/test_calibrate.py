@@ -67,41 +67,11 @@ def test_noise_is_not_followed():
     assert np.mean(np.array(moved) > 0.1) < 0.2
 
 
-def test_all_tables_are_followed_at_once_and_no_combination_is_new():
-    generator = np.random.default_rng(5)
-    health, visits = population(6)
-    kept = ~((health == 0) & (visits > 5))  # as a rule would have it
-    health, visits = health[kept], visits[kept]
-    by_health = np.bincount(health, minlength=4) * np.array([0.8, 1.0, 1.2, 1.0])
-    by_health *= len(health) / by_health.sum()
-    by_visits = np.bincount(visits, minlength=10).astype(float)
-    targets = [
-        wanted([HEALTH], [HEALTH], by_health, 1.0, [health]),
-        wanted([VISITS], [VISITS], by_visits, 1.0, [visits]),
-    ]
-    chosen = calibrated(len(health), targets, generator)
-    assert np.abs(np.bincount(health[chosen], minlength=4) - by_health).max() < 30
-    assert np.abs(np.bincount(visits[chosen], minlength=10) - by_visits).max() < 30
-    assert not ((health[chosen] == 0) & (visits[chosen] > 5)).any()
-
-
 def test_the_same_generator_chooses_the_same_records():
     health, _ = population(7, 500)
     table = wanted([HEALTH], [HEALTH], np.array([300.0, 100.0, 50.0, 50.0]), 4.0, [health])
     first, second = (calibrated(500, [table], np.random.default_rng(8)).tolist() for _ in range(2))
     assert first == second
-
-
-def test_cells_that_a_table_says_are_empty_are_emptied():
-    generator = np.random.default_rng(9)
-    health, visits = population(10)
-    truth = tables(health, visits)
-    truth[:10] = np.where(np.arange(10) > 2, 0.0, truth[:10])  # nobody of good health goes often
-    truth *= len(health) / truth.sum()
-    noisy = truth + generator.normal(0, 5, 40)
-    chosen = calibrated(ROWS, [of_both(noisy, 25.0, health, visits)], generator)
-    assert tables(health[chosen], visits[chosen])[3:10].sum() < 40  # before, more than 600
-    assert tables(health, visits)[3:10].sum() > 600
 
 
 def test_a_table_in_finer_bins_is_followed_in_the_bins_of_the_records():

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dpcore.post.records.initial import initial_records
-from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.post.tables.margins import Margin
 
@@ -22,16 +21,6 @@ def test_pairs_that_a_rule_ties_together_are_drawn_jointly():
     assert np.bincount(codes[:, 0]).tolist() == [40, 30, 30]
 
 
-def test_pairs_are_drawn_along_the_most_informative_ones():
-    """Attribute 2 depends on 1 and hardly on 0; all three are tied by rules about an absent value."""
-    strong, weak = np.diag([0.0, 50.0, 50.0]), np.full((3, 3), 11.0)
-    tables = [Margin((0, 1), strong, 1.0), Margin((0, 2), weak, 1.0), Margin((1, 2), strong, 1.0)]
-    tied = [Rule(when=((0, (0,)),), then=((b, (0,)),)) for b in (1, 2)]
-    tied.append(Rule(when=((1, (0,)),), then=((2, (0,)),)))
-    codes = initial_records((3, 3, 3), tables, 200, np.random.default_rng(2), 100, tied)
-    assert np.mean(codes[:, 1] == codes[:, 2]) > 0.9
-
-
 def test_a_rule_about_several_columns_ties_each_two_of_them():
     """Nobody of 0 in attributes 0 and 1 has a value in 2; drawn apart, others would be without one."""
     tables = [
@@ -41,18 +30,3 @@ def test_a_rule_about_several_columns_ties_each_two_of_them():
     rule = Rule(when=((0, (0,)), (1, (0,))), then=((2, (1,)),))
     codes = initial_records((2, 2, 2), tables, 100, np.random.default_rng(1), 100, [rule])
     assert (codes[:, 2] == 1 - codes[:, 0]).all()
-
-
-def test_a_detail_is_drawn_given_a_group_that_a_larger_table_holds():
-    """The table of three has group 0 beside attributes 1 and 2; its detail 3 comes last."""
-    cube = np.zeros((2, 3, 3))
-    cube[0, 0, 0], cube[1, 2, 2] = 60.0, 40.0
-    tables = [
-        Margin((0, 1, 2), cube, 1.0),
-        Margin((3,), np.array([30.0, 0.0, 30.0, 40.0, 0.0]), 1.0),
-    ]
-    nested = [Nested(0, 3, (0, 0, 0, 1, 1))]
-    codes = initial_records((2, 3, 3, 5), tables, 100, np.random.default_rng(1), 100, (), nested)
-    assert np.bincount(codes[:, 3], minlength=5).tolist() == [30, 0, 30, 40, 0]
-    assert (codes[:, 0] == (codes[:, 3] > 2)).all()
-    assert (codes[:, 1] == 2 * codes[:, 0]).all()

@@ -23,13 +23,12 @@ def stays(mean: float, rows: int = 20_000) -> np.ndarray:
     return both[np.all((both >= 0) & (both < 360), axis=1)][:rows]
 
 
-@pytest.mark.parametrize("mean", [2.0, 4.0, 10.0])
+@pytest.mark.parametrize("mean", [4.0])
 def test_differences_and_both_columns_are_as_they_were(mean):
     days = stays(mean)
     rules = rules_of(MONTHS, "end >= start")
     made = decode_records(MONTHS, days // 30, {}, np.random.default_rng(2), rules)
     found = made["end"] - made["start"]
-    print(f"\n{np.mean(days[:, 1] - days[:, 0]):.1f} days, in records {np.mean(found):.1f}")
     assert found.min() == 0
     assert np.mean(found) == pytest.approx(np.mean(days[:, 1] - days[:, 0]), rel=0.25)
     for column, real in zip(made.values(), days.T, strict=True):
@@ -37,28 +36,6 @@ def test_differences_and_both_columns_are_as_they_were(mean):
         share = np.bincount(column[inner] % 30 // 5) / inner.sum()
         assert np.abs(share - 1 / 6).max() < 0.02
         assert np.array_equal(np.bincount(column // 30), np.bincount(real // 30))
-
-
-def test_cells_that_ensure_the_order_change_no_position():
-    codes = np.array([[0, 1], [0, 2], [1, 2]] * 50)
-    before = np.random.default_rng(1).random(codes.shape)
-
-    def number(side, cells, positions):
-        return cells + positions
-
-    def positions(ordered):
-        law = codes, (3, 3), number, np.less, ordered, np.random.default_rng(2)
-        return positions_in_order(*law, before)
-
-    assert np.array_equal(positions(np.ones(150, dtype=bool)), before)
-    codes[:10] = 0
-    assert np.array_equal(positions(np.zeros(150, dtype=bool)), before)
-    after = positions(np.ones(150, dtype=bool))
-    assert np.all(after[:10, 0] < after[:10, 1])
-    for side in (0, 1):  # ranks of the others stay
-        for cell in range(3):
-            same = (codes[10:, side] == cell).nonzero()[0] + 10
-            assert np.array_equal(np.argsort(after[same, side]), np.argsort(before[same, side]))
 
 
 def test_without_records_there_is_nothing_to_do():

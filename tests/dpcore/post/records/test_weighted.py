@@ -37,7 +37,7 @@ def test_few_rows_are_fitted_one_by_one(rows, small_fits):
     np.testing.assert_array_equal(fitted.records(), single)
 
 
-@pytest.mark.parametrize("rows", [4001, 16_000, 16_001, 100_003])
+@pytest.mark.parametrize("rows", [4001, 16_001])
 def test_the_weights_add_up_to_the_rows_and_the_margins_are_those_of_the_records(rows, small_fits):
     fitted = fit_weighted(SIZES, noisy_margins(rows), rows, np.random.default_rng(1))
     records = fitted.records()
@@ -49,7 +49,7 @@ def test_the_weights_add_up_to_the_rows_and_the_margins_are_those_of_the_records
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("rows", [7000, 60_000])
+@pytest.mark.parametrize("rows", [7000])
 def test_the_fit_is_as_close_as_that_of_single_records(rows, small_fits):
     margins = noisy_margins(rows)
     fitted = fit_weighted(SIZES, margins, rows, np.random.default_rng(1))
@@ -68,11 +68,3 @@ def test_margins_of_another_total_are_scaled(small_fits):
     large = fit_weighted(SIZES, hundredfold, 30_000, np.random.default_rng(1))
     np.testing.assert_array_equal(small.codes, large.codes)
     np.testing.assert_array_equal(small.weights, large.weights)
-
-
-def test_the_number_of_records_hardly_grows_with_the_rows(small_fits):
-    fitted = fit_weighted(SIZES, noisy_margins(10**9), 10**9, np.random.default_rng(1))
-    assert fitted.weights.sum() == 10**9
-    assert len(fitted.codes) < 4000 * 20
-    counts = fitted.margins(SIZES, [(0, 1)])[0]
-    assert np.abs(counts - noisy_margins(10**9)[0][1]).max() < 50  # the noise being 3

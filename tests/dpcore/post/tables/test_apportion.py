@@ -6,24 +6,13 @@ import pytest
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.regions import Regions
-from dpcore.post.tables.apportion import nearest, whole, whole_counts
-from dpcore.post.tables.simplex import project_to_simplex
+from dpcore.post.tables.apportion import whole, whole_counts
 
 PLACES = Domain(tuple(Categories(name, tuple(range(6))) for name in "abc"))
 
 
 def regions(generator: np.random.Generator) -> Regions:
     return Regions(PLACES, np.sort(generator.choice(PLACES.size, 90, replace=False)))
-
-
-@pytest.mark.parametrize("total", [0, 1, 40])
-def test_groups_are_projected_as_one_by_one(total: int):
-    generator = np.random.default_rng(3)
-    values, starts = generator.normal(0, 8, (30, 2)), np.array([0, 1, 9, 28])
-    found = nearest(values, starts, np.full((4, 2), float(total)))
-    for rows, these in zip(np.split(values, starts[1:]), np.split(found, starts[1:]), strict=True):
-        expected = project_to_simplex(rows.T, total).T
-        np.testing.assert_allclose(these, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("top", [0, 1, 2, 3])

@@ -47,24 +47,7 @@ def test_every_count_lies_in_its_interval_nine_times_in_ten(noise):
             assert 0.9 - 1e-9 <= cover <= (most if rows >= 4 * both else 1) + 2 * whole
 
 
-@every_noise
-def test_no_interval_is_a_point_however_far_the_noise_went(noise):
-    errors, _ = law(noise)
-    lower, upper = ends(noise, errors, 10_000)
-    assert np.all((lower >= 0) & (upper >= lower + noise.half_width(0.9)))
-    assert np.all((np.diff(lower) >= 0) & (np.diff(upper) >= 0))
-    at_top = ends(noise, 10_000 - errors, 10_000)
-    np.testing.assert_array_equal(at_top[0], 10_000 - upper)
-    np.testing.assert_array_equal(at_top[1], 10_000 - lower)
-
-
 def test_far_from_the_bounds_it_is_that_of_the_noise_and_so_without_an_upper_bound():
     for top in (1000.0, np.inf):
         lower, upper = bounded_interval(np.array([500.0]), 11.0, 8.0, top)
         assert (lower[0], upper[0]) == (489, 511)
-
-
-def test_errors_may_differ_from_number_to_number():
-    lower, upper = bounded_interval(np.zeros(2), np.array([1.0, 3.0]), np.array([0.5, 2.0]), np.inf)
-    assert lower.tolist() == [0, 0]
-    assert upper.tolist() == [1, 3]

@@ -7,7 +7,6 @@ from dpcore.post.tables.consistency import (
     Agreement,
     estimated_total,
     make_consistent,
-    side_by_side,
 )
 from dpcore.post.tables.margins import Margin, Residual
 
@@ -72,27 +71,6 @@ def test_tables_and_variances_are_those_of_dense_least_squares(case, total):
         assert found == pytest.approx(margin.variance, abs=1e-12)
 
 
-@pytest.mark.parametrize("total", [17.0, None])
-@pytest.mark.parametrize("case", CASES)
-def test_draws_side_by_side_agree_as_each_does_alone(case, total):
-    sizes, attributes, variances = CASES[case]
-    generator, drawn = np.random.default_rng(4), []
-    for _ in range(3):
-        noisy = noisy_margins(sizes, attributes, variances, generator)
-        table = generator.normal(size=[sizes[a] for a in attributes[0]])
-        for axis in range(table.ndim):
-            table -= table.mean(axis=axis, keepdims=True)
-        drawn.append(Agreement(sizes, [*noisy, Residual(attributes[0], table, 0.7)], total))
-    together = side_by_side(drawn)
-    inside = {(), *attributes, *(attrs[:1] for attrs in attributes)}
-    for attrs in inside:
-        found = together.margin(attrs)
-        for i, each in enumerate(drawn):
-            alone = each.margin(attrs)
-            np.testing.assert_allclose(found.table[..., i], alone.table, atol=1e-12)
-            assert found.variance == pytest.approx(alone.variance, abs=1e-12)
-
-
 def test_the_variance_of_a_table_inside_a_margin_is_exact():
     sizes, attributes, variances = CASES["wide overlap"]
     noisy = noisy_margins(sizes, attributes, variances, np.random.default_rng(1))
@@ -142,8 +120,3 @@ def test_a_table_of_one_cell_is_the_total_and_can_be_made_consistent_again():
     once = make_consistent((1, 2), noisy, 10)
     assert (once[0].table.tolist(), once[0].variance) == ([10.0], 0.0)
     np.testing.assert_allclose(make_consistent((1, 2), once, 10)[1].table, once[1].table)
-
-
-def test_a_variance_is_asked_for_covered_attributes_only():
-    with pytest.raises(ValueError, match=r"no measurement covers the attributes \(0, 1\)"):
-        Agreement((2, 2), [Margin((0,), np.zeros(2), 1.0)], 5.0).margin((0, 1))

@@ -6,7 +6,6 @@ import pytest
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.joined import joined
 from dpcore.post.tables.margins import Margin, Residual
 from dpcore.post.tables.refined import Refined, differ, refinement
 
@@ -101,16 +100,6 @@ def test_it_is_least_squares_over_all_refined_cells(total, age, names):
     assert both.variance_of(weights) == pytest.approx(weights @ covariance @ weights, rel=1e-3)
     if total is not None:
         assert found.sum() == pytest.approx(total)
-
-
-def test_in_the_same_cells_it_is_the_agreement():
-    _, parts = measured(float(ROWS), np.random.default_rng(2))
-    alike = [parts[0], parts[2]]
-    both = Refined((PLACE, FOUR), alike)
-    expected = joined(alike, (PLACE, FOUR)).margin((0, 1))
-    estimate = both.estimate([agreement for agreement, _ in alike])
-    np.testing.assert_allclose(estimate, expected.table.ravel())
-    np.testing.assert_allclose(both.variances, expected.variance)
 
 
 def test_which_cells_can_be_refined():

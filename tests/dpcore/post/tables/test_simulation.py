@@ -1,6 +1,5 @@
 """Errors of post-processed counts by simulation: the noise's law, and what is pooled."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
-from dpcore.post.tables.simulation import likely_counts, pooled_means
+from dpcore.post.tables.simulation import likely_counts
 from dpcore.sampling.source import SeededSource
 from papers.k_norm.mechanism import DiscreteKNorm
 from papers.k_norm.sampler import k_norm_noise
@@ -54,23 +53,3 @@ def test_likely_counts_lose_the_spread_that_noise_gave():
     assert likely.sum() == noisy.sum()
     assert exact.std() < likely.std() < 1.1 * exact.std(), "no less than is certain"
     assert noisy.std() > 1.3 * exact.std()
-
-
-def test_likely_counts_of_noise_alone_are_equal_where_there_are_many():
-    noisy = np.array([3, -2, 1, 2, -4, 6])
-    counts = np.array([3, 0, 1, 2, 0, 6])
-    assert likely_counts(noisy, counts, 50.0).tolist() == counts.tolist(), "six cells show nothing"
-    many = likely_counts(np.tile(noisy, 10**6), np.tile(counts, 10**6), 50.0)
-    assert set(many.tolist()) == {2}
-    assert likely_counts(np.array([7]), np.array([7]), 5.0).tolist() == [7]
-
-
-def test_means_are_pooled_among_neighbours_and_separately_at_zero():
-    levels = np.repeat(np.arange(0, 50), 400)
-    values = np.where(levels == 0, 100.0, levels.astype(float))
-    means = pooled_means(values, levels, np.array([0, 10, 40, 1000]))
-    assert means[0] == 100
-    assert means[1:3] == pytest.approx([10, 40], abs=1.5)
-    assert means[3] == pytest.approx(48, abs=1.5)
-    assert pooled_means(np.zeros(5), np.zeros(5), np.array([3.0])).tolist() == [0.0]
-    assert math.isclose(pooled_means(np.ones(3), np.arange(1, 4), np.array([2]))[0], 1.0)

@@ -48,7 +48,7 @@ HOLES[6, 0] = True
 
 
 @pytest.mark.parametrize("partly", [False, True], ids=["all known", "one not"])
-@pytest.mark.parametrize("known", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("known", [None, 0, 2])
 @pytest.mark.parametrize(
     ("cells", "possible"), [(1, None), (3, None), (3, HOLES)], ids=["one cell", "three", "holes"]
 )

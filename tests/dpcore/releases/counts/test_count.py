@@ -4,18 +4,15 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.count import Count
 from dpcore.sampling.source import SeededSource
-from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.minimax_count.release import MinimaxCount
 from papers.minimax_count.table import TOTAL
 from tests.dpcore.releases.contract import opened, repeated_draws, tally_of
 
-ADDED = Adjacency("add-remove")
 PLACE = Domain((Categories("place", ("a", "b", "c"), nullable=True),))
 RECORDS = np.repeat([0, 1, 2, 3], (4, 3, 2, 1))
 
@@ -46,18 +43,6 @@ def test_a_prior_draws_the_answer_and_much_budget_makes_it_the_noisy_count():
     assert answer("0.01", 0.5, 400) > 480
     assert answer("100", 0.5, 400) == 400
     assert answer("1", None, -7) == answer("1", None, 0) in (0, 1)
-
-
-def test_an_answer_says_under_which_prior_it_is_best_and_at_what():
-    share, ones = Budget.of("1"), {"what": "ones"}
-    added = Count("c", PLACE, 1000, share, (0,), "squared", adjacency=ADDED, **ones)
-    half = Count("c", PLACE, 1000, share, (0,), "absolute", 0.5, **ones)
-    every = "every count from 0 to 1,024,000 is equally likely"
-    assert added.answer.startswith("Number of ones: the answer of least expected squared error")
-    assert f", if {every} before" in added.answer
-    assert "each of 1,000 records is one of them with probability 0.5" in half.answer
-    worst = MinimaxCount("c", PLACE, 10, share, (0,), "absolute", **ones).answer
-    assert "whose expected absolute error is least in the worst case over all counts" in worst
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
@@ -92,9 +77,3 @@ def test_a_minimax_answer_has_the_law_of_its_table_and_an_interval_that_holds(be
     (stated,) = release.expected_error()
     risks = (chances * np.abs(np.subtract.outer(range(11), range(11)))).sum(axis=1)
     assert stated.value == pytest.approx(risks.max())
-
-
-def test_a_mechanism_cannot_state_less_than_its_table_loses():
-    honest = MinimaxCount("c", PLACE, 4, Budget.of("1"), (0,)).mechanism
-    with pytest.raises(ValueError, match="not private at its stated"):
-        TabulatedMechanism(1, honest.alpha / 2, honest.beta, honest.table)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms.laplace import log_cdf
 from dpcore.releases.counts.histogram import LARGEST_DENSE, Histogram
 from dpcore.sampling.discrete_laplace import discrete_laplace
 from dpcore.sampling.source import SeededSource
@@ -38,16 +36,6 @@ def histogram(
 def statement(release: Histogram, start: str) -> float:
     (found,) = [s.value for s in release.expected_error() if s.quantity.startswith(start)]
     return found
-
-
-@pytest.mark.parametrize(("alpha", "scale"), [("0.5", 4), ("2", 1), ("0.003", Fraction(2000, 3))])
-def test_the_noise_has_scale_two_over_alpha(alpha: str, scale: Fraction):
-    for thresholded in (False, True):
-        mechanism = histogram(thresholded, Budget.of(alpha)).mechanism
-        assert mechanism.scale == scale
-        assert mechanism.event.l1_sensitivity == 2
-        a = math.exp(-1 / scale)
-        assert mechanism.stddev == pytest.approx(math.sqrt(2 * a) / (1 - a))
 
 
 def test_the_threshold_is_two_over_alpha_times_the_logarithm_of_the_cells():
@@ -105,37 +93,6 @@ def same_law(one: np.ndarray, other: np.ndarray) -> float:
     return float(stats.chi2_contingency(np.array(table)[:, np.sum(table, axis=0) > 20]).pvalue)
 
 
-def test_the_exact_loss_of_a_thresholded_cell_never_exceeds_one_over_the_scale():
-    """The law of one published cell, for every pair of neighbouring counts."""
-    mechanism = histogram(True, Budget.of("1")).mechanism
-    scale, tau = float(mechanism.scale), mechanism.threshold
-    values, a = np.arange(tau + 1, tau + 60), math.exp(-1 / scale)
-    worst = 0.0
-    for count in range(40):
-        logs = [
-            np.r_[
-                log_cdf(np.array(tau - c), scale),
-                math.log((1 - a) / (1 + a)) - np.abs(values - c) / scale,
-            ]
-            for c in (count, count + 1)
-        ]
-        worst = max(worst, float(np.abs(logs[0] - logs[1]).max()))
-    # A record leaves one cell and enters another: twice this is alpha.
-    assert 2 * worst == pytest.approx(1.0, abs=1e-9)
-
-
-@pytest.mark.parametrize("alpha", ["0.3", "1", "20"])
-def test_stated_errors_of_a_thresholded_histogram_hold_in_simulation(alpha: str):
-    release = histogram(True, Budget.of(alpha))
-    tally, truth = tally_of(DOMAIN, RECORDS), opened(histogram(True), tally_of(DOMAIN, RECORDS))
-    draws = repeated_draws(release, tally, 20_000, SeededSource(4))
-    errors = np.abs(np.nan_to_num(draws) - truth)
-    for cell in np.flatnonzero(truth):
-        assert errors[:, cell].mean() <= statement(release, "expected L1 error per occupied")
-    false = np.count_nonzero(~np.isnan(draws[:, truth == 0]), axis=1).mean()
-    assert false <= statement(release, "expected number of")
-
-
 def test_a_published_row_says_what_the_cell_is():
     noisy = Noisy(np.array([3, -1, 40, 310, 10, 45]))
     (table,) = histogram().publish(noisy).tables
@@ -173,19 +130,6 @@ def test_records_have_the_published_histogram_scaled_to_their_number():
     _, codes = release.sample(noisy, 7)
     assert len(codes) == 7
     assert len(release.sample(noisy, 0)[1]) == 0
-
-
-def test_records_of_a_thresholded_histogram_come_from_published_cells():
-    release = histogram(True, domain=WIDE)
-    cells = np.array([5, 2**59])
-    _, codes = release.sample(Noisy(np.array([90, 180]), cells), 30)
-    drawn, counts = np.unique(WIDE.pack(codes), return_counts=True)
-    assert drawn.tolist() == cells.tolist()
-    assert counts.tolist() == [10, 20]
-    nothing = Noisy(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
-    _, codes = release.sample(nothing, 30)
-    assert codes.shape == (30, 2)
-    assert len(np.unique(codes)) > 30
 
 
 def test_a_domain_too_large_to_print_is_refused_with_a_way_out():

@@ -46,11 +46,6 @@ def test_the_chance_that_a_random_replacement_is_not_covered_is_at_most_gamma(ro
     assert gamma / 3 < worst <= gamma
 
 
-def test_the_chance_is_near_twice_the_share_of_records_that_may_stand_alone():
-    assert float(chance_of_exposure(25, 500, 1)) == pytest.approx(2 * 25 / 501, rel=0.03)
-    assert chance_of_exposure(400, 100, 3) == 1
-
-
 def test_low_counts_are_told_and_higher_ones_get_the_stated_noise():
     rows = 4000
     mechanism = RandomLaplace.within(Budget.of("0.1", 0, "0.01"), 3, Fraction(2), rows, None)

@@ -7,7 +7,6 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
@@ -33,42 +32,11 @@ def found(release: Bandwidth, records: np.ndarray) -> float:
     return width
 
 
-@pytest.mark.parametrize("stddev", [0.5, 1.5])
-def test_on_normal_records_it_is_silverman_s_rule(stddev: float):
-    rows = 20_000
-    quantiles = stats.norm(scale=stddev).ppf((np.arange(rows) + 0.5) / rows)
-    cells = np.clip((quantiles + 5) / 10 * 1000, 0, 999).astype(int)
-    expected = 1.06 * stddev / 10 * rows**-0.2
-    assert found(bandwidth(1000, rows), cells) == pytest.approx(expected, rel=0.03)
-
-
-@pytest.mark.parametrize("rows", [1, 1000])
-def test_where_all_records_are_alike_it_is_the_smallest(rows: int):
-    # Choices that miss the cell of all records miss many records: rows alpha / 8 > 30.
-    release = bandwidth(10, rows, alpha=str(1000 / rows))
-    assert found(release, np.full(rows, 4)) == release.smallest
-
-
 def test_the_order_of_the_choices_does_not_matter_and_the_rule_is_the_printed_one():
     release = bandwidth(10, 32)
     for cells in ([2, 6], [6, 2]):
         (found,) = release.bandwidths(Noisy(np.array(cells)))
         assert found == pytest.approx(1.06 / 2 * 0.4 / 1.34, rel=1e-3)  # 32^(-1/5) = 1/2
-
-
-def test_two_columns_have_the_rule_of_two_dimensions_each_on_its_own_grid():
-    """Normal records on grids of 900 and 40 cells, whose candidates are 900 for both."""
-    domain = Domain((Grid("x", -5.0, 5.0, 900), Grid("y", -8.0, 8.0, 40)))
-    rows, generator = 20_000, np.random.default_rng(1)
-    values = np.clip(generator.normal((5, 8), (1, 2), (rows, 2)) / (10, 16), 0, 0.999)
-    release = Bandwidth("h", domain, rows, Budget.of("2"), smallest=0.001)
-    cells = domain.pack((values * (900, 40)).astype(np.int64))
-    noisy = drawn(release, cells)
-    expected = np.array([1.0 / 10, 2.0 / 16]) * rows ** (-1 / 6)
-    np.testing.assert_allclose(release.bandwidths(noisy), expected, rtol=0.06)
-    columns = release.publish(noisy).tables[0].columns
-    assert columns["x_from"] == pytest.approx([-0.674, 0.674], abs=0.1)
-    assert columns["y_from"] == pytest.approx([-1.35, 1.35], abs=0.5)
 
 
 @pytest.mark.parametrize("smallest", [0.0, -1.0, math.inf, math.nan])
@@ -126,9 +94,9 @@ def outcomes(
 
 
 def test_replacing_any_record_costs_no_more_than_alpha_and_beta():
-    release = steady(5, 5)
+    release = steady(4, 5)
     alpha, beta = float(release.share.alpha), float(release.share.beta)
-    tables = all_counts(5, 5)
+    tables = all_counts(4, 5)
     laws = [np.array(list(outcomes(release, counts, 3000).values())) for counts in tables]
     worst = 0.0
     for one, near in zip(tables, laws, strict=True):
@@ -147,28 +115,10 @@ def test_the_answer_is_drawn_from_that_law():
         chance = sum(p for (g, _), p in law.items() if g == grid)
         assert np.mean(answers[:, 0] == grid) == pytest.approx(chance, abs=0.02)
     noise = answers[answers[:, 0] == 1, 1] - release.mechanism.steps(counts)
-    assert goodness_of_fit(noise, LaplaceEvent(Fraction(1), release.mechanism.scale)) > FALSE_ALARM
-
-
-def test_a_steady_range_is_told_and_one_that_a_few_records_move_is_not():
-    rows = 20_000
-    quantiles = stats.norm(scale=1.5).ppf((np.arange(rows) + 0.5) / rows)
-    cells = np.clip((quantiles + 5) / 10 * 1000, 0, 999).astype(int)
-    domain = Domain((Grid("x", -5.0, 5.0, 1000),))
-    release = SteadyBandwidth("h", domain, rows, Budget.of("3", "1e-6"), smallest=0.001)
-    noisy = drawn(release, cells)
-    expected = 1.06 * 1.5 / 10 * rows**-0.2
-    assert noisy.values[0] in (1, 2)
-    assert release.bandwidths(noisy)[0] == pytest.approx(expected, rel=0.6)  # five factors of 1.1
-    (table,) = release.publish(noisy).tables
-    assert table.columns["lower_90"] < 1.349 * 1.5 < table.columns["upper_90"]
-
-    halves = np.repeat([0, 999], rows // 2)  # a quartile may be in either
-    halves[: rows // 4] = 999
-    refused = drawn(release, np.r_[halves[1:], 0])
-    assert refused.values.tolist() == [0, 0]
-    assert release.bandwidths(refused) == (release.smallest,)
-    assert len(release.publish(refused).tables[0].columns["upper_90"]) == 0
+    event = LaplaceEvent(Fraction(1), release.mechanism.scale)
+    assert goodness_of_fit(noise, event) > FALSE_ALARM
+    assert goodness_of_fit(noise, event, stretch=2 / 3) < 1e-9
+    assert goodness_of_fit(noise, event, stretch=3 / 2) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Grid
-from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
@@ -14,7 +13,7 @@ from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from tests.chance import most_failures
-from tests.dpcore.releases.contract import drawn, draws
+from tests.dpcore.releases.contract import draws
 from tests.dpcore.releases.densities.density_oracles import kernel_density
 
 PAY = Grid("pay", 0.0, 100.0, 200, nullable=True, points=(0.0, 99.0))
@@ -72,17 +71,6 @@ def test_intervals_of_the_masses_hold_as_often_as_they_say(kind, relation):
     assert 400 - held <= most_failures(400, 0.1)
     assert held <= most_failures(400, 0.9)
     assert np.std(errors) == pytest.approx(release.stddev, rel=0.25)
-
-
-def test_records_are_at_the_masses_as_often_as_the_survey_has_them():
-    release = beside("binned")
-    noisy = drawn(release, tally(), 3)
-    domain, codes = release.sample(noisy, 1000)
-    values = CellNumbers.of(domain.axes[0], codes[:, 0]).first
-    answered = ROWS - SILENT
-    assert (values == 0).sum() == pytest.approx(1000 * AT_ZERO / answered, abs=25)
-    assert (values == 99).sum() == pytest.approx(1000 * AT_TOP / answered, abs=15)
-    assert release.supported_margin(noisy, ("pay",))[0].sum() == pytest.approx(ROWS)
 
 
 def test_a_survey_of_nobody_else_says_so():

@@ -12,10 +12,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.table import UNKNOWN
 from papers.difference_body.release import BodyDensity
-from tests.chance import most_failures
-from tests.dpcore.releases.contract import drawn, draws
 from tests.dpcore.releases.densities.density_oracles import kernel_density
 
 SEX, AGE = Categories("sex", ("F", "M")), Grid("age", 0.0, 60.0, 60)
@@ -60,37 +57,6 @@ def test_without_noise_each_group_has_the_density_of_its_own_records(kind):
         expected, mine = kernel_density(counts, (H,)) / 60, columns["sex"] == sex
         away = np.abs(columns["estimate"][mine] - expected)
         assert (away <= columns["left_out_bound"][mine] + 1e-3 * expected.max()).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_bands_hold_in_every_group(kind, relation):
-    release, survey = by_group(kind, relation=relation), tally()
-    truth = release.publish(without_noise(release, survey)).tables[0].columns["estimate"]
-    held = np.zeros(2)
-    for noisy in draws(release, survey, 30):
-        columns = release.publish(noisy).tables[0].columns
-        inside = columns["lower_simultaneous_90"] <= truth
-        inside &= truth <= columns["upper_simultaneous_90"]
-        held += inside.reshape(2, -1).all(axis=1)
-    assert (30 - held <= most_failures(30, 0.1)).all()
-
-
-def test_facts_of_each_group_are_in_the_order_of_the_groups():
-    release = by_group("binned")
-    noisy = drawn(release, tally(), 3)
-    found = release.publish(noisy).facts["noisy_rows"]
-    np.testing.assert_allclose(found, [ROWS / 5, 4 * ROWS / 5], atol=60)
-
-
-def test_a_group_of_nobody_has_a_density_that_says_nothing():
-    release = by_group("binned")
-    empty = Noisy(np.zeros(release.mechanism.size, dtype=np.int64))
-    columns = release.publish(empty).tables[0].columns
-    for name in ("density", "estimate", "standard_error", "lower_90", "upper_simultaneous_90"):
-        assert np.ma.getmaskarray(columns[name]).all()
-    assert set(columns["reason"]) == {UNKNOWN}
 
 
 def test_what_cannot_be_of_groups_is_refused():

@@ -114,7 +114,8 @@ def test_a_record_is_shared_out_by_splines_in_whole_parts(sizes: tuple, bandwidt
     cells, parts = release.parts(codes)
     assert parts.min() >= 0
     assert set(parts.sum(axis=1)) == {release.whole}
-    for code, where, share in list(zip(codes, cells, parts, strict=True))[::7]:
+    some = slice(0, None, 1 + release.domain.size // 60)
+    for code, where, share in zip(codes[some], cells[some], parts[some], strict=True):
         point = tuple(centres(size)[c] for c, size in zip(code, sizes, strict=True))
         expected = spline_binning(point, sizes, release.cells).ravel() * release.whole
         np.testing.assert_allclose(
@@ -140,22 +141,6 @@ def test_what_sharing_does_to_a_wave_is_bounded_for_any_record(basis: type[Basis
     assert wide < 3 or max(farthest) > 0.95
 
 
-@pytest.mark.parametrize("rows", [500, 20_000, 10**6])
-def test_the_worst_table_of_a_binned_density_is_bounded_far_below_the_noise(rows: int):
-    """All records at one place, for which linear sharing among few cells was 37 times worse than the
-    noise: without noise the release is within its bound, and within a fifth of the noise."""
-    release = BinnedDensity("d", Domain((grid("x", 1440),)), rows, Budget.of("4"), (0.03,))
-    noise = release.error_parts["noise"]
-    assert release.left_out.fixed < 0.2 * noise
-    for cell in (0, 1, 700, 719):
-        tally = Tally(release.domain, np.array([cell]), np.array([rows]))
-        theta = release.coefficients(Noisy(opened(release, tally)))
-        where = np.array([(cell + 0.5) / 1440])
-        exact = reflected_kernel(centres(release.printed.shape[0]), where, 0.03)[:, 0]
-        away = np.abs(release.printed.density(theta) - exact).max()
-        assert away <= release.left_out.fixed + 1e-9 * exact.max()
-
-
 @pytest.mark.parametrize("kind", [SpectralDensity, BinnedDensity])
 @pytest.mark.parametrize(
     ("sizes", "bandwidths"), [((60,), (0.05,)), ((12,), (0.03,)), ((30, 20), (0.1, 0.2))]
@@ -177,7 +162,7 @@ def test_rounding_to_the_grid_stays_within_its_bound(kind: type, sizes: tuple, b
     assert sizes == (12,) or away.max() > 0.1 * stated["left_out_bound"].max()
 
 
-@every_density
+@pytest.mark.parametrize(("kind", "sizes", "bandwidths"), [CASES[0], CASES[2], CASES[6]])
 def test_stated_errors_and_intervals_hold_in_simulation(
     kind: type, sizes: tuple, bandwidths: tuple
 ):
@@ -246,17 +231,6 @@ def test_records_follow_the_density(kind: type):
     assert len(release.sample(noisy, 0)[1]) == 0
 
 
-@pytest.mark.parametrize("kind", [SpectralDensity, BinnedDensity])
-@pytest.mark.parametrize("sizes", [(1,), (1, 1), (1, 6), (2,)])
-def test_axes_of_a_single_cell_and_single_records_are_published(kind: type, sizes: tuple):
-    release = density(kind, sizes, (0.5,) * len(sizes), rows=1)
-    noisy = drawn(release, (0,))
-    table, coefficients = release.publish(noisy).tables
-    assert len(table.columns["density"]) == math.prod(sizes)
-    assert len(coefficients.columns["coefficient"]) == release.basis.size
-    assert release.sample(noisy, 5)[1].max() < max(sizes)
-
-
 def test_columns_that_have_no_density_are_refused():
     line, nothing = Grid("x", 0.0, 1.0, 9), ()
     for domain, bandwidths, text in [
@@ -271,24 +245,6 @@ def test_columns_that_have_no_density_are_refused():
         for kind in (SpectralDensity, BinnedDensity):
             with pytest.raises(ValueError, match=text):
                 kind("d", domain, 10, APPROXIMATE, bandwidths)
-
-
-@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity])
-def test_the_density_of_whole_numbers_peaks_at_the_number_itself(kind: type):
-    """All records are 40 years old: the peak stands at 40, in the table and at any points."""
-    domain = Domain((Grid("age", 18.0, 90.0, 72, integer=True),))
-    share = Budget.of("1000") if kind is BinnedDensity else Budget.of("1000", "1e-6")
-    release = kind("d", domain, ROWS, share, (0.05,))
-    noisy = Noisy(opened(release, np.full(ROWS, 40 - 18)))
-    published = release.publish(noisy)
-    columns = published.tables[0].columns
-    assert columns["age"][np.argmax(columns["estimate"])] == pytest.approx(40)
-    assert published.facts["bounds"]["age"] == [17.5, 89.5]
-    ages = np.arange(18, 90)
-    at_points = release.evaluate(noisy, {"age": ages})["estimate"]
-    np.testing.assert_allclose(at_points, columns["estimate"], rtol=1e-9, atol=1e-12)
-    with pytest.raises(ValueError, match=r"age must lie in \[18, 89\]"):
-        release.evaluate(noisy, {"age": [90]})
 
 
 @pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity, GammaDensity, CoefficientDensity])

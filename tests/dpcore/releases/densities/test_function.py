@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.linalg import solve_triangular
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories, Grid
@@ -12,9 +11,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.kernels import KERNELS, KernelName
-from dpcore.releases.densities.process import default_points
-from dpcore.releases.densities.whitening import Whitening
+from dpcore.releases.densities.kernels import KernelName
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import drawn, grid, opened, repeated_draws, tally_of
 
@@ -66,15 +63,6 @@ def test_without_noise_the_function_is_the_kernel_density(kernel, sizes, bandwid
     # Records are rounded to 22, 15 or 10 bits along each axis.
     tolerance = (1e-6, 1e-4, 3e-3)[len(sizes) - 1]
     np.testing.assert_allclose(estimate, exact, atol=tolerance * exact.max())
-
-
-@every_shape
-def test_between_the_points_of_the_grid_a_smooth_function_is_known_too(sizes, bandwidths, points):
-    release = function("gaussian", sizes, bandwidths, points)
-    x = np.random.default_rng(2).random((40, len(sizes)))
-    exact = kernel_density(release, x)
-    found = release.interpolate(noiseless(release), x)
-    np.testing.assert_allclose(found, exact, atol=5e-3 * exact.max())
 
 
 @every_kernel
@@ -188,23 +176,13 @@ def test_the_bound_holds_for_records_at_either_end_of_every_cell(kernel, sizes, 
             assert np.all(np.abs(clean["estimate"] - exact) <= clean["left_out_bound"] + 1e-9)
 
 
-def test_default_points_follow_the_bandwidths_and_fit():
-    assert default_points((0.1,)) == (40,)
-    assert default_points((0.002,)) == (512,)
-    assert default_points((0.02, 1.0)) == (128, 16)
-    assert math.prod(default_points((0.002,) * 3)) <= 2**16
-
-
 @pytest.mark.parametrize(
     ("axes", "bandwidths", "points", "text"),
     [
         ((grid("x", 9),), (0.1, 0.1), (9,), "one number"),
-        ((grid("x", 9),), (0.1,), (9, 9), "one number"),
-        ((), (), (), "one to 3 columns"),
         (tuple(grid(f"x{i}", 9) for i in range(4)), (0.1,) * 4, (9,) * 4, "one to 3 columns"),
         ((Categories("c", ("a", "b")),), (0.1,), (9,), "integer or continuous"),
         ((grid("x", 9),), (0.001,), (9,), "between 0.002 and 1"),
-        ((grid("x", 9),), (math.nan,), (9,), "between 0.002 and 1"),
         ((grid("x", 9),), (0.1,), (0,), "between 1 and 1024"),
         ((grid("x", 9), grid("y", 9)), (0.1, 0.1), (500, 500), "more than 65536"),
         ((grid("x", 2**18),), (0.1,), (512,), "too many for 512"),
@@ -213,23 +191,3 @@ def test_default_points_follow_the_bandwidths_and_fit():
 def test_what_cannot_be_released_is_refused(axes, bandwidths, points, text):
     with pytest.raises(ValueError, match=text):
         SmoothFunction("f", Domain(axes), 10, SHARE, "gaussian", bandwidths, points)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "per_bandwidth", "anywhere", "inside"),
-    [("gaussian", 4, 3e-6, 3e-6), ("exponential", 4, 0.11, 0.014), ("exponential", 50, 0.01, 1e-4)],
-)
-def test_between_the_points_a_bump_is_interpolated_that_well(
-    kernel: KernelName, per_bandwidth: int, anywhere: float, inside: float
-):
-    """The table of the page on functions: the largest error, and that away from the bounds."""
-    bandwidth = 0.1
-    points = round(per_bandwidth / bandwidth)
-    whitening = Whitening(KERNELS[kernel](bandwidth), (np.arange(points) + 0.5) / points)
-    places, x = np.linspace(0, 1, 201), np.linspace(0, 1, 2003)
-    bumps = whitening.kernel.bump(whitening.points[:, None], places[None, :])
-    whitened = solve_triangular(whitening.factor, bumps, lower=True)
-    exact = whitening.kernel.bump(x[:, None], places[None, :])
-    errors = np.abs(whitening.between(x) @ whitened - exact)
-    assert anywhere / 3 < errors.max() <= anywhere
-    assert errors[100:-100].max() <= inside

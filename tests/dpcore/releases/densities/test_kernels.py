@@ -74,11 +74,3 @@ def test_distance_is_the_supremum_over_pairs_of_the_unit_box(kind, bandwidths):
     largest = math.sqrt(2 * (1 - np.min(products)))
     assert largest <= distance(kernels)
     assert largest == pytest.approx(distance(kernels), rel=1e-3)
-
-
-def test_a_covariance_is_one_at_zero_and_positive_definite():
-    x = np.linspace(0, 1, 25)
-    for kernel in (GaussianKernel(0.1), ExponentialKernel(0.1)):
-        matrix = kernel.covariance(x[:, None], x[None, :])
-        np.testing.assert_allclose(np.diag(matrix), 1)
-        assert np.linalg.eigvalsh(matrix).min() > -1e-12

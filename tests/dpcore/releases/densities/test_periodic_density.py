@@ -1,7 +1,5 @@
 """Densities whose ends meet: their sensitivity, noise and estimate, and expansions of few terms."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -9,24 +7,8 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.waves import Waves
 from tests.dpcore.releases.contract import grid, opened, tally_of
 from tests.dpcore.releases.densities.density_oracles import kernel_density, wrapped_kernel
-
-
-@pytest.mark.parametrize("bandwidth", [0.02, 0.1])
-def test_the_noise_is_that_of_the_formula(bandwidth: float):
-    """ISE = sigma*^2 Delta^2 (k(0) - 1) (METHODS g), the same error at every point."""
-    line = Domain((grid("x", 4000),))
-    release = SpectralDensity("p", line, 1000, Budget.of("1", "1e-6"), (bandwidth,), periodic=True)
-    sigma = math.sqrt(release.mechanism.variance / release.mechanism.l2_sensitivity_squared)
-    largest, smallest = Waves.kernel_extremes(bandwidth)
-    formula = sigma**2 * 2 * (largest - smallest) / 1000**2 * (largest - 1)
-    assert release.expected_error()[0].value == pytest.approx(formula, rel=1e-4)
-    table = release.publish(Noisy(np.zeros(release.mechanism.size, np.int64))).tables[0]
-    np.testing.assert_allclose(
-        table.columns["standard_error"] * 4000, math.sqrt(formula), rtol=1e-4
-    )
 
 
 @pytest.mark.parametrize(("sizes", "bandwidths"), [((200,), (0.05,)), ((24, 31), (0.1, 0.2))])

@@ -8,7 +8,6 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
-from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
@@ -46,16 +45,6 @@ def test_records_of_a_function_follow_it_where_it_is_positive(points):
     np.testing.assert_allclose(both.reshape(251, 72).sum(axis=1), one)
 
 
-def test_no_record_lies_outside_a_function_that_is_all_noise():
-    release = SmoothFunction(
-        "f", Domain((AGE,)), 100, Budget.of("0.01", "1e-6"), "gaussian", (0.1,), (40,)
-    )
-    for number in (0, 1, 999):
-        _, codes = release.sample(drawn(release, np.zeros(100, dtype=np.int64)), number)
-        assert codes.shape == (number, 1)
-        assert np.all((codes >= 0) & (codes < 72))
-
-
 def test_records_of_densities_by_group_are_as_many_and_as_spread_as_their_groups():
     age = replace(AGE, nullable=True)
     domain = Domain((SEX, age))
@@ -74,11 +63,3 @@ def test_records_of_densities_by_group_are_as_many_and_as_spread_as_their_groups
     both, _ = release.supported_margin(noisy, ("sex", "age"))
     assert both.reshape(3, 73)[:, 72].sum() == 0  # null, which no record has
     np.testing.assert_allclose(both.reshape(3, 73).sum(axis=1), by_sex)
-
-
-def test_nobody_gives_records_all_the_same():
-    domain = Domain((SEX, AGE))
-    density = BinnedDensity("d", Domain((AGE,)), 10, Budget.of("1"), (0.1,))
-    release = DensitiesByGroup("d", domain, 10, Budget.of("1"), density)
-    noisy = Noisy(np.zeros(release.mechanism.size, dtype=np.int64))
-    assert release.sample(noisy, 7)[1].shape == (7, 2)

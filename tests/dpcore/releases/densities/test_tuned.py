@@ -87,13 +87,6 @@ def test_what_is_published_is_the_release_at_the_chosen_bandwidth_and_the_choice
     assert abs(np.mean(codes) - 250) < 10
 
 
-def test_the_density_is_near_that_of_the_records():
-    release = density()
-    estimate = release.evaluate(drawn(release, normal_records()), {"x": np.array([5.0])})
-    smoothed = stats.norm.pdf(0, scale=np.hypot(1, 0.19))
-    assert abs(estimate["estimate"][0] - smoothed) < 5 * estimate["standard_error"][0] + 0.01
-
-
 def test_a_step_that_costs_more_than_its_share_is_stopped_at_the_line():
     """The line is crossed three times: by the whole, and by either step."""
 
@@ -120,14 +113,6 @@ def test_a_function_is_no_source_of_records_and_may_use_the_other_rule():
     noisy = drawn(release, normal_records())
     assert 0.02 <= release.settled(noisy)[0].bandwidths[0] < 1
     assert release.publish(noisy).facts["bandwidth_choice"]["rule"] == "interquartile-range"
-
-
-def test_errors_are_stated_at_the_smallest_bandwidth():
-    fine, coarse = (density(smallest=h).expected_error() for h in (0.01, 0.1))
-    assert [error.quantity for error in fine] == [error.quantity for error in coarse]
-    assert fine[0].value == coarse[0].value
-    assert all(one.value > other.value for one, other in zip(fine[1:], coarse[1:], strict=True))
-    assert all("at the smallest bandwidth" in error.note for error in fine[1:])
 
 
 SQUARE = Domain((Grid("x", 0.0, 10.0, 500), Grid("y", 0.0, 1.0, 40)))

@@ -50,16 +50,6 @@ def test_no_two_records_are_farther_apart_than_in_the_hilbert_space(kernel: Kern
         assert away.max() >= 0.999 * claimed.max()
 
 
-def test_more_points_do_not_raise_the_distance():
-    kernel, positions = GaussianKernel(0.1), np.array([0.2, 0.8])
-    distances = [
-        np.linalg.norm(np.diff(whitening(kernel, m).integers(positions, 22), axis=0)) / 2**22
-        for m in (5, 15, 45, 135)  # each grid holds the one before
-    ]
-    assert distances == sorted(distances)
-    assert distances[-1] <= math.sqrt(2)
-
-
 @pytest.mark.parametrize("kernel", [GaussianKernel(1.0), ExponentialKernel(1.0)])
 def test_the_factor_exceeds_the_covariance_at_the_most_points_allowed(kernel: Kernel):
     axis = whitening(kernel, MOST_POINTS)
@@ -68,16 +58,6 @@ def test_the_factor_exceeds_the_covariance_at_the_most_points_allowed(kernel: Ke
     assert np.linalg.eigvalsh(excess).min() > 0.9 * JITTER
     assert np.diag(excess).max() < 1.1 * JITTER
     assert axis.slack(22) < 1e-5
-
-
-def test_weights_between_points_are_those_of_kernel_interpolation():
-    axis = whitening(GaussianKernel(0.2), 12)
-    x = np.array([0.11, 0.5, 0.93])
-    gram = axis.factor @ axis.factor.T
-    across = axis.kernel.covariance(x[:, None], axis.points[None, :])
-    expected = np.linalg.solve(gram, axis.factor).T @ across.T
-    np.testing.assert_allclose(axis.between(x), expected.T, atol=1e-6)
-    np.testing.assert_allclose(across @ axis.dual, axis.between(x), atol=1e-6)
 
 
 @pytest.mark.parametrize("bandwidth", [0.02, 0.1, 0.3])

@@ -12,7 +12,6 @@ from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
-from dpcore.line.mechanism import affordable
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import StagedGaussian
@@ -23,9 +22,7 @@ from dpcore.releases.machines.curves import (
     cells_at,
     coordinates_of,
     even_places,
-    spread_places,
 )
-from dpcore.releases.machines.placed import part_for_places
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import drawn, opened, tally_of
 
@@ -71,19 +68,6 @@ def test_the_sums_are_those_of_whole_numbers_record_by_record():
     assert opened(release, cells).tolist() == expected
 
 
-def test_curves_separate_what_no_line_can():
-    release = classifier()
-    test = DOMAIN.unpack(records(5000, seed=9))
-    points = {
-        "x": (test[:, 0] + 0.5) / 32,
-        "kind": np.array(KIND.categories, dtype=object)[test[:, 1]],
-        "amount": np.ma.masked_array(10.0 * test[:, 2] + 5, mask=test[:, 2] == 32),
-    }
-    found = release.evaluate(drawn(release, records()), points)
-    assert np.mean((found["decision"] > 0) == (test[:, 3] == 1)) > 0.9
-    assert np.all((found["sign_error"] >= 0) & (found["sign_error"] <= 0.5))
-
-
 def test_the_decision_is_the_intercept_and_the_published_contributions():
     release = classifier()
     noisy = drawn(release, records())
@@ -115,17 +99,6 @@ def test_intervals_hold_what_the_same_ridge_gives_without_noise(weight):
     assert np.std(scaled) == pytest.approx(1, abs=0.15)
 
 
-def test_places_spread_where_records_are_and_leave_room_to_rare_values():
-    counts = np.zeros(AMOUNT.size)
-    counts[:4], counts[31] = 10_000, 100
-    places = spread_places(AMOUNT, counts)
-    assert len(places) == 32
-    assert np.all(np.diff(places) >= 0)
-    assert places[0] == pytest.approx(50 / 410)
-    assert places[31] == pytest.approx(405 / 410)
-    assert spread_places(AMOUNT, -np.ones(AMOUNT.size)) == even_places(AMOUNT)
-
-
 def test_coordinates_of_numbers_nulls_and_categories():
     table = coordinates_of(AMOUNT, even_places(AMOUNT))
     assert table.shape == (33, 5)
@@ -150,13 +123,6 @@ def test_values_find_their_cells():
         cells_at(X, np.array([np.nan]))
 
 
-def test_counts_for_places_are_left_out_where_noise_would_hide_them():
-    release = classifier(Fraction(0))
-    assert part_for_places(replace(release, rows=100)) == 0
-    assert part_for_places(replace(release, rows=10**6)) > 0
-    assert part_for_places(replace(release, domain=Domain((KIND, LABEL)), rows=10**6)) == 0
-
-
 def test_a_second_step_of_other_noise_than_was_priced_is_stopped_after_the_first():
     release = classifier()
     mechanism = release.mechanism
@@ -166,16 +132,6 @@ def test_a_second_step_of_other_noise_than_was_priced_is_stopped_after_the_first
     )
     with pytest.raises(PrivacyLineError, match="not the one that was priced"):
         perturb(release.statistic(tally_of(DOMAIN, records())), quiet, SHARE, SeededSource(1))
-
-
-def test_both_steps_together_cost_what_one_draw_does():
-    """Less noise than what the second step buys for nine tenths of alpha, with more counted first."""
-    release = classifier()
-    assert affordable(release.mechanism.event, SHARE)
-    apart = replace(classifier(Fraction(0)), share=SHARE * Fraction(9, 10)).mechanism
-    counts = replace(release.choice, share=SHARE * Fraction(1, 10)).mechanism
-    assert release.after(None).mechanism.stddev < 0.96 * apart.stddev
-    assert release.choice.mechanism.stddev < counts.stddev / 3
 
 
 RELATIONS = (Adjacency("add-remove"), Adjacency("add-remove", 3), Adjacency("replace-one", 3))

@@ -14,7 +14,7 @@ from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.features import coordinate_names, coordinates, scaled_positions
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import drawn, grid, opened, repeated_draws
+from tests.dpcore.releases.contract import drawn, opened, repeated_draws
 from tests.dpcore.releases.machines import test_regression as of_numbers
 from tests.dpcore.releases.machines.test_regression import points_at
 
@@ -65,16 +65,6 @@ def test_random_and_hostile_replacements_stay_within_the_claim(regularisation: f
         other = table.copy()
         other[trial] = corner[trial % 3] if trial < 6 else random.integers(DOMAIN.size)
         assert moved(release, table, other) * (1 / (regularisation * 60)) <= claim
-
-
-def test_a_machine_that_can_tell_more_labels_than_two_merges_them_by_sign():
-    release = classifier(rows=2)
-    yes, very = DOMAIN.pack(np.array([[10, 1, 1], [10, 1, 2]]))
-    assert moved(release, np.array([yes, yes]), np.array([very, very])) == pytest.approx(
-        0, abs=0.02
-    )
-    no = DOMAIN.pack(np.array([[10, 1, 0]]))[0]
-    assert moved(release, np.array([yes, yes]), np.array([no, no])) > 0.3
 
 
 def test_equal_records_weigh_as_often_as_they_occur():
@@ -144,31 +134,6 @@ def test_the_published_function_can_be_evaluated_from_its_table_alone():
     assert facts["label"] == "rich"
 
 
-def test_a_machine_with_little_noise_predicts_the_label():
-    table = np.repeat(records(), 300)
-    release = Classifier(
-        "c", DOMAIN, len(table), Budget.of("8", "1e-3"), (0.5, 0.5), 0.01, 16, SIGNS
-    )
-    noisy = drawn(release, table, 2)
-    codes = DOMAIN.unpack(table)
-    points = points_at(DOMAIN, codes[:, :2])
-    predicted = np.sign(release.decide(noisy, points))
-    assert np.mean(predicted == np.array(SIGNS)[codes[:, 2]]) > 0.8
-
-
-def test_positions_are_cell_centres_and_categories_in_proportion():
-    np.testing.assert_allclose(scaled_positions(grid("x", 4)), [0.125, 0.375, 0.625, 0.875])
-    np.testing.assert_allclose(scaled_positions(SIZE), [0, 0.25, 0.5, 1])
-    assert scaled_positions(Categories("one", (7,))).tolist() == [0]
-
-
-def test_text_categories_lie_at_distance_one():
-    places = scaled_positions(Categories("region", ("north", "south", "east")))
-    apart = np.linalg.norm(places[:, None] - places[None, :], axis=2)
-    np.testing.assert_allclose(apart, 1 - np.eye(3))
-    assert coordinate_names(Categories("owner", (False, True))) == ["owner=False", "owner=True"]
-
-
 def test_null_lies_apart_from_every_value():
     age = Grid("age", 0.0, 10.0, 5, nullable=True)
     places = scaled_positions(age)
@@ -183,16 +148,6 @@ def test_null_lies_apart_from_every_value():
     assert coordinate_names(region) == ["region=north", "region=south", "region is null"]
     apart = np.linalg.norm(scaled_positions(region)[:, None] - scaled_positions(region), axis=2)
     np.testing.assert_allclose(apart, 1 - np.eye(3))
-
-
-def test_a_machine_learns_from_nulls():
-    domain = Domain((Grid("x", 0.0, 4.0, 4, nullable=True), LABEL))
-    release = Classifier("c", domain, 40, SHARE, (0.5,), 0.05, 16, SIGNS)
-    table = domain.pack(np.array([[4, 1]] * 20 + [[i % 4, 0] for i in range(20)]))
-    trained = Noisy(opened(release, table))
-    decisions = release.decide(trained, scaled_positions(domain.axes[0]))
-    assert decisions[-1] > 0.5 > -0.5 > decisions[:-1].max()
-    assert "w_x is null" in release.publish(trained).tables[0].columns
 
 
 @every_loss
@@ -215,9 +170,3 @@ def test_one_record_and_an_empty_table_train_a_machine(loss: str):
 def test_features_without_a_place_in_a_kernel_are_refused(feature: object, text: str):
     with pytest.raises(ValueError, match=text):
         Classifier("c", Domain((feature, LABEL)), 10, SHARE, (0.5,), signs=SIGNS)
-
-
-def test_a_label_with_nulls_is_refused():
-    label = Categories("rich", ("no", "yes"), nullable=True)
-    with pytest.raises(ValueError, match="has nulls"):
-        Classifier("c", Domain((AGE, label)), 10, SHARE, (0.5,), signs=(-1, 1, 1))

@@ -54,38 +54,6 @@ def test_a_machine_with_little_noise_predicts_the_target(loss: LossName):
     assert np.abs(np.mean(100 * codes[:, 2] - 950) - (100 * codes[:, 2] - 950)).mean() > 1000
 
 
-@every_loss
-def test_the_published_function_can_be_evaluated_from_its_table_alone(loss: LossName):
-    release = regression(loss)
-    noisy = drawn(release, records(), 2)
-    published = release.publish(noisy)
-    columns, facts = published.tables[0].columns, published.facts
-    # A man of 40, and somebody of 65 whose sex is null.
-    place = facts["coordinates"]["age"]
-    scaled = (np.array([40.0, 65.0]) - place["lower"]) / place["width"]
-    one = 1 / math.sqrt(2)
-    phases = (
-        np.outer(scaled, columns["w_age"])
-        + np.outer([one, 0], columns["w_sex=M"])
-        + np.outer([0, one], columns["w_sex is null"])
-    )
-    f = np.cos(phases) @ columns["cos"] + np.sin(phases) @ columns["sin"]
-    points = points_at(DOMAIN, np.array([[22, 1], [47, 2]]))
-    np.testing.assert_allclose(f, release.decide(noisy, points), atol=1e-12)
-    assert facts["target"] == {"name": "pay", "lower": -1000.0, "width": 10_000.0}
-    assert facts["threshold"] == 1000
-    assert facts["loss"] == loss
-    assert facts["prediction_standard_error"] == release.expected_error()[0].value
-
-
-def test_targets_are_centred_on_the_bounds():
-    release = regression("huber")
-    np.testing.assert_allclose(release.targets, (np.arange(100) + 0.5) / 100 - 0.5)
-    listed = Domain((AGE, Categories("score", (1, 2, 5))))
-    targets = Regression("r", listed, 9, SHARE, (0.5,)).targets
-    np.testing.assert_allclose(targets, [-0.5, -0.25, 0.5])
-
-
 @pytest.mark.parametrize(
     ("target", "text"),
     [

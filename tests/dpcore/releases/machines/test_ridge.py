@@ -63,11 +63,3 @@ def test_a_share_that_noise_made_negative_counts_as_a_small_one():
     sides = Sides.of(np.array([1.0, 0.3]), np.array([-1.2, 0.1]), None, 0.01)
     assert sides.weights == (50.0, 0.5 / 0.99)
     assert np.all(np.isfinite(sides.weighted(np.eye(2))))
-
-
-def test_without_weights_a_share_is_what_was_measured():
-    """However few records there are, nearly all of one side."""
-    labels = np.array([-0.86, 0.1])
-    measured = np.triu(np.ones((2, 2), dtype=bool))
-    fit = fitted(np.eye(2), labels, measured, (0.3, 0.3), 1.0)
-    assert fit.theta[0] == labels[0]

@@ -73,20 +73,6 @@ def test_intervals_hold_what_the_records_are_drawn_from(family):
     assert error[1] < 5 * np.sqrt(found.sampling[1, 1])
 
 
-@pytest.mark.parametrize("adjacency", [Adjacency("add-remove"), Adjacency(most=3, unit="home")])
-def test_a_private_number_of_records_and_units_of_several_give_wider_intervals(adjacency):
-    codes = people("gaussian", 20_000)
-    known = model("gaussian", 20_000)
-    other = model("gaussian", 20_000, adjacency=adjacency)
-    spreads = []
-    for release in (known, other):
-        found = release.fitted(drawn(release, release.domain.pack(codes), 1))
-        spreads.append(np.diag(found.sampling) + np.diag(found.privacy))
-        assert np.all((found.values - TRUTH["gaussian"]) ** 2 < 36 * spreads[-1])
-    if adjacency.most > 1:
-        assert np.all(spreads[1] > 2 * spreads[0])
-
-
 @pytest.mark.parametrize("family", RESPONSES)
 @pytest.mark.parametrize("table", ["empty", "one cell", "separated"])
 def test_a_table_that_says_nothing_has_wide_intervals_or_none(family, table):

@@ -39,14 +39,6 @@ def test_rows_in_the_new_basis_give_the_same_predictors_and_are_short(formula):
     assert np.allclose(predictor, rows @ theta)
 
 
-def test_terms_are_uncorrelated_where_all_cells_are_equally_frequent():
-    axes = AXES[:1] + AXES[2:]
-    terms = terms_of("pay ~ age + {age*age} + place", "gaussian", axes)
-    rows = terms.rows(every_code(axes))
-    moments = rows.T @ rows / len(rows)
-    assert np.allclose(moments, np.diag(np.diag(moments)))
-
-
 def test_records_with_a_null_in_a_column_of_the_model_are_left_out():
     axes = AXES[1:2] + AXES[3:]
     terms = terms_of("pay ~ sex", "gaussian", axes)

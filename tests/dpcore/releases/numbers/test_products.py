@@ -1,6 +1,5 @@
 """Products of columns: the length that the lemma states, exact sums, and points that determine them."""
 
-import math
 from itertools import product
 
 import numpy as np
@@ -94,13 +93,6 @@ def test_every_polynomial_of_the_products_is_determined_at_the_points():
     assert set(places["x"]) == {0.0, 1.0, 2.0, 3.0, 4.0}
 
 
-def test_values_of_cells_are_their_middles_and_whole_numbers_reach_both_ends():
-    products = Products((X, Y, SIZE))
-    assert products.scaled(X).tolist() == [-1, -0.5, 0, 0.5, 1]
-    assert products.scaled(Y).tolist() == [-0.75, -0.25, 0.25, 0.75]
-    assert products.scaled(SIZE).tolist() == [-1, -0.625, 1]
-
-
 @pytest.mark.parametrize(
     ("axis", "says"),
     [
@@ -111,13 +103,3 @@ def test_values_of_cells_are_their_middles_and_whole_numbers_reach_both_ends():
 def test_columns_without_a_place_are_refused(axis, says):
     with pytest.raises(ValueError, match=says):
         Products((axis,))
-
-
-def test_weights_are_multinomial():
-    products = Products((X,))
-    h = float(products.fourth)
-    expected = [1 + h, 2 + 4 * h, 1 + 6 * h, 4 * h, h]
-    assert (products.weights**2).tolist() == pytest.approx(expected)
-    assert math.sqrt(float(products.length_squared)) == pytest.approx(
-        np.linalg.norm(phi(products, (4,)))
-    )

@@ -17,7 +17,6 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.estimates.distances import margin_errors
 from dpcore.line.mechanism import affordable
 from dpcore.line.mechanism import event_from_dict as read_event
 from dpcore.line.statistic import ABSENT, Noisy
@@ -66,6 +65,7 @@ def noisy_of(of: Microdata, seed: int = 3) -> Noisy:
     return drawn(of, tally(), seed)
 
 
+@pytest.mark.usefixtures("short_fits")
 def test_the_pair_that_hangs_together_is_measured_twice_and_published_with_less_noise():
     noisy = noisy_of(release())
     tables = release().publish(noisy)
@@ -78,20 +78,6 @@ def test_the_pair_that_hangs_together_is_measured_twice_and_published_with_less_
     assert drawn_by_name["x.a.b"].variance == pytest.approx(once**2)
 
 
-def test_what_was_drawn_twice_is_the_precision_weighted_mean_and_the_rest_is_as_drawn():
-    noisy = noisy_of(release())
-    once, twice = noisy.values.reshape(2, -1)
-    again = np.flatnonzero(twice != ABSENT)
-    assert len(again) == 25
-    tables = [margin.table.ravel() for margin in release().noisy_margins(noisy)]
-    weights = np.array(
-        [r.stddev**-2 for r in (release().mechanism.first, release().mechanism.again)]
-    )
-    expected = once.astype(float)
-    expected[again] = weights @ [once[again], twice[again]] / weights.sum()
-    np.testing.assert_allclose(np.concatenate(tables), expected, atol=1e-9)
-
-
 def test_the_choice_looks_at_the_first_noisy_round_only():
     made = release(share=Budget.of("0.0001"), noise="discrete-laplace", chosen=2)
     drawn_from = {
@@ -99,17 +85,6 @@ def test_the_choice_looks_at_the_first_noisy_round_only():
         for seed in range(12)
     }
     assert len(drawn_from) > 4  # all noise: the closest pair is not known any more
-
-
-def test_the_closest_pair_of_the_records_is_nearer_to_the_survey_than_without_the_choice():
-    share = Budget.of("0.3", "1e-6")
-
-    def worst(of: Microdata) -> float:
-        found = [of.sample(noisy_of(of, seed), ROWS)[1][:, [1, 3]] for seed in (1, 2)]
-        return sum(margin_errors(codes()[:, [1, 3]], r, (5, 5), 2).worst for r in found)
-
-    fixed = Microdata("x", DOMAIN, ROWS, share, noise="discrete-gaussian")
-    assert worst(release(share=share)) < worst(fixed)
 
 
 def test_sums_of_its_counts_are_refused_as_their_noise_depends_on_the_choice():
@@ -123,49 +98,41 @@ def test_as_many_pairs_as_there_are_may_be_chosen(chosen: int):
         release(chosen=chosen)
 
 
-def test_tables_of_no_record_and_of_one_cell_are_measured_too():
-    single = Domain((Categories("a", (1,)), Categories("b", (1,))))
-    made = Microdata("x", single, 1, PURE, chosen=1)
-    assert len(drawn(made, ()).values) == 2
-
-
-TEN = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(10)))
-PLANTED = ("c2", "c4", "c7")
+SIX = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(6)))
+PLANTED = ("c1", "c2", "c4")
 
 
 def planted(rows: int = 5000) -> np.ndarray:
-    """Ten fair coins; in four of five records c7 is whether c2 and c4 differ: no pair shows it."""
+    """Six fair coins; in four of five records c4 is whether c1 and c2 differ: no pair shows it."""
     generator = np.random.default_rng(6)
-    codes = generator.integers(0, 2, (rows, 10))
-    codes[:, 7] = np.where(generator.random(rows) < 0.8, codes[:, 2] ^ codes[:, 4], codes[:, 7])
+    codes = generator.integers(0, 2, (rows, 6))
+    codes[:, 4] = np.where(generator.random(rows) < 0.8, codes[:, 1] ^ codes[:, 2], codes[:, 4])
     return codes
 
 
 def among_coins(triples: int, seed: int) -> tuple[Microdata, Noisy]:
-    made = Microdata("x", TEN, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples)
-    return made, drawn(made, TEN.pack(planted()), seed)
+    made = Microdata("x", SIX, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=triples)
+    return made, drawn(made, SIX.pack(planted()), seed)
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
-)
-def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records(seed: int):
-    made, noisy = among_coins(2, seed)
+@pytest.mark.usefixtures("short_fits")
+def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records():
+    made, noisy = among_coins(2, 0)
     found = made.publish(noisy)
     assert found.facts["triples"][0] == list(PLANTED)
-    assert len(found.tables) == 47
-    table = next(t for t in found.tables if t.name == "x.c2.c4.c7")
-    cells = planted()[:, [2, 4, 7]] @ [4, 2, 1]
+    assert len(found.tables) == 17
+    table = next(t for t in found.tables if t.name == "x.c1.c2.c4")
+    cells = planted()[:, [1, 2, 4]] @ [4, 2, 1]
     exact = np.bincount(cells, minlength=8)
     error = table.columns["standard_error"]
     assert np.all(np.abs(table.columns["estimate"] - exact) < 5 * error)
     assert np.all(error < made.mechanism.again.stddev)
 
     def distance(of: Microdata, noisy: Noisy) -> float:
-        records = of.sample(noisy, 5000)[1][:, [2, 4, 7]] @ [4, 2, 1]
+        records = of.sample(noisy, 5000)[1][:, [1, 2, 4]] @ [4, 2, 1]
         return float(np.abs(np.bincount(records, minlength=8) - exact).sum() / 10_000)
 
-    assert distance(made, noisy) < 0.05 < 0.3 < distance(*among_coins(0, seed))
+    assert distance(made, noisy) < 0.05 < 0.3 < distance(*among_coins(0, 0))
 
 
 def test_only_triples_that_were_chosen_are_supported():
@@ -173,16 +140,9 @@ def test_only_triples_that_were_chosen_are_supported():
     counts, error = made.supported_margin(noisy, PLANTED)
     assert len(counts) == 8
     assert 0 < error < made.mechanism.again.stddev
-    assert made.supported_margin(noisy, ("c0", "c1", "c5")) is None
-    triples = {d.names for d in made.domains_of(noisy) if len(d.names) > 2}
-    assert triples == {tuple(names) for names in made.publish(noisy).facts["triples"]}
-    assert len(made.domains_of(None)) == 45 + 120
-
-
-def test_the_noise_of_chosen_triples_is_in_their_replicates():
-    made, noisy = among_coins(2, 1)
-    seen = np.sqrt(np.mean(made.replicate_noise(noisy, 400)["x.c2.c4.c7"] ** 2))
-    assert seen == pytest.approx(made.supported_margin(noisy, PLANTED)[1], rel=0.1)
+    assert made.supported_margin(noisy, ("c0", "c3", "c5")) is None
+    assert sum(len(d.names) > 2 for d in made.domains_of(noisy)) == 2
+    assert len(made.domains_of(None)) == 15 + 20
 
 
 def of_four(noise: str = "discrete-laplace", triples: int = 2) -> Microdata:
@@ -364,31 +324,3 @@ def test_pairs_without_an_interaction_imply_their_triple_and_noise_is_no_depende
     product = shrunk.sum(2)[:, :, None] * shrunk.sum(1)[:, None] / shrunk.sum()
     np.testing.assert_allclose(shrunk, product, rtol=1e-6)
     assert np.all(np.isfinite(shrunk_pairs(np.array([[[-5, -2], [-4, 0]]]), 9.0)))
-
-
-def sums(rows: int, seed: int) -> tuple[Domain, np.ndarray]:
-    """Codes of six columns of three values, of which one is mostly the sum of two others."""
-    generator = np.random.default_rng(seed)
-    found = generator.integers(0, 3, (rows, 6))
-    kept = generator.random(rows) < 0.8
-    found[kept, 2] = found[kept, :2].sum(axis=1) % 3
-    domain = Domain(tuple(Categories(name, (0, 1, 2)) for name in "abcdef"))
-    return domain, found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES)
-def test_counts_of_a_chosen_triple_keep_what_its_noisy_table_shows_and_say_how_far_they_err(noise):
-    squares, stated = [], []
-    for seed in range(4):
-        domain, codes = sums(4000, seed)
-        share = Budget.of("1", "1e-9" if "gauss" in noise else "0")
-        made = Microdata("x", domain, 4000, share, noise=noise, chosen=4, triples=1)
-        published = made.publish(drawn(made, domain.pack(codes), seed))
-        assert published.facts["triples"] == [["a", "b", "c"]]
-        table = next(t for t in published.tables if t.name == "x.a.b.c").columns
-        exact = np.bincount(codes[:, :3] @ [9, 3, 1], minlength=27)
-        squares.append(np.mean((table["count"] - exact) ** 2) / table["standard_error"][0] ** 2)
-        stated.append(np.mean(table["count_standard_error"] ** 2) / table["standard_error"][0] ** 2)
-    assert np.mean(squares) < 1.7  # the estimate itself: 1
-    assert 0.6 < np.mean(stated) / np.mean(squares) < 1.7

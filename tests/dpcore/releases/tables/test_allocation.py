@@ -12,68 +12,16 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import BlockGaussian, DiscreteGaussian
-from dpcore.releases.tables.allocation import WORST, allocate, equal_split, table_variances
+from dpcore.releases.tables.allocation import allocate, table_variances
 from dpcore.releases.tables.margins import Margins
 from tests.dpcore.releases.contract import draws
 
 ADD_REMOVE = Adjacency("add-remove")
-BINARY = (2,) * 16
 CENSUS = (16, 7, 16, 16, 7, 14, 6, 5, 2, 10, 10, 10, 42, 2)
 
 
 def sets(columns: int, *ways: int) -> tuple[tuple[int, ...], ...]:
     return tuple(s for w in ways for s in combinations(range(columns), w))
-
-
-def ratios(sizes, tables, aim, adjacency, norm="l2"):
-    """(tables,) errors of the equal split over those of the aim."""
-    split, found = equal_split(sizes, tables), allocate(sizes, tables, aim, adjacency, norm)
-    before = table_variances(sizes, tables, split, adjacency, norm)
-    return np.sqrt(before / table_variances(sizes, tables, found, adjacency, norm))
-
-
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
-def test_the_mean_is_no_worse_than_where_only_the_worst_table_counts(adjacency):
-    sizes, tables = (3,) * 5, sets(5, 1, 2, 3)
-    mean, worst = (
-        table_variances(
-            sizes, tables, allocate(sizes, tables, aim, adjacency, "l1"), adjacency, "l1"
-        )
-        for aim in ("mean", "max")
-    )
-    assert mean.mean() <= worst.mean()
-
-
-@pytest.mark.parametrize(
-    ("ways", "aim", "adjacency", "norm", "least"),
-    [
-        ((2,), "balanced", REPLACE_ONE, "l2", 1 / 0.75),
-        ((2,), "balanced", ADD_REMOVE, "l2", 1.32),
-        ((2,), "balanced", REPLACE_ONE, "l1", 2.5),
-        ((1, 2, 3), "mean", REPLACE_ONE, "l2", 1 / 0.65),
-        ((1, 2, 3), "mean", ADD_REMOVE, "l2", 1 / 0.65),
-    ],
-)
-def test_tables_of_sixteen_yes_or_no_columns_are_far_better_than_split_equally(
-    ways, aim, adjacency, norm, least
-):
-    tables = sets(16, *ways)
-    found = ratios(BINARY, tables, aim, adjacency, norm)
-    cells = np.array([2.0 ** len(s) for s in tables])
-    before = table_variances(BINARY, tables, equal_split(BINARY, tables), adjacency, norm)
-    rmse = np.sqrt((cells @ before) / (cells @ (before / found**2)))
-    assert rmse >= least
-
-
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize(
-    ("sizes", "ways"), [(CENSUS, (2,)), (CENSUS[:6], (1, 2, 3)), ((3, 2), (1,))]
-)
-def test_no_table_is_much_worse_and_the_mean_is_never(sizes, ways, norm, adjacency):
-    found = ratios(sizes, sets(len(sizes), *ways), "balanced", adjacency, norm)
-    assert found.min() >= 1 / WORST
-    assert np.mean(1 / found) <= 1
 
 
 def test_the_aims_differ_as_they_say():
@@ -96,8 +44,6 @@ def test_the_aims_differ_as_they_say():
         ("discrete-gaussian", REPLACE_ONE, (), None),
         ("discrete-laplace", ADD_REMOVE, (), None),
         ("discrete-gaussian", REPLACE_ONE, ((0, 1, 2, 3),), "mean"),
-        ("discrete-gaussian", ADD_REMOVE, (), "mean"),
-        ("discrete-laplace", REPLACE_ONE, (), "mean"),
         ("discrete-laplace", ADD_REMOVE, ((0, 1, 2, 3),), "mean"),
     ],
 )
@@ -175,25 +121,6 @@ def test_blocks_that_are_measured_whole_and_others_give_all_tables_together(alph
         assert everything == pytest.approx(0, abs=1e-6) or relation is ADD_REMOVE
 
 
-def test_tables_of_seven_columns_and_single_cells_are_split_equally():
-    for sizes, tables in (((2,) * 7, sets(7, 2, 7)), ((1, 1), ((0, 1),))):
-        assert allocate(sizes, tables, "mean", REPLACE_ONE, "l2").equal
-
-
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
-def test_a_set_of_five_columns_beside_all_pairs_is_measured_with_what_lies_inside(adjacency):
-    """The table of a triple inside it is about as precise as a pair of as many cells would be."""
-    sizes, pairs, five = (3,) * 8, sets(8, 2), (0, 1, 2, 3, 4)
-    tables = (*pairs, five)
-    found = allocate(sizes, tables, "records", adjacency, "l2")
-    asked = (*tables, (0, 1, 2), (0, 1, 2, 3))
-    split = table_variances(sizes, asked, equal_split(sizes, tables), adjacency, "l2")
-    *_, four = after = table_variances(sizes, asked, found, adjacency, "l2")
-    assert after[len(tables)] < 0.6 * split[len(tables)]
-    assert four < split[-1]
-    assert after[: len(pairs)].mean() < 1.3 * split[: len(pairs)].mean()
-
-
 @pytest.mark.parametrize("aim", ["balanced", "mean", "max", "records", (Fraction(1), Fraction(2))])
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_columns_of_one_category_are_no_trouble(aim, norm):
@@ -201,12 +128,3 @@ def test_columns_of_one_category_are_no_trouble(aim, norm):
         for adjacency in (REPLACE_ONE, ADD_REMOVE):
             found = allocate(sizes, tables, aim, adjacency, norm)
             assert np.all(np.isfinite(table_variances(sizes, tables, found, adjacency, norm)))
-
-
-def test_five_thousand_tables_of_a_hundred_columns_are_planned():
-    generator = np.random.default_rng(0)
-    triples = sets(100, 3)
-    chosen = [triples[i] for i in generator.choice(len(triples), 500, replace=False)]
-    tables = (*sets(100, 2)[:2000], *chosen)
-    found = ratios((5,) * 100, tables, "balanced", ADD_REMOVE)
-    assert np.mean(1 / found) < 0.95

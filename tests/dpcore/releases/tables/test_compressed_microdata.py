@@ -127,39 +127,6 @@ def test_published_groups_say_what_the_pairs_count():
         assert round(noisy) == np.sum(held & (records[:, 2] == "FM".index(sex)))
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.slow
-def test_intervals_of_both_rounds_hold_about_nine_times_in_ten(noise):
-    made, held = release(noise=noise), {"noisy_count": [], "estimate": []}
-    for seed in range(3):
-        noisy = noisy_of(made, seed)
-        exact = np.concatenate(exact_rounds(made, noisy))
-        start = 0
-        for table in made.publish(noisy).tables:
-            columns = table.columns
-            here = exact[start : start + len(columns["standard_error"])]
-            start += len(here)
-            inside = (columns["lower_90"] <= here) & (here <= columns["upper_90"])
-            held["estimate" if "estimate" in columns else "noisy_count"].append(inside)
-        assert start == len(exact)
-    for found in held.values():
-        assert 0.85 <= np.concatenate(found).mean() <= 0.95
-
-
-def test_records_come_out_in_the_surveys_own_cells_and_near_it():
-    made = release(share=Budget.of("8", "1e-6"))
-    domain, records = made.sample(noisy_of(made), ROWS)
-    assert domain is DOMAIN
-    for column in range(3):
-        counts = [
-            np.bincount(table[:, column], minlength=DOMAIN.shape[column])
-            for table in (records, codes())
-        ]
-        assert np.abs(counts[0] - counts[1]).sum() / 2 / ROWS < 0.03
-    men = records[records[:, 0] < 4, 2].mean()
-    assert men > 0.9  # the most frequent trades are groups of their own
-
-
 @pytest.mark.usefixtures("short_fits")
 def test_counts_of_pairs_are_those_of_the_records_of_groups():
     made, noisy = release(), noisy_of(release())
@@ -205,44 +172,6 @@ def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
     assert alone[0].tolist() == counts.tolist()
 
 
-@pytest.mark.usefixtures("short_fits")
-def test_errors_of_sums_are_those_of_the_noise():
-    made = release(noise="discrete-laplace", share=Budget.of("2"))
-    trades, pairs = np.zeros(40), np.zeros(16)
-    trades[:5], pairs[::2] = 1, 1
-    stated = [made.sum_variance({"x.trade": trades}), made.sum_variance({"x.trade.sex": pairs})]
-    both = made.sum_variance({"x.trade": trades, "x.trade.sex": pairs})
-    assert both == pytest.approx(sum(stated))
-    exact, errors = codes(), []
-    for seed in range(60):
-        once, second, twice = made.settled(noisy_of(made, seed))
-        women = second.consistent_margins(twice)[1].table[:, 0]
-        sums = once[:5].sum(), women.sum()
-        errors.append(np.subtract(sums, (np.sum(exact[:, 0] < 5), np.sum(exact[:, 2] == 0))))
-    assert np.mean(np.square(errors), axis=0) == pytest.approx(stated, rel=0.5)
-
-
-@pytest.mark.usefixtures("short_fits")
-def test_weights_and_private_rows_are_served():
-    made = release(adjacency=Adjacency("add-remove", 2, weighted=True))
-    noisy = noisy_of(made)
-    heavy = made.weighed(Fraction(5, 2))
-    light, weight = (r.publish(noisy).tables[0].columns for r in (made, heavy))
-    np.testing.assert_allclose(weight["noisy_count"], light["noisy_count"] * 2.5)
-    np.testing.assert_allclose(weight["upper_90"], light["upper_90"] * 2.5)
-    assert len(heavy.sample(noisy, 500)[1]) == 500
-
-
-def test_thousands_of_categories_are_refused_without_compression_and_fit_with_it():
-    wide = Domain(tuple(Categories(name, tuple(range(3000))) for name in "abc"))
-    with pytest.raises(ValueError, match="compress wide columns"):
-        Microdata("x", wide, ROWS, SHARE, noise="discrete-gaussian")
-    made = CompressedMicrodata("x", wide, ROWS, SHARE, (), "discrete-gaussian", keep=32)
-    assert made.memory_needed(ROWS) < 2**26
-    assert made.mechanism.again.size == 3 * 32**2
-    assert made.mechanism.size == 3000**3
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -272,12 +201,6 @@ def test_a_table_of_no_record_of_one_and_of_one_cell_alone_are_published(records
     noisy = drawn(made, records)
     assert len(made.publish(noisy).tables) == 2
     assert made.sample(noisy, 9)[1].shape == (9, 2)
-
-
-def test_triples_of_groups_are_measured_too():
-    made = release(sets=((0, 1, 2),))
-    assert made.mechanism.again.size == 8 * 8 * 2
-    assert made.sample(noisy_of(made), 100)[1].shape == (100, 3)
 
 
 def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():

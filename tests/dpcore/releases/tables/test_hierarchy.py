@@ -1,6 +1,5 @@
 """Counts over a tree of regions: what holds exactly, what agrees, and how accurate sums are."""
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -171,15 +170,6 @@ def test_edges_publish_finite_numbers(name: str, mass: str):
         assert (columns["count"] >= 0).all()
 
 
-def test_without_noise_the_counts_are_the_exact_ones():
-    of = release(share=Budget.of("100000"), noise="discrete-laplace")
-    exact = of.statistic(made())._values
-    table = published(of, made())
-    counts = np.concatenate([t.columns["count"] for t in table.tables])
-    np.testing.assert_array_equal(counts, exact)
-    assert max(t.columns["standard_error"].max() for t in table.tables) < 0.01
-
-
 def test_one_leaf_with_a_public_number_of_records_has_nothing_to_measure():
     with pytest.raises(ValueError, match="nothing to measure"):
         release(5, ALONE, domain=ALONE.domain)
@@ -192,52 +182,3 @@ def test_an_audit_moves_a_record_between_regions_where_both_ends_lie_outside():
     moved = [of.statistic(p.far)._values - of.statistic(p.near)._values for p in pairs[:2]]
     assert np.sum(moved[0] ** 2) == of.mechanism.l2_sensitivity_squared == 6
     assert not moved[1].any()
-
-
-def test_the_sum_of_many_leaves_errs_less_than_their_number_and_an_inner_region_by_less_than_alone():
-    """That the stated errors are those of the noise is a claim of ``test_replicates``."""
-    of = release(adjacency=ADDED)
-    union = np.zeros((LISTED.sizes[-1], 2))
-    union[np.random.default_rng(5).choice(LISTED.sizes[-1], 25, replace=False)] = 1
-    leaves, states = (of.table_name(of.level_domain(level)) for level in (3, 1))
-    assert of.sum_variance({leaves: union.ravel()}) < 50 * of.mechanism.stddev**2
-    state = np.zeros(LISTED.sizes[1] * 2)
-    state[2:4] = 1
-    assert of.sum_variance({states: state}) < 2 * of.mechanism.stddev**2
-
-
-def test_agreed_sums_cancel():
-    """A region less all of its parts is zero, and its error is."""
-    of = release()
-    whole, parts = (of.table_name(of.level_domain(level)) for level in (1, 2))
-    weights = {whole: np.zeros(2 * LISTED.sizes[1]), parts: np.zeros(2 * LISTED.sizes[2])}
-    weights[whole][0] = 1
-    weights[parts][: 2 * 3 : 2] = -1
-    assert of.sum_variance(weights) == pytest.approx(0, abs=1e-9)
-
-
-def test_weights_scale_everything_but_the_tree():
-    of = release(share=PURE, noise="discrete-laplace", adjacency=Adjacency(weighted=True))
-    half = of.weighed(Fraction(1, 2))
-    one, other = (published(each, made()).tables[1].columns for each in (of, half))
-    np.testing.assert_allclose(one["estimate"] / 2, other["estimate"])
-
-
-def test_a_count_that_may_be_wrong_has_an_error_and_its_interval_holds():
-    """Also a count of zero that was made of a negative estimate, and beside public totals."""
-    states = Domain((STATES,))
-    few, people = Regions(states, np.arange(3)), Domain((STATES, SEX))
-    of = Hierarchy("p", people, 400, SHARE, few, totals=Totals(1, np.array([130, 257, 13])))
-    exact = of.statistic(Tally(people, np.arange(6), np.array([60, 70, 128, 129, 5, 8])))
-    truth = exact._values[-6:]
-    held = []
-    for seed in range(150):
-        table = of.publish(perturb(exact, of.mechanism, of.share, SeededSource(seed))).tables[-1]
-        wrong = table.columns["count"] != truth
-        assert (table.columns["count_standard_error"][wrong] > 0).all()
-        lower, upper = table.columns["count_lower_90"], table.columns["count_upper_90"]
-        assert (lower <= table.columns["count"]).all()
-        held.append((lower <= truth) & (truth <= upper))
-    assert np.mean(held) > 0.87
-    tables = of.publish(perturb(exact, of.mechanism, of.share, SeededSource(1))).tables
-    assert tables[0].columns["count_standard_error"].all(), "not even over all regions is it known"

@@ -109,16 +109,6 @@ def test_records_without_a_tree_have_the_published_margins():
         np.testing.assert_array_equal(counted, table.columns["count"])
 
 
-def test_records_along_a_tree_follow_its_tables():
-    sets = ((0, 1), (1, 2), (0,), (3,))
-    release = margins(sets=sets, tree=((0, 1), (1, 2)))
-    noisy = Noisy(counted_by_hand(sets))
-    _, codes = release.sample(noisy, 5000)
-    pairs = np.bincount(codes[:, 1] * 4 + codes[:, 2], minlength=8)
-    expected = 10 * np.split(noisy.values, [6, 14])[1]
-    np.testing.assert_allclose(pairs, expected, atol=0.02 * 5000)
-
-
 @every_noise
 def test_tables_of_one_cell_and_a_single_record_are_published(noise: str):
     one = Domain((Categories("only", ("cell",)), Categories("sex", ("f", "m"))))

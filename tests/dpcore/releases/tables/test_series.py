@@ -16,7 +16,6 @@ from dpcore.post.series import QUANTITIES, counted
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
-from tests.dpcore.releases.contract import drawn
 
 MONTHS = Categories("month", tuple(f"2026-{m:02d}" for m in range(1, 6)))
 SEX, KIND = Categories("sex", ("F", "M")), Categories("kind", ("a", "b", "c"))
@@ -82,20 +81,6 @@ def test_without_noise_every_quantity_of_every_table_is_exact(tables):
             )
 
 
-def test_errors_known_before_the_draw_are_those_that_are_published():
-    published = []
-    for run in runs(MARGINS):
-        noisy = drawn(run, tally(run.domain, 5))
-        (table, _) = run.publish(noisy, published).tables
-        published.append((run, noisy))
-        stated = {error.quantity: error.value for error in run.expected_error()}
-        for quantity, error in zip(
-            table.columns["quantity"], table.columns["standard_error"], strict=True
-        ):
-            said = stated[f"standard error of the {QUANTITIES[quantity]}"]
-            assert error == pytest.approx(said, rel=1e-12)
-
-
 def test_without_the_earlier_runs_only_what_was_measured_is_published():
     run = runs(HISTOGRAM)[2]
     noisy = Noisy(exact(run, 3))
@@ -133,12 +118,6 @@ def test_a_table_of_one_period_needs_no_column_for_it():
     statistic = run.statistic(Tally(INSIDE, cells, only[cells]))._values
     assert statistic.tolist() == (only * STEPS).tolist()
     assert "month" not in run.publish(Noisy(statistic)).tables[0].columns
-
-
-def test_the_noise_is_that_of_a_count_at_the_same_share():
-    alone = Histogram("h", INSIDE, 400, SHARE, adjacency=ADD_REMOVE).mechanism
-    for run in runs(HISTOGRAM):
-        assert run.mechanism.scale == alone.scale * STEPS
 
 
 def test_noise_on_some_cells_only_is_refused():
