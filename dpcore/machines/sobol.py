@@ -57,7 +57,7 @@ def sobol_points(dimensions: int, log_points: int) -> Floats:
     for dimension in range(dimensions):
         for bit, first in enumerate(_first_numbers(dimension)[:log_points]):
             points[gray >> bit & 1 == 1, dimension] ^= first << (BITS - 1 - bit)
-    return points / 2**BITS
+    return np.asarray(points / 2**BITS)
 
 
 def _first_numbers(dimension: int) -> list[int]:
