@@ -2,9 +2,9 @@
 
 The bits of a coordinate are those of the point's number in Gray code, through one direction number each.
 In dimension j these follow from a primitive polynomial x^s + a_1 x^(s-1) + ... + 1 over two elements and
-from s first numbers m_1 ... m_s (Joe & Kuo 2008, SIAM J. Sci. Comput. 30, 2635-2654, eq. 2):
+from s first numbers m_1 ... m_s (Joe & Kuo 2008, eq. 2; ^ is the sum bit by bit):
 
-    m_k = 2 a_1 m_(k-1) xor 4 a_2 m_(k-2) xor ... xor 2^s m_(k-s) xor m_(k-s).
+    m_k = 2 a_1 m_(k-1) ^ 4 a_2 m_(k-2) ^ ... ^ 2**s m_(k-s) ^ m_(k-s).
 
 SciPy has the same sequence, for many more dimensions, but its import takes a third of a second.
 
