@@ -64,6 +64,7 @@ def measure(command: list[str], home: Path) -> tuple[float, float]:
         "DPRELEASE_HOME": str(home),
         "DPRELEASE_LEDGER": f"sqlite:///{fresh / 'ledger.sqlite'}",
     }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
     if "run" in command:
         command = [*command, "--out", str(fresh)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

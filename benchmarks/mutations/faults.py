@@ -101,15 +101,15 @@ FAULTS: tuple[Fault, ...] = (
     of_sampling(
         "a draw in doubt is not refined",
         "inversion",
-        "for i in np.flatnonzero(undecided):",
-        "for i in np.flatnonzero(undecided)[:0]:",
+        "for i in searched[undecided]:",
+        "for i in searched[undecided][:0]:",
         unseen="it changes the law by less than 2^-60",
     ),
     of_sampling(
         "coins in doubt are decided by floats",
         "bernoulli",
-        "for i in np.flatnonzero(np.abs(excess) <= margin):",
-        "for i in np.flatnonzero(np.abs(excess) <= margin)[:0]:",
+        "for i in rest[np.abs(excess) <= margin]:",
+        "for i in rest[np.abs(excess) <= margin][:0]:",
         unseen="it changes the law by less than 2^-40",
     ),
     of_sampling(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -161,20 +162,23 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
         return None
     first, last = np.array([groups[i] for i in large]).reshape(-1, 2).T
     ranks[(first[:, None] < last) & (first < last[:, None])] = -1.0  # the groups overlap
+    share = cache(
+        partial(_share_among, measured, n, given, chance)
+    )  # contrasts have groups in common
     found = []
     for flat in np.argsort(-ranks, axis=None)[:TRIED].tolist():
         i, j, k = (int(each) for each in np.unravel_index(flat, ranks.shape))
         pair, part = (groups[large[i]], groups[large[j]]), sums[k]
         if ranks[i, j, k] <= 0:
             break
-        more, less = (_share_among(measured, given, each, part, chance) for each in pair)
+        more, less = (share(each, part) for each in pair)
         rank = (more.low - less.high) * float(weight[i, j])
         if rank > 0:
             found.append(Contrast(given, pair, part, (more, less), rank, ()))
     best = max(found, key=lambda each: each.rank, default=None)
     if best is None:
         return None
-    across = [(part, _share_among(measured, given, part, best.shown, chance)) for part in cut]
+    across = [(part, share(part, best.shown)) for part in cut]
     return best._replace(across=tuple(e for e in across if math.isfinite(e[1].low + e[1].high)))
 
 
@@ -195,18 +199,21 @@ def _parts(axis: Axis, counts: Floats, tails: bool = False) -> tuple[list[Part],
 
 
 def _share_among(
-    measured: MeasuredColumns, given: int, group: Part, shown: Part, chance: float
+    measured: MeasuredColumns, n: Floats, given: int, chance: float, group: Part, shown: Part
 ) -> ShareInterval:
-    """The share of some cells of one column among records in some cells of the other."""
+    """The share of some cells of one column among records in some cells of the other.
+
+    ``n``: the table of both columns; its rows are the cells of the column that defines the group.
+    """
     agreement, place = measured.agreement, (measured.attributes[given],)
     weights = [np.zeros(axis.size) for axis in measured.axes]
     for each, (low, high) in ((given, group), (1 - given, shown)):
         weights[each][low:high] = 1.0
     both, among = np.outer(*weights), weights[given]
     covariance = agreement.combination_covariance([{measured.attributes: both}, {place: among}])
-    number = np.sum(agreement.margin(measured.attributes).table * both)
-    divisor = np.sum(agreement.margin(place).table * among)
-    return _quotient(float(number), float(divisor), covariance, chance, measured.gaussian)
+    inside = n[slice(*group)]
+    number, divisor = float(inside[:, slice(*shown)].sum()), float(inside.sum())
+    return _quotient(number, divisor, covariance, chance, measured.gaussian)
 
 
 def _quotient(

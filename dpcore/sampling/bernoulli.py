@@ -46,12 +46,14 @@ def bernoulli_exp(
     ``digits``: (n,) the first ``bits`` <= 64 binary digits of the uniform that decides coin i.  The
     caller draws them, and may use the other bits of the same word.
     """
-    probabilities = _exp_minus(exponents)
     # The error of probabilities, and that of uniforms: rounding (2**-53) and the digits not drawn.
     margin = _EXP_ERROR + 2.0**-52 + 2.0**-bits
-    excess = digits * 2.0**-bits - probabilities
-    heads = excess < 0
-    for i in np.flatnonzero(np.abs(excess) <= margin):
+    uniforms = digits * 2.0**-bits
+    heads = uniforms < 1 - margin - exponents  # 1 - x <= exp(-x): most coins need no exponential
+    rest = np.flatnonzero(~heads)
+    excess = uniforms[rest] - _exp_minus(exponents[rest])
+    heads[rest] = excess < 0
+    for i in rest[np.abs(excess) <= margin]:
         uniform = LazyUniform(int(digits[i]), bits, source)
         heads[i] = uniform.below(partial(exp_bounds, exact_exponent(int(i))))
     return heads

@@ -13,6 +13,10 @@ of u are drawn and compared with more digits of F, until the piece is certain.  
 but the law is not: a word beyond the last stored cut is compared with further cuts, one after
 another.  So nothing is rounded, and nothing is cut off (METHODS p).
 
+A search takes most of a draw's time.  So the leading digits of a word are looked up first: between most
+of their values there is no cut, and all words that begin with them have the same piece.  Only the others
+are searched for.
+
 >>> from fractions import Fraction
 >>> from dpcore.sampling.source import SeededSource
 >>> def fair_coin_runs(bits):  # P(X < k) = 1 - 2**-k
@@ -30,6 +34,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Integers
 from dpcore.sampling.enclosures import Bounds, LazyUniform, shift_up
@@ -39,6 +44,11 @@ Cuts = Callable[[int], Iterator[Bounds]]
 """Maps a number of bits to an endless iterator of enclosures of  2**bits * P(X < k), k = 1, 2, ..."""
 
 _LAST_WORD = (1 << 64) - 1
+
+_LEADING = 13
+"""Binary digits that are looked up: their table fits into the cache (measured)."""
+
+_SEARCH = -1
 
 
 class InversionTable:
@@ -53,14 +63,22 @@ class InversionTable:
         self._length = length
         # The last entry replaces all cuts that are not stored.
         self._words = np.array([*_leading_words(cuts, length), _LAST_WORD], dtype=np.uint64)
+        cuts_inside = np.bincount(_leading(self._words[:-1]), minlength=1 << _LEADING)
+        below = np.cumsum(cuts_inside) - cuts_inside
+        certain = (cuts_inside == 0) & (below < length)
+        self._looked_up = np.where(certain, below, _SEARCH).astype(np.int64)
 
     def draw(self, size: int, source: RandomSource) -> Integers:
         """(size,) independent draws, exactly from the law."""
         words = source.words(size)
-        values = np.searchsorted(self._words[:-1], words).astype(np.int64, copy=False)
-        undecided = (self._words[values] == words) | (values == self._length)
-        for i in np.flatnonzero(undecided):
-            values[i] = self._settle(int(values[i]), int(words[i]), source)
+        values = self._looked_up.take(_leading(words))
+        if len(searched := np.flatnonzero(values == _SEARCH)):
+            first = words[searched]
+            found = np.searchsorted(self._words[:-1], first)
+            values[searched] = found
+            undecided = (self._words[found] == first) | (found == self._length)
+            for i in searched[undecided]:
+                values[i] = self._settle(int(values[i]), int(words[i]), source)
         return values
 
     def _settle(self, value: int, word: int, source: RandomSource) -> int:
@@ -73,6 +91,11 @@ class InversionTable:
         while not uniform.below(next_cut):
             value += 1
         return value
+
+
+def _leading(words: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """The leading digits of words."""
+    return (words >> np.uint64(64 - _LEADING)).astype(np.intp)
 
 
 def _leading_words(cuts: Cuts, length: int) -> list[int]:

@@ -32,7 +32,7 @@ from flows.cli import (
 )
 
 HELP = ("--help", "-h")
-GARBAGE_OBJECTS = 200_000
+GARBAGE_OBJECTS = 2_000_000
 EXIT_CODES = {
     0: "success",
     1: "any error that is not below",

@@ -1,11 +1,12 @@
 """A Prefect server whose visitors' browsers ask no other host.
 
-``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with four differences.
+``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with five differences.
 Prefect's second UI asks an analytics host, and no setting leaves it out; a server offers a UI only if
 it can copy it, which a link to nowhere in its place prevents.  The first UI shows logos from other
 hosts; its copy gets a policy that browsers obey.  The pages that describe the API (``/docs``,
 ``/redoc``) load scripts from other hosts; they are not offered.  Decisions in forms are recorded at once
-(``flows.operation.decisions``).
+(``flows.operation.decisions``), and of many requests at a time none is lost
+(``flows.operation.in_turn``).
 """
 
 import os
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 from prefect.context import refresh_global_settings_context
 
 from flows.operation.decisions import record_decisions
+from flows.operation.in_turn import write_in_turn
 
 _STATIC = "PREFECT_SERVER_UI_STATIC_DIRECTORY"
 
@@ -42,6 +44,7 @@ def start(arguments: list[str]) -> None:
     _prepare(folder)
     offer_no_api_pages()
     record_decisions()
+    write_in_turn()
     sys.argv = ["prefect", "server", *arguments]
     app()
 

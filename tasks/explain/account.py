@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.errors import BudgetError
 from schemas.plan import Plan
 from tasks.explain.runs import last_release_text, runs_text
 from tasks.explain.tables import COORDINATES, amounts, text_table
-from tasks.ledger import Fault, HistoryRecord, Ledger, charges_of
-from tasks.ledger.runs_and_grant import at_its_run, no_grant, require_grant
 from tasks.workplace.home import ledger_exists, ledger_url
+
+if TYPE_CHECKING:
+    from tasks.ledger import Fault, HistoryRecord, Ledger
 
 
 def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
@@ -24,6 +26,9 @@ def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
     """
     if not ledger_exists():
         return plan, None, Budget(), ""
+    from tasks.ledger import Ledger  # slow to import
+    from tasks.ledger.runs_and_grant import at_its_run
+
     ledger = Ledger(ledger_url(), create=False)
     plan = at_its_run(plan, ledger)
     dataset = plan.dataset
@@ -32,6 +37,9 @@ def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
 
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
     """Why the ledger would refuse a release that the budget covers; empty if it would not."""
+    from tasks.ledger import charges_of
+    from tasks.ledger.runs_and_grant import no_grant, require_grant
+
     account = ledger.account(plan.dataset)
     try:
         if account is not None:

@@ -129,9 +129,13 @@ def _made_up(
         else generator.choice(axis.size, size, p=shares[axis.name])
         for axis in domain.axes
     ]
-    even = {a.name: ColumnDensity.uniform(a) for a in domain.axes if isinstance(a, Bins)}
-    table = np.stack(codes, axis=1)
-    return table, {**decode_records(domain, table, even, generator), **known}
+    columns = dict(known)
+    for axis, own in zip(domain.axes, codes, strict=True):
+        if axis.name not in known:
+            even = {axis.name: ColumnDensity.uniform(axis)} if isinstance(axis, Bins) else {}
+            # By itself: to relate the ranks of several columns takes time, and these are independent.
+            columns |= decode_records(Domain((axis,)), own[:, None], even, generator)
+    return np.stack(codes, axis=1), columns
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:

@@ -70,10 +70,11 @@ def ledger_exists() -> bool:
 
 
 def private_folder(path: Path) -> Path:
-    """A folder that only its owner can enter."""
+    """A folder that only its owner can enter; one that is private may be on a disk that is read only."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.chmod(0o700)
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o700)
     except OSError as error:
         raise InputError(
             f"{path} cannot be created or made private ({error.strerror}); name another folder in"
@@ -85,7 +86,13 @@ def private_folder(path: Path) -> Path:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Wait for a lock file and hold it; the system releases it if the process dies."""
-    with path.open("w") as file:
+    try:
+        file = path.open("w")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}); name another folder in DPRELEASE_HOME"
+        ) from None
+    with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -1,13 +1,16 @@
 """Where the ledger is: every command knows it by the same address."""
 
+import errno
+import os
+import re
 from pathlib import Path
 
 import pytest
 
-from dpcore.errors import DPReleaseError
+from dpcore.errors import DPReleaseError, InputError
 from flows.cli import main
 from tasks.ledger import Ledger
-from tasks.workplace.home import ledger_exists, ledger_file, ledger_url
+from tasks.workplace.home import home, ledger_exists, ledger_file, ledger_url, one_at_a_time
 
 
 @pytest.fixture(autouse=True)
@@ -57,3 +60,22 @@ def test_a_folder_that_nobody_may_enter_is_not_one_without_a_ledger(tmp_path, mo
     monkeypatch.setattr(Path, "exists", refuse)
     assert main(["ledger", "show"]) == 1
     assert "cannot open or create the ledger" in capsys.readouterr().err
+
+
+def test_what_only_reads_works_on_a_disk_that_is_read_only(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DPRELEASE_HOME", str(tmp_path / "home"))
+    Ledger(ledger_url())
+    (home() / "locks").mkdir(mode=0o700)
+
+    def refuse(path, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
+    assert main(["ledger", "show"]) == 0
+    lock = re.escape(str(tmp_path / "home/locks/survey.dataset"))
+    with (
+        pytest.raises(InputError, match=rf"{lock} cannot be written \(Read-only file system\)"),
+        one_at_a_time("survey"),
+    ):
+        pass

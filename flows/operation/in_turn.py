@@ -1,0 +1,34 @@
+"""A Prefect server whose writers wait for each other where its database is SQLite.
+
+Prefect's transactions read first and then write.  SQLite refuses such a write at once if anybody else
+has written in between, and of many requests at a time most are lost: a browser does not repeat what was
+answered with 503.  Here a transaction that may write takes its turn before it reads, and gets a
+connection only then, so that it waits neither for SQLite nor for a free connection.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+def write_in_turn() -> None:
+    """Have the servers of this process let one transaction write at a time."""
+    from prefect.server.database.configurations import AioSqliteConfiguration
+
+    configuration: Any = AioSqliteConfiguration
+    begin = configuration.begin_transaction
+    turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+    @asynccontextmanager
+    async def begin_in_turn(
+        self: Any, session: Any, with_for_update: bool = False
+    ) -> AsyncIterator[Any]:
+        turn = turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        # For update: another process may write as well, and SQLite waits for it only where a
+        # transaction begins with a write.
+        async with turn, begin(self, session, with_for_update=True) as transaction:
+            yield transaction
+
+    configuration.begin_transaction = begin_in_turn

@@ -1,0 +1,49 @@
+"""Many people press the form's button at the same moment."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import httpx
+import pytest
+
+from dpcore.accounting.budget import Budget
+from tests.conftest import made_up_survey
+from tests.flows.conftest import small_plan_of_every_kind
+from tests.flows.served import PASSWORD, WHOLE, Served, prepare
+from tests.waiting import SECONDS
+
+REQUESTS = 14
+PERCENT, COST, OPENED = 20, Budget.of("0.8", "2e-7"), 10
+"""Of one request, and how many of them the plan opens its grant to."""
+
+
+@pytest.mark.slow
+def test_requests_at_the_same_moment_wait_and_each_is_made_or_refused_with_a_reason(tmp_path):
+    prepare(tmp_path, made_up_survey(), small_plan_of_every_kind())
+    served = Served(tmp_path)
+    served.start()
+    try:
+        form = served.deployment("ad hoc release", "ad-hoc-release")["id"]
+        asked = f"{served.address}/api/deployments/{form}/create_flow_run"
+        together = Barrier(REQUESTS)
+
+        def ask(number: int) -> httpx.Response:
+            own = {"plan": "income", "percent_of_budget": PERCENT, "requester": f"Analyst {number}"}
+            together.wait(SECONDS)
+            login = httpx.BasicAuth(*PASSWORD.split(":", 1))
+            # As a browser does, which repeats no request.
+            return httpx.post(asked, json={"parameters": WHOLE | own}, auth=login, timeout=SECONDS)
+
+        with ThreadPoolExecutor(REQUESTS) as people:
+            answers = list(people.map(ask, range(REQUESTS)))
+        assert Counter(answer.status_code for answer in answers) == {201: REQUESTS}
+        ended = [served.settled(answer.json()["id"]) for answer in answers]
+        made = [run for run in ended if run["state_type"] == "COMPLETED"]
+        refused = [run["state"]["message"] for run in ended if run not in made]
+        assert len(made) == OPENED, refused
+        assert all("requests" in reason for reason in refused), refused
+        assert served.ledger.spent("income") == sum([COST] * OPENED, Budget())
+        assert len(list((served.out / "income").iterdir())) == OPENED
+    finally:
+        assert served.stop() == 0
