@@ -1,7 +1,8 @@
-"""Take the pictures of the documentation from the report of the published demo: `make pictures`.
+"""Take the pictures of the documentation: `make pictures`.
 
     python docs/pictures.py build/demo/published/fair-1978/demo docs/pages/images
 
+The report of the published demo, and the forms of a server with a made-up survey, as they are today.
 Needs Chromium; set CHROMIUM to its path if it is not on the PATH.
 """
 
@@ -9,27 +10,114 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import yaml
 from playwright.sync_api import sync_playwright
 
+from dpcore.accounting.budget import Budget
+from tasks.ledger import Ledger
+from tests.flows.served import Served
+
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+CLINIC = ["north", "south", "west"]
+PLAN = {
+    "dprelease": 1,
+    "dataset": "visits",
+    "source": "visits.parquet",
+    "rows": 5000,
+    "privacy_unit": "row",
+    "neighbours": "replace-one",
+    "budget": {
+        "granted": {"alpha": "20"},
+        "requested": {"alpha": "1"},
+    },
+    "columns": {
+        "clinic": {"type": "categorical", "categories": CLINIC, "label": "Clinic"},
+        "age": {"type": "integer", "bounds": [0, 99], "label": "Age"},
+        "visits": {"type": "integer", "bounds": [0, 20], "label": "Visits"},
+    },
+    "releases": [
+        {"name": "by-clinic", "kind": "histogram", "columns": ["clinic"]},
+        {"name": "age", "kind": "mean", "column": "age", "by": ["clinic"]},
+    ],
+    "publication": {"title": "Visits to clinics", "approval": True},
+    "operation": {
+        "requests": {"releases": ["by-clinic"], "columns": ["clinic", "age"], "part": "1/10"}
+    },
+}
 
 
 def main(bundle: Path, images: Path) -> None:
-    """Take the tables and a model of the report."""
+    """Take all of them."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    address = (bundle / "report.html").resolve().as_uri()
     images.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=found, args=QUIET)
-        for name, height, anchor in (
-            ("report-wide", 1150, "release-all-pairs"),
-            ("report-analysis", 640, "analysis-who-has-affairs"),
-        ):
-            tab = browser.new_page(viewport={"width": 1100, "height": height})
-            tab.goto(f"{address}#{anchor}")
-            tab.screenshot(path=images / f"{name}.png")
-        browser.close()
+        report(browser, (bundle / "report.html").resolve().as_uri(), images)
+        served = prepared(Path(folder))
+        served.start()
+        try:
+            forms(browser, served, images)
+        finally:
+            served.stop()
+            browser.close()
+
+
+def report(browser: Any, address: str, images: Path) -> None:
+    """The findings and a model of the demo."""
+    for name, height, anchor in (
+        ("report-wide", 1150, "findings"),
+        ("report-analysis", 640, "analysis-who-has-affairs"),
+    ):
+        tab = browser.new_page(viewport={"width": 1100, "height": height})
+        tab.goto(f"{address}#{anchor}")
+        tab.screenshot(path=images / f"{name}.png")
+
+
+def prepared(folder: Path) -> Served:
+    """A folder with a made-up survey, its plan and its grant."""
+    (folder / "plans").mkdir()
+    (folder / "plans" / "visits.yaml").write_text(yaml.safe_dump(PLAN, sort_keys=False))
+    random = np.random.default_rng(1)
+    survey = pd.DataFrame(
+        {
+            "clinic": random.choice(CLINIC, 5000, p=[0.5, 0.3, 0.2]),
+            "age": random.integers(0, 100, 5000),
+            "visits": np.minimum(random.poisson(3, 5000), 20),
+        }
+    )
+    survey.to_parquet(folder / "plans" / "visits.parquet")
+    granted = Budget.of(20), "the board", "for a year"
+    Ledger(f"sqlite:///{folder}/ledger.sqlite").grant("visits", *granted)
+    return Served(folder)
+
+
+def forms(browser: Any, served: Served, images: Path) -> None:
+    """A request, what an officer sees of it, and the form of the decision."""
+    tab = browser.new_page(viewport={"width": 1200, "height": 1000})
+    served.log_in(tab)
+    form = served.deployment("ad hoc release", "ad-hoc-release")
+
+    def take(name: str, path: str, wait: str, height: int = 1000) -> None:
+        tab.set_viewport_size({"width": 1200, "height": height})
+        tab.goto(f"{served.address}{path}")
+        tab.get_by_text(wait).first.wait_for()
+        tab.wait_for_load_state("networkidle")
+        tab.screenshot(path=images / f"{name}.png")
+
+    take("ad-hoc-form", f"/deployments/deployment/{form['id']}/run", "requester", 1500)
+    run = served.ask("visits")["id"]
+    served.settled(run)
+    preview = served.artifact(run, "approval-preview")["id"]
+    take("approval-preview", f"/artifacts/artifact/{preview}", "by-clinic", 1400)
+    take("approve", f"/runs/flow-run/{run}", "Suspended", 900)
+    tab.get_by_role("button", name="Resume").click()
+    tab.get_by_text("Read the artifact").first.wait_for()
+    tab.screenshot(path=images / "approve.png")
 
 
 if __name__ == "__main__":
