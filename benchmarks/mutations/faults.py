@@ -466,6 +466,20 @@ FAULTS: tuple[Fault, ...] = (
         unseen="no made-up table holds more records than count",
     ),
     of_release(
+        "a replaced curve moves as an added one",
+        "numbers/mean_curve",
+        "max(4 * length,",
+        "max(length,",
+        audit="mean curve",
+    ),
+    of_release(
+        "steps are not cut",
+        "numbers/mean_curve",
+        "before - self.step, before + self.step",
+        "before - self.reach[0], before + self.reach[0]",
+        audit="mean curve with a largest step",
+    ),
+    of_release(
         "compressed tables share one sensitivity",
         "tables/compressed_microdata",
         "return norm(moved=Fraction(2 * tables), present=Fraction(tables))",

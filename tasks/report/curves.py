@@ -9,7 +9,7 @@ from dpcore.releases.numbers.mean_curve import TIME, MeanCurve
 from dpcore.releases.table import ENDS, UNKNOWN
 from schemas.releases.mean_curve import MeanCurveSection
 from schemas.survey.columns import CategoricalColumn
-from tasks.charts.band import Curve, band
+from tasks.charts.band import LEGIBLE, Curve, band
 from tasks.charts.chart import Axis, chart
 from tasks.charts.svg import figure, supported
 from tasks.report.cells import quoted, read_labels
@@ -40,7 +40,8 @@ def draw_mean_curves(source: Source) -> Drawn:
     shown = known[:MOST_CURVES]
     ends = [table[end][np.isin(labels, shown)] for end in BAND]
     x = Axis("Time", low=release.times[0], high=release.times[-1])
-    y = Axis(first.unit, low=float(ends[0].min()), high=float(ends[1].max()))
+    low, high = float(ends[0].min()), float(ends[1].max())
+    y = Axis(first.unit, low=low, high=high)
     panels = []
     for label in shown:
         here = {name: values[of_each[label]] for name, values in table.items()}
@@ -51,8 +52,10 @@ def draw_mean_curves(source: Source) -> Drawn:
     says = (
         "Line: noisy mean of the records' curves. Shaded band: 90% interval at each time; the paler band"
         f" contains the whole curve{' of a group' * bool(by)} at once with the same probability, ±{half}"
-        " on average"
+        f"{' ' * bool(first.unit)}{first.unit} on average"
     )
+    if float(np.nanmean(ends[1] - ends[0])) < LEGIBLE * (high - low):
+        says += ", too little to be seen here"
     if len(known) > len(shown):
         says += f". The first {MOST_CURVES} of {len(known)} groups"
     if len(known) < len(of_each):

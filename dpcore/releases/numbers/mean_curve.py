@@ -453,10 +453,10 @@ class MeanCurve(Release):
         each = self.rows / self.groups
         error = float(np.mean(self._half * self._lengths(nothing))) * self.mechanism.stddev / each
         note = self.of_the_curves
-        if self.groups > 1:
-            note = f"in a group of {each:.3g} records, an equal part. {note}"
         if self.counted:
             note = f"if the curve is in the middle of its bounds; more elsewhere. {note}"
+        if self.groups > 1:
+            note = f"in a group of {each:.3g} records, an equal part; {note}"
         of = "averaged over times"
         found = [
             ErrorStatement(f"standard error of the mean curve, {of}", error, note),
