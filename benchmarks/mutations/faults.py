@@ -475,8 +475,8 @@ FAULTS: tuple[Fault, ...] = (
     of_release(
         "steps are not cut",
         "numbers/mean_curve",
-        "before - self.step, before + self.step",
-        "before - self.reach[0], before + self.reach[0]",
+        "return below + above - self.reach, known",
+        "return 2 * np.minimum(codes[known], self.reach) - self.reach, known",
         audit="mean curve with a largest step",
     ),
     of_release(

@@ -100,7 +100,7 @@ class PlanDocument(Section):
     columns: dict[str, Column] = Field(
         min_length=1, description="The columns by name; others in the table are ignored."
     )
-    curves: dict[Name, Curve] = Field(
+    curves: dict[str, Curve] = Field(
         default_factory=dict,
         description="Columns that are one function together, such as the load in each hour of a day, by"
         " name.",

@@ -27,7 +27,12 @@ class MeanCurveSection(GroupedSection):
             )
         curve = survey.curves[self.curve]
         place = f"curve: {self.curve}"
-        points = [declared(survey.columns, name, place).axis(name) for name in curve.columns]
+        columns = {name: declared(survey.columns, name, place) for name in curve.columns}
+        if curve.step_at_most is not None and any(column.open for column in columns.values()):
+            raise ValueError(
+                f"{place}: step_at_most needs bounds that the plan states, not open ones"
+            )
+        points = [column.axis(name) for name, column in columns.items()]
         domain = domain_of([*self.group_axes(survey.columns), *points])
         own = {"times": curve.times, "step_at_most": curve.step_at_most}
         return self.make(MeanCurve, domain, survey, share, **own)

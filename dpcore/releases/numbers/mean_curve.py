@@ -5,7 +5,8 @@ A curve is a vector of codes 0, ..., R_t of the public grids, counted about thei
 
     a missing point    is on the line between the record's own neighbouring points; beyond its first or
                        last point it is as that one.  A record without any point is left out
-    a large step       where the plan states the largest step, is cut to s codes, from the first time
+    a large step       where the plan states the largest step, s codes, the curve becomes the middle of
+                       the largest curve below it and the least one above it that have no larger step
 
 The statistic of a group is the sum of A v over its records, and u times their number where it is
 private:
@@ -194,7 +195,7 @@ class MeanCurve(Release):
         return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)
 
     def _spread(self, weight: int) -> float:
-        """The mean of the diagonal of G: D'D is diagonal for cosines (Strang 1999)."""
+        """The mean of the diagonal of G: the eigenvectors of D'D are cosines."""
         size = len(self.times)
         squared = 4 * np.sin(np.pi * np.arange(size) / (2 * size)) ** 2
         return float(np.mean(1 / (1 + weight**2 * squared)))
@@ -268,11 +269,14 @@ class MeanCurve(Release):
         some = ~present[known].all(axis=1)
         if some.any():
             found[some] = self._filled(found[some], present[known][some])
-        if self.step_at_most is not None:
-            for t in range(1, len(self.times)):
-                before = found[:, t - 1]
-                found[:, t] = np.clip(found[:, t], before - self.step, before + self.step)
-        return 2 * found - self.reach, known
+        if self.step_at_most is None:
+            return 2 * found - self.reach, known
+        last, below, above = len(self.times) - 1, found, found.copy()
+        steps = [(t, t - 1) for t in range(1, last + 1)] + [(t, t + 1) for t in range(last)][::-1]
+        for t, other in steps:
+            below[:, t] = np.minimum(below[:, t], below[:, other] + self.step)
+            above[:, t] = np.maximum(above[:, t], above[:, other] - self.step)
+        return below + above - self.reach, known
 
     def _filled(self, codes: Integers, present: Booleans) -> Integers:
         """Codes (k, T) with those that are not present on the lines between their neighbours."""
@@ -437,8 +441,8 @@ class MeanCurve(Release):
             found += "; a missing value counts as on the line between the record's own neighbours"
         if self.step_at_most is not None:
             found += (
-                "; a step between neighbouring times that is larger than"
-                f" {self.step_at_most:.6g} counts as that, and the rest in the steps after it"
+                "; a record whose step between neighbouring times is larger than"
+                f" {self.step_at_most:.6g} counts as the nearest curve without such a step"
             )
         return f"{found}."
 

@@ -110,6 +110,10 @@ def test_steps_are_cut_and_curves_that_keep_to_the_stated_step_stay_as_they_are(
     cut = SMOOTH.curves(wild)[0]
     assert np.abs(np.diff(cut, axis=1)).max() == 2 * SMOOTH.step
     assert np.abs(cut).max() <= 63
+    far = 2 * SMOOTH.step * np.abs(np.subtract.outer(range(len(TIMES)), range(len(TIMES))))
+    given = 2 * wild - 63
+    below, above = (given[:, None] + far).min(axis=2), (given[:, None] - far).max(axis=2)
+    assert np.array_equal(2 * cut, below + above)  # no curve with such steps is nearer everywhere
 
 
 def test_a_largest_step_makes_the_band_much_narrower_and_a_large_one_changes_nothing():
