@@ -90,8 +90,8 @@ up in 64 bits, in a second."""
 WEIGHTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """q: the best of these is within a few per cent of the best of all."""
 
-READ, CHUNK = 4e-8, 2**16
-"""Seconds for each point of a record, and records that are read together."""
+READ, CHUNK = 1e-7, 2**21
+"""Seconds for each point of a record, and points that are read together."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +244,9 @@ class MeanCurve(Release):
     def statistic(self, tally: Tally) -> Exact:
         counts, first = wide(tally.counts, self.most_rows), len(self.by.axes)
         sums = np.zeros((self.groups, len(self.times) + 1), dtype=counts.dtype)
-        for start in range(0, len(counts), CHUNK):
-            here = slice(start, start + CHUNK)
+        many = CHUNK // len(self.times)
+        for start in range(0, len(counts), many):
+            here = slice(start, start + many)
             codes = [tally.codes(i)[here].astype(np.int64) for i in range(len(self.domain.axes))]
             group = np.zeros(len(codes[0]), dtype=np.int64)
             for size, code in zip(self.by.shape, codes[:first], strict=True):
@@ -450,7 +451,8 @@ class MeanCurve(Release):
     def work(self) -> Work:
         size, distinct = len(self.times), min(self.rows, self.domain.size)
         again = Work(2e-8 * REPEATS * size * self.groups, 40 * MOST_SIMULATED)
-        return publishing(self.mechanism.size) + again + Work(READ * distinct * size, 8 * distinct)
+        read = Work(READ * distinct * size, 2 * distinct * size + 80 * CHUNK)
+        return publishing(self.mechanism.size) + again + read
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         nothing = np.zeros(len(self.times))
