@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dpcore.accounting.budget import Budget
+from dpcore.advice.usable import relative_error, verdict
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
@@ -122,6 +123,13 @@ def test_a_largest_step_makes_the_band_much_narrower_and_a_large_one_changes_not
         for release in (PLAIN, SMOOTH, replace(PLAIN, step_at_most=100))
     ]
     assert widths[1] < 0.7 * widths[0] == 0.7 * widths[2]
+
+
+def test_a_curve_is_as_usable_as_its_noise_is_small_beside_the_range():
+    for release, verdicts in ((SMOOTH, ["rough", "good"]), (PLAIN, ["not usable", "good"])):
+        errors = [relative_error(replace(release, rows=rows)) for rows in (2000, 20_000)]
+        assert errors[1] == pytest.approx(errors[0] / 10)
+        assert [verdict(error) for error in errors] == verdicts
 
 
 @pytest.mark.parametrize("release", [PLAIN, SMOOTH, COUNTED], ids=["plain", "smooth", "counted"])
