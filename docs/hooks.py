@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: add the pages that are made from the code, and order the sections."""
+"""Hooks of MkDocs: add the pages that are made from the code, and the pictures of examples."""
 
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,6 @@ from docs.reference import PAGES
 from schemas.plan import load_plan
 from tasks.explain.trade_off import trade_off_picture
 
-SECTIONS = {
-    "Notebooks": "Learn",
-    "Kinds": "What to publish",
-    "How to": "Do",
-    "Explanation": "Understand",
-    "Reference": "Look up",
-}
-"""The title of each folder's section, by what a reader wants, in their order."""
 DEMO = Path(__file__).parent.parent / "deployments" / "plans" / "fair.yaml"
 
 
@@ -38,16 +30,3 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The page of a kind of release gets the pictures of its example."""
     path = Path(page.file.src_uri)
     return illustrated(markdown, path.stem) if path.parent.name == "kinds" else markdown
-
-
-def on_nav(nav: Any, **_: Any) -> Any:
-    """The front page, then the sections; the tutorial opens the first of them."""
-    pages = [item for item in nav.items if item.is_page]
-    sections = {item.title: item for item in nav.items if item.is_section}
-    for folder, title in SECTIONS.items():
-        sections[folder].title = title
-    home, tutorial = sorted(pages, key=lambda page: not page.is_homepage)
-    tutorial.parent = sections["Notebooks"]
-    tutorial.parent.children.insert(0, tutorial)
-    nav.items[:] = [home, *(sections[folder] for folder in SECTIONS)]
-    return nav

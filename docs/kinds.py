@@ -155,5 +155,5 @@ def illustrated(page: str, kind: str) -> str:
     shown = template.render(
         figures=drawn.figures[:2], tables=[] if drawn.figures else drawn.tables[:1]
     )
-    start = page.index("*More:*")
-    return f'{page[:start]}<div class="figures">{shown}</div>\n\n{page[start:]}'
+    example, end, rest = page.partition("\n```\n")
+    return f'{example}{end}\n<div class="figures">{shown}</div>\n{rest}'

@@ -16,20 +16,17 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 def main(bundle: Path, images: Path) -> None:
-    """Take the report on a wide screen, on a phone and in dark colours."""
+    """Take the tables and a model of the report."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium")
     address = (bundle / "report.html").resolve().as_uri()
     images.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=QUIET)
-        for name, width, height, scheme, anchor in (
-            ("report-wide", 1100, 1150, "light", "release-all-pairs"),
-            ("report-phone", 360, 760, "light", "release-marriage-and-affairs"),
-            ("report-analysis", 1100, 640, "light", "analysis-who-has-affairs"),
-            ("report-dark", 1100, 900, "dark", "release-affairs-classifier"),
+        for name, height, anchor in (
+            ("report-wide", 1150, "release-all-pairs"),
+            ("report-analysis", 640, "analysis-who-has-affairs"),
         ):
-            window = {"width": width, "height": height}
-            tab = browser.new_context(viewport=window, color_scheme=scheme).new_page()
+            tab = browser.new_page(viewport={"width": 1100, "height": height})
             tab.goto(f"{address}#{anchor}")
             tab.screenshot(path=images / f"{name}.png")
         browser.close()

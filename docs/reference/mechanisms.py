@@ -23,12 +23,11 @@ theorem: its claim, the preconditions that the code checks before a draw, the pr
 integers and floats. alpha is epsilon and beta is delta; gamma is the probability of random
 differential privacy; rho-zCDP is zero-concentrated differential privacy. All noise is drawn from its
 stated law by integer arithmetic. Letters after METHODS are sections of the [method sheet][sheet],
-which has the corrections of the papers and the constants that were checked. [Which mechanism to
-choose][which] compares the mechanisms.
+which has the corrections of the papers and the constants that were checked. The page of each kind of
+release says which mechanism to choose.
 
 [sheet]: method-sheet.md
-[base]: ../explanation/trusted-base.md
-[which]: ../explanation/mechanisms.md"""
+[base]: ../explanation/trusted-base.md"""
 
 PARTS = ("Claim", "Preconditions", "Proof", "Ranges", "Source")
 """What every theorem states, in this order."""

@@ -33,7 +33,7 @@ UNBIASED = ("best_estimate", "estimate", "noisy_count")
 ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
 
-MOST_FILES = 100
+MOST_FILES = 1000
 """More tables of one release share a file, in which the column ``TABLE`` names the table of each row."""
 
 TABLE = "table_name"

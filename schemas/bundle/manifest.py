@@ -2,8 +2,11 @@
 
 <dataset>/<release_id>/
   manifest.json        this document
-  tables/*.parquet     histograms and margins, with replicates; also as CSV if the plan asks for it;
-                       one file for a release of more than 100 tables
+  tables/*.parquet     histograms and margins; also as CSV, but where the plan wants none;
+                       one file for a release of more than 1,000 tables
+  replicates/*.parquet  row by row beside the table of the same name: its numbers with their noise
+                       drawn again; as CSV where they are few
+  replicates/README.md  how to compute errors with them, in pandas, R, SQL or a spreadsheet
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
@@ -13,7 +16,7 @@
   draws/*.parquet      the noisy statistics, from which everything else is computed
   analyses/*.parquet   coefficients of models, with their errors from sampling and from noise
   report.html          all this for people
-  README.md            how to compute errors with these very tables, in pandas, R, SQL or a spreadsheet
+  README.md            how to open these very tables, in pandas, R or SQL
   datapackage.json, registry.yaml, dcat.json, croissant.json, ddi.xml, codebook.csv   (schemas.documents)
   SHA256SUMS           digests of all of them
   SHA256SUMS.sig       a signature of SHA256SUMS, if the agency signs
@@ -119,15 +122,24 @@ class UncertaintyRecord(Section):
 
 
 class ReplicatesRecord(Section):
-    """The last columns of a file: a column with its noise drawn again, to compute errors with."""
+    """The file beside a table: a column of it with its noise drawn again, to compute errors with."""
 
+    path: str
+    bytes: int
+    sha256: str
     column: str
     number: int
     type: str = Field(description="Arrow type of each.")
+    csv_sha256: str | None = Field(default=None, description="Of the same as CSV, where it is.")
 
     @property
     def names(self) -> list[str]:
         return replicate_names(self.number)
+
+    @property
+    def csv(self) -> str:
+        """The path of the same as CSV."""
+        return self.path.removesuffix("parquet") + "csv"
 
 
 class HeldTable(Section):
@@ -144,9 +156,7 @@ class TableFile(Section):
     rows: int
     bytes: int
     sha256: str
-    columns: dict[str, str] = Field(
-        description="Arrow type of each column, in order; replicates follow them."
-    )
+    columns: dict[str, str] = Field(description="Arrow type of each column, in order.")
     descriptions: dict[str, str]
     about: dict[str, str] = Field(
         description="For each column that is about a column of the survey: that column's name."
@@ -154,7 +164,7 @@ class TableFile(Section):
     uncertainty: list[UncertaintyRecord]
     replicates: ReplicatesRecord | None = None
     csv_sha256: str | None = Field(
-        default=None, description="Of the same table as CSV, if the plan asks for it."
+        default=None, description="Of the same table as CSV, but where the plan wants none."
     )
     holds: dict[str, HeldTable] = Field(
         default={},
@@ -197,14 +207,8 @@ class TableFile(Section):
         return next(iter(self.holds)) if len(self.holds) == 1 else named
 
     @property
-    def all_columns(self) -> dict[str, str]:
-        """Every column of the file with its Arrow type, in order."""
-        again = self.replicates
-        return self.columns | (dict.fromkeys(again.names, again.type) if again else {})
-
-    @property
     def csv(self) -> str:
-        """The path of the same table as CSV, if the plan asks for it."""
+        """The path of the same table as CSV."""
         return self.path.removesuffix("parquet") + "csv"
 
 

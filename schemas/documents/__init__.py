@@ -6,7 +6,8 @@
     croissant.json     a Croissant dataset, for tools of machine learning
     ddi.xml            a DDI codebook, as data archives keep
     codebook.csv       the survey's columns, categories and labels
-    README.md          how to compute errors with these very tables
+    README.md          how to open these very tables
+    replicates/README.md   how to compute errors with them
 
 What a plan does not state is left out, never made up; so a record may lack what its standard asks
 for until the plan says it (``publication``: publisher, contact, curator_type, region, intended_use).
@@ -18,7 +19,7 @@ from schemas.documents.croissant import croissant
 from schemas.documents.datapackage import datapackage
 from schemas.documents.dcat import dcat
 from schemas.documents.ddi import ddi
-from schemas.documents.readme import readme
+from schemas.documents.readme import readme, replicates_readme
 from schemas.documents.registry import registry
 from schemas.plan import published_plan
 
@@ -30,12 +31,12 @@ DOCUMENTS = {
     "ddi.xml": ddi,
     "codebook.csv": codebook,
     "README.md": readme,
+    "replicates/README.md": replicates_readme,
 }
 
 
 def documents(manifest: Manifest) -> dict[str, str]:
     """The text of every document, by its path in the bundle."""
     plan = published_plan(manifest.plan)
-    # Bundles that were published before there were replicates have no page about them.
-    missing = () if "replicates" in manifest.plan["publication"] else ("README.md",)
-    return {path: write(manifest, plan) for path, write in DOCUMENTS.items() if path not in missing}
+    found = {path: write(manifest, plan) for path, write in DOCUMENTS.items()}
+    return {path: text for path, text in found.items() if text}

@@ -9,7 +9,8 @@ for them, but its own library counts no bytes of a Parquet file and calls it bro
 import re
 from typing import Any
 
-from schemas.bundle.manifest import Manifest, TableFile
+from dpcore.releases.table import TABLE
+from schemas.bundle.manifest import Manifest, ReplicatesRecord, TableFile
 from schemas.documents.terms import as_json, description, identifier, licence_address
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn, Column
@@ -40,7 +41,10 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
         "created": manifest.drawn_at,
         "contributors": [contributor] if publication.publisher else None,
         "licenses": [_licence(publication.licence)] if publication.licence else None,
-        "resources": [_resource(t, plan, warnings.get(t.path, "")) for t in manifest.tables],
+        "resources": [
+            *(_resource(t, plan, warnings.get(t.path, "")) for t in manifest.tables),
+            *(_replicates(t, t.replicates) for t in manifest.tables if t.replicates),
+        ],
     }
     return as_json(package)
 
@@ -62,28 +66,34 @@ def _resource(table: TableFile, plan: Plan, warning: str) -> dict[str, Any]:
     """``warning``: of synthetic records, which have one."""
     records = bool(warning)
     return {
-        "name": resource_name(table.path),
+        **_file(table.path),
         **({"description": warning} if records else {}),
-        "path": table.path,
-        "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",
         "schema": {
-            "fields": [
-                *(_field(name, table, plan, records) for name in table.columns),
-                *_replicates(table),
-            ],
+            "fields": [_field(name, table, plan, records) for name in table.columns],
             "missingValues": [],
         },
         "uncertainty": [u.model_dump(mode="json") for u in table.uncertainty],
     }
 
 
-def _replicates(table: TableFile) -> list[dict[str, Any]]:
-    again = table.replicates
-    if again is None:
-        return []
+def _replicates(table: TableFile, again: ReplicatesRecord) -> dict[str, Any]:
     said = f"{again.column} with its noise drawn again"
-    return [{"name": n, "type": TYPES[again.type], "description": said} for n in again.names]
+    fields = [{"name": n, "type": TYPES[again.type], "description": said} for n in again.names]
+    if len(table.holds) > 1:
+        fields.insert(0, {"name": TABLE, "type": "string"})
+    return _file(again.path) | {
+        "description": f"Of {table.path}, row by row.",
+        "schema": {"fields": fields, "missingValues": []},
+    }
+
+
+def _file(path: str) -> dict[str, str]:
+    return {
+        "name": resource_name(path),
+        "path": path,
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+    }
 
 
 def _field(name: str, table: TableFile, plan: Plan, records: bool) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""``README.md`` of a bundle: the error of any sum, share or ratio, in the reader's own program.
+"""``README.md`` of a bundle: how to open a table in the reader's own program; and the page beside the
+replicates: the error of any sum, share or ratio.
 
-The text is ``readme.md.jinja``.  Its code names a table of this bundle, and runs as it is in the
-bundle's folder; here that table is chosen, and values are written in each language.
+The texts are ``readme.md.jinja`` and ``replicates.md.jinja``.  Their code names a table of this bundle,
+and runs as it is in the bundle's folder; here that table is chosen, and values are written in each
+language.
 """
 
 import json
@@ -13,7 +15,7 @@ import jinja2
 from scipy.special import stdtrit
 
 from dpcore.releases.counts.unit import BEST
-from dpcore.releases.table import LEVEL, TABLE
+from dpcore.releases.table import LEVEL, TABLE, UNBIASED
 from schemas.bundle.manifest import REPLICATES, Manifest, ReleaseRecord, ReplicatesRecord, TableFile
 from schemas.numbers import plain
 from schemas.plan import Plan
@@ -30,6 +32,11 @@ def _literal(value: str | bool | float) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _named(column: str) -> str:
+    """A column as SQL writes it."""
+    return '"' + column.replace('"', '""') + '"'
+
+
 @dataclass(frozen=True)
 class RowCondition:
     """Rows of a table: those whose column equals a value, or is at most it."""
@@ -43,7 +50,7 @@ class RowCondition:
         return "==" if self.equal else "<="
 
     def pandas(self) -> str:
-        return f"table[{_literal(self.column)}] {self.sign} {self.value!r}"
+        return f"(table[{_literal(self.column)}] {self.sign} {self.value!r})"
 
     def r(self) -> str:
         value = _literal(self.value)
@@ -51,11 +58,10 @@ class RowCondition:
         return f"table[[{_literal(self.column)}]] {self.sign} {value}"
 
     def sql(self) -> str:
-        quoted = '"' + self.column.replace('"', '""') + '"'
         value = repr(self.value)
         if isinstance(self.value, str):
             value = "'" + self.value.replace("'", "''") + "'"
-        return f"{quoted} {self.sign.replace('==', '=')} {value}"
+        return f"{_named(self.column)} {self.sign.replace('==', '=')} {value}"
 
     def sheet(self, letter: str, rows: int) -> str:
         value = str(self.value).upper() if isinstance(self.value, bool) else str(self.value)
@@ -84,7 +90,6 @@ class Example:
     file: TableFile
     whole: TableFile
     condition: RowCondition | None
-    csv_published: bool
 
     @property
     def csv(self) -> str:
@@ -107,9 +112,29 @@ class Example:
         return one + ([RowCondition(*SERIES)] if SERIES[0] in self.file.columns else [])
 
     @property
+    def rows(self) -> list[RowCondition]:
+        """The rows of which the example tells the number."""
+        return [*self.first, *([self.condition] if self.condition else [])]
+
+    @property
+    def shown(self) -> list[str]:
+        """The columns that describe a cell, its number and the ends of its interval."""
+        number = next(name for name in UNBIASED if name in self.file.columns)
+        known = [each for each in self.file.uncertainty if each.column == number and each.interval]
+        ends = known[0].interval if known and known[0].interval else ()
+        return [*(name for name in self.file.columns if name in self.file.about), number, *ends]
+
+    @property
+    def both_in_r(self) -> list[str]:
+        """The table, and its replicates."""
+        if not self.again.csv_sha256:
+            return [f'arrow::read_parquet("{each}")' for each in (self.file.path, self.again.path)]
+        return [self.read_in_r, f'read.csv("{self.again.csv}")']
+
+    @property
     def read_in_r(self) -> str:
         """With the classes that R would guess wrong: codes are no numbers, text T, F no truth values."""
-        if not self.csv_published:
+        if not self.whole.csv_sha256:
             return f'arrow::read_parquet("{self.file.path}")'
         kinds = {"string": "character", "bool": "logical"}
         columns = self.whole.columns.items()
@@ -119,7 +144,9 @@ class Example:
 
     @property
     def sheet(self) -> Sheet:
-        letters = {name: letter(i) for i, name in enumerate(self.whole.all_columns)}
+        letters = {
+            name: letter(i) for i, name in enumerate((*self.whole.columns, *self.again.names))
+        }
         at, rows = letters[self.again.column], self.whole.rows
 
         def summed(conditions: Sequence[RowCondition]) -> str:
@@ -127,9 +154,8 @@ class Example:
             given = [each.sheet(letters[each.column], rows) for each in conditions]
             return f"SUMIFS({','.join([cells, *given])})" if given else f"SUM({cells})"
 
-        chosen = [*self.first, *([self.condition] if self.condition else [])]
         first, last = (letters[self.again.names[i]] for i in (0, -1))
-        return Sheet(at, rows + 3, first, last, summed(chosen), summed(self.first))
+        return Sheet(at, rows + 3, first, last, summed(self.rows), summed(self.first))
 
 
 TEMPLATES = jinja2.Environment(
@@ -139,7 +165,14 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.filters |= {"escaped": escape, "ticked": "`{}`".format}
+TEMPLATES.filters |= {
+    "escaped": escape,
+    "literal": _literal,
+    "named": _named,
+    "pandas": RowCondition.pandas,
+    "r": RowCondition.r,
+    "sql": RowCondition.sql,
+}
 
 
 def readme(manifest: Manifest, plan: Plan) -> str:
@@ -148,21 +181,33 @@ def readme(manifest: Manifest, plan: Plan) -> str:
     have = [file for file in files if file.replicates]
     page = TEMPLATES.get_template("readme.md.jinja").render(
         title=escape(manifest.title),
+        example=_example(have, plan) if have else None,
         csv=plan.publication.csv,
         sampling=plan.includes_sampling,
         assumed=plan.assumed if plan.includes_sampling else (),
         warnings={p: words for each in manifest.synthesis for p, words in each.warnings.items()},
         several=[file for file in files if file.holds],
         analyses=manifest.analyses,
-        have=have,
-        example=_example(have, plan) if have else None,
-        best=BEST[0] if any(BEST[0] in each.columns for each in have) else "",
         without=[
             (record.name, record.kind, _instead(record, missing))
             for record in manifest.releases
             if (missing := [file for file in record.files if not file.replicates])
         ],
         TABLE=TABLE,
+    )
+    return page.rstrip("\n") + "\n"
+
+
+def replicates_readme(manifest: Manifest, plan: Plan) -> str:
+    """The page beside the replicates as Markdown; empty where there are none."""
+    files = [file for record in manifest.releases for file in record.files]
+    have = [file for file in files if file.replicates]
+    if not have:
+        return ""
+    page = TEMPLATES.get_template("replicates.md.jinja").render(
+        have=have,
+        example=_example(have, plan),
+        best=BEST[0] if any(BEST[0] in each.columns for each in have) else "",
         REPLICATES=REPLICATES,
         MOST_LISTED=MOST_LISTED,
     )
@@ -176,7 +221,7 @@ def _example(have: list[TableFile], plan: Plan) -> Example:
     found.sort(key=lambda each: not each[1].equal)
     file, condition = found[0] if found else (tables[0], None)
     whole = next(each for each in have if each.path == file.path)
-    return Example(file, whole, condition, plan.publication.csv)
+    return Example(file, whole, condition)
 
 
 def _conditions(file: TableFile, plan: Plan) -> Iterator[RowCondition]:

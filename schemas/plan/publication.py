@@ -31,11 +31,11 @@ class Publication(Section):
         default=40,
         ge=0,
         le=200,
-        description="How many replicate columns each table of unbiased counts has, from which readers"
-        " get the error of any sum, share or ratio; 0: none.",
+        description="How many replicates stand beside each table of unbiased counts, from which"
+        " readers get the error of any sum, share or ratio; 0: none.",
     )
     csv: StrictBool = Field(
-        default=False,
+        default=True,
         description="Whether each table is also written as CSV, for spreadsheets and other programs.",
     )
     curator_type: Literal["Government", "Industry", "Nonprofit"] | None = Field(

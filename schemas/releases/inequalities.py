@@ -1,12 +1,14 @@
 """Inequalities in a plan's rules: a comparison of two number columns, or of one with a number.
 
-end >= start        end > start + 5        weight < 30        mother - child >= 12
+end >= start      end > start + 5      weight < 30      mother - child >= 12      months >= 12 * age
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from dpcore.domain.axes import Axis, in_order
 from dpcore.domain.domain import Domain
@@ -14,7 +16,10 @@ from dpcore.formula import Syntax
 from dpcore.post.records.differences import Chain, Difference, chains
 from dpcore.post.records.rules import Condition, Order, Rule
 
-FORM = "write one comparison, such as end >= start + 5 or weight < 30"
+LARGEST = 2.0**53
+"""Of the numbers in an inequality: whole ones up to here are exact."""
+
+FORM = "write one comparison, such as end >= start + 5, months >= 12 * age or weight < 30"
 
 Given = tuple[tuple[Condition, ...], Difference]
 """Where an inequality applies, and what it says."""
@@ -34,38 +39,58 @@ def read_inequality(domain: Domain, text: str) -> Difference:
         greater, less = less, greater
     terms, constant = _terms(syntax, domain, greater)
     taken, less_constant = _terms(syntax, domain, less)
-    for name, sign in taken.items():
-        terms[name] = terms.get(name, 0) - sign
-    high = [name for name, sign in terms.items() if sign == 1]
-    low = [name for name, sign in terms.items() if sign == -1]
-    if len(high) > 1 or len(low) > 1 or not high + low or any(abs(s) > 1 for s in terms.values()):
+    for name, multiple in taken.items():
+        terms[name] = terms.get(name, Fraction(0)) - multiple
+    high = [name for name, multiple in terms.items() if multiple > 0]
+    low = [name for name, multiple in terms.items() if multiple < 0]
+    if len(high) > 1 or len(low) > 1 or not high + low:
         raise syntax.fault(node, FORM)
     places = [domain.names.index(part[0]) if part else None for part in (high, low)]
+    multiples = [abs(terms[part[0]]) if part else Fraction(1) for part in (high, low)]
+    # Whole multiples, so that the number beside an equal one is not rounded to above it.
+    whole = math.lcm(*(multiple.denominator for multiple in multiples))
+    numbers = (less_constant - constant, *multiples)
+    if max(abs(whole * number) for number in numbers) > LARGEST:
+        raise syntax.fault(node, "its numbers are too large")
+    least, of_high, of_low = (float(whole * number) for number in numbers)
     strict = isinstance(compared, ast.Lt | ast.Gt)
-    return Difference(places[0], places[1], less_constant - constant, strict)
+    return Difference(places[0], places[1], least, strict, of_high, of_low)
 
 
-def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, int], float]:
-    """The columns of a sum with their signs, and its number."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return {}, float(node.value)
+def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, Fraction], Fraction]:
+    """The columns of a sum with their multiples, and its number."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        if not math.isfinite(node.value):  # type: ignore[arg-type]
+            raise syntax.fault(node, FORM)
+        return {}, Fraction(repr(node.value))
     if isinstance(node, ast.Name):
         name = syntax.name(node)
         if name not in domain.names:
             raise syntax.fault(node, f"{name!r} is not among the columns of the release")
         if not in_order(domain.axes[domain.names.index(name)]):
             raise syntax.fault(node, f"{name} is not a column of numbers")
-        return {name: 1}, 0.0
+        return {name: Fraction(1)}, Fraction(0)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         terms, constant = _terms(syntax, domain, node.operand)
-        return {name: -sign for name, sign in terms.items()}, -constant
+        return {name: -multiple for name, multiple in terms.items()}, -constant
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         (left, one), (right, other) = (
             _terms(syntax, domain, side) for side in (node.left, node.right)
         )
         sign = 1 if isinstance(node.op, ast.Add) else -1
-        terms = {n: left.get(n, 0) + sign * right.get(n, 0) for n in (*left, *right)}
+        nothing = Fraction(0)
+        terms = {n: left.get(n, nothing) + sign * right.get(n, nothing) for n in (*left, *right)}
         return terms, one + sign * other
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        (left, one), (right, other) = (
+            _terms(syntax, domain, side) for side in (node.left, node.right)
+        )
+        if isinstance(node.op, ast.Div) and not right and other:
+            other = 1 / other
+        elif isinstance(node.op, ast.Div) or (left and right):
+            raise syntax.fault(node, FORM)
+        terms, factor = (right, one) if right else (left, other)
+        return {n: multiple * factor for n, multiple in terms.items()}, one * other
     raise syntax.fault(node, FORM)
 
 

@@ -66,8 +66,8 @@ class RuleSection(Section):
     )
     then: dict[StrictStr, Stated] | StrictStr = Field(
         description="What then holds of other columns, in the same form; or an inequality of numbers,"
-        " such as `end >= start + 5` or `weight < 30`, which holds where none of them is null. A rule"
-        " that is an inequality alone may be written without if and then."
+        " such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`, which holds where none is"
+        " null. A rule that is an inequality alone may be written without if and then."
     )
 
     _place: str = PrivateAttr("")

@@ -18,17 +18,15 @@ from dpcore.suggestion import suggestion
 TABLE = "table_name"
 """In a file of several tables: the table of each row."""
 
-REPLICATE = "replicate_"
-"""How the names of replicates begin; they follow the other columns."""
-
 Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class ListedTable:
-    """A table of a bundle: its file, its columns and how to find its rows."""
+    """A table of a bundle: its file, that of its replicates, its columns and how to find its rows."""
 
     path: str
+    replicates: str | None
     rows: int
     columns: tuple[str, ...]
     filters: list[tuple[str, str, str]] | None = None
@@ -53,13 +51,16 @@ class BundleTables:
             raise InputError(
                 f"{self.path}: has no table {name!r}{suggestion(meant, self.tables, most=3, least=0)}"
             )
-        listed, wanted = self.tables[name], list[str]()
-        file = self.path / listed.path
-        if columns:
-            wanted += listed.columns
-        if replicates:
-            wanted += [each for each in pq.read_schema(file).names if each.startswith(REPLICATE)]
-        return pq.read_table(file, columns=wanted, filters=listed.filters)
+        listed = self.tables[name]
+        kept = list(listed.columns) if columns else []
+        found = pq.read_table(self.path / listed.path, columns=kept, filters=listed.filters)
+        if not replicates or listed.replicates is None:
+            return found
+        again = pq.read_table(self.path / listed.replicates, filters=listed.filters)
+        for each in again.column_names:
+            if each != TABLE:
+                found = found.append_column(again.schema.field(each), again[each])
+        return found
 
 
 def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:
@@ -67,20 +68,22 @@ def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:
     for record in manifest["releases"]:
         for file in record["files"]:
             path, columns, holds = file["path"], file["columns"], file.get("holds", {})
+            again = (file.get("replicates") or {}).get("path")
             if len(holds) < 2:
                 name = next(iter(holds), PurePosixPath(path).name.removesuffix(".parquet"))
-                yield name, ListedTable(path, file["rows"], tuple(columns))
+                yield name, ListedTable(path, again, file["rows"], tuple(columns))
                 continue
             cells = {column for held in holds.values() for column in held["columns"]}
             others = [column for column in columns if column not in {*cells, TABLE}]
             for name, held in holds.items():
                 filters = [(TABLE, "==", name)]
-                yield name, ListedTable(path, held["rows"], (*held["columns"], *others), filters)
+                columns = (*held["columns"], *others)
+                yield name, ListedTable(path, again, held["rows"], columns, filters)
     for record in [*manifest["synthesis"], *manifest["analyses"]]:
         for file in record.values():
             if isinstance(file, dict) and "path" in file:
                 name = file["path"].removesuffix(".parquet")
-                yield name, ListedTable(file["path"], file["rows"], tuple(file["columns"]))
+                yield name, ListedTable(file["path"], None, file["rows"], tuple(file["columns"]))
 
 
 def arrays_of(table: pa.Table) -> Columns:

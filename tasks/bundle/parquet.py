@@ -1,7 +1,7 @@
 """Writes tables as Parquet files, with descriptions of their columns and of their release."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dpcore.releases.replicates import precision_of, replicates
+from dpcore.releases.replicates import precision_of, replicate_names, replicates
 from dpcore.releases.table import TABLE, Table, TableColumn
 from schemas.bundle.manifest import (
     REPLICATES,
@@ -29,6 +29,9 @@ ROWS = 2**15
 LARGEST_GROUP = 2**20
 """The most rows of a row group."""
 
+MOST_IN_CSV = 2**20
+"""More replicates of a table are not written as CSV, which takes ten bytes for each number."""
+
 
 def write_table(
     root: Path,
@@ -41,7 +44,7 @@ def write_table(
 
     ``survey``: the plan's description of the survey's columns.  ``about`` goes into the file's own
     metadata, so that a file without its bundle still says what it is.  ``noise``: (number, rows), from
-    which replicates of the unbiased column are made, the last columns of the file.
+    which replicates of the unbiased column are made, in a file beside it.
     """
     known = {} if noise is None else {table.name: noise}
     return write_tables(root, table.name, [table], survey, about, known)
@@ -76,43 +79,83 @@ def write_tables(
         for part in parts
     ]
     metadata: dict[str, str | bytes] = {**about, "pandas": _for_pandas(fields, tables)}
-    again, column = None, tables[0].unbiased
-    if column and all(len(noise.get(table.name, ())) for table in tables):
-        types = [precision_of(table.columns[column], noise[table.name]) for table in tables]
-        kind = pa.from_numpy_dtype(np.result_type(*types))
-        number = len(noise[tables[0].name])
-        again = ReplicatesRecord(column=column, number=number, type=str(kind))
-        metadata |= {"dprelease.replicates": f"of {column}. {REPLICATES}"}
-        fields += [pa.field(each, kind) for each in again.names]
     schema = pa.schema(fields, metadata=metadata)
-    (root / path).parent.mkdir(exist_ok=True)  # not the root: a run that was ended has removed it
-    stated = [part.name for part in parts]  # replicates repeat no value, and nobody filters by them
-    with pq.ParquetWriter(
-        root / path, schema, compression="zstd", use_dictionary=stated, write_statistics=stated
-    ) as writer:
-        for some in _row_groups(tables):
-            writer.write_table(_joined(some, schema, again, noise), row_group_size=LARGEST_GROUP)
-    with (root / path).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    _write(root / path, schema, (_joined(some, schema) for some in _row_groups(tables)))
     return TableFile(
         path=path,
         rows=sum(_rows(table) for table in tables),
         bytes=(root / path).stat().st_size,
-        sha256=digest,
-        columns=dict(list(arrow_types(schema).items())[: len(parts)]),
+        sha256=_digest(root / path),
+        columns=arrow_types(schema),
         descriptions=descriptions,
         about={part.name: part.about for part in parts if part.about is not None},
         uncertainty=[
             UncertaintyRecord(**asdict(u))
             for u in dict.fromkeys(u for table in tables for u in table.uncertainty)
         ],
-        replicates=again,
+        replicates=_write_replicates(root, name, tables, about, noise),
         holds={
             table.name: HeldTable(rows=_rows(table), columns=list(table.about)) for table in tables
         }
         if len(tables) > 1
         else {},
     )
+
+
+def _write_replicates(
+    root: Path,
+    name: str,
+    tables: Sequence[Table],
+    about: Mapping[str, str],
+    noise: Mapping[str, NDArray[np.float32]],
+) -> ReplicatesRecord | None:
+    """A file with the replicates of each row of the tables; none where there is no noise of theirs."""
+    path, column = f"replicates/{name}.parquet", tables[0].unbiased
+    if not column or not all(len(noise.get(table.name, ())) for table in tables):
+        return None
+    types = [precision_of(table.columns[column], noise[table.name]) for table in tables]
+    kind = pa.from_numpy_dtype(np.result_type(*types))
+    names = replicate_names(len(noise[tables[0].name]))
+    which = [pa.field(TABLE, pa.string())] if len(tables) > 1 else []
+    schema = pa.schema(
+        [*which, *(pa.field(each, kind) for each in names)],
+        metadata={**about, "dprelease.replicates": f"of {column}. {REPLICATES}"},
+    )
+
+    def rows(some: Sequence[Table]) -> pa.Table:
+        titles = [pa.array([t.name for t in some for _ in range(_rows(t))])] if which else []
+        drawn = [replicates(np.asarray(t.columns[column]), noise[t.name]) for t in some]
+        numbers = np.concatenate(drawn, axis=1)
+        return pa.table([*titles, *(pa.array(each).cast(kind) for each in numbers)], schema=schema)
+
+    # They repeat no value, and nobody filters by them.
+    stated = [TABLE] if which else False
+    _write(root / path, schema, map(rows, _row_groups(tables)), stated)
+    return ReplicatesRecord(
+        path=path,
+        bytes=(root / path).stat().st_size,
+        sha256=_digest(root / path),
+        column=column,
+        number=len(names),
+        type=str(kind),
+    )
+
+
+def _write(
+    path: Path, schema: pa.Schema, parts: Iterable[pa.Table], stated: list[str] | bool = True
+) -> None:
+    """A Parquet file of these rows; ``stated``: the columns with dictionaries and statistics."""
+    path.parent.mkdir(exist_ok=True)  # not the root: a run that was ended has removed it
+    with pq.ParquetWriter(
+        path, schema, compression="zstd", use_dictionary=stated, write_statistics=stated
+    ) as writer:
+        for rows in parts:
+            writer.write_table(rows, row_group_size=LARGEST_GROUP)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _never_null(tables: Sequence[Table], part: TableColumn, survey: Mapping[str, Column]) -> bool:
@@ -149,18 +192,11 @@ def _rows(table: Table) -> int:
     return len(table.parts[0].values)
 
 
-def _joined(
-    tables: Sequence[Table],
-    schema: pa.Schema,
-    again: ReplicatesRecord | None,
-    noise: Mapping[str, NDArray[np.float32]],
-) -> pa.Table:
+def _joined(tables: Sequence[Table], schema: pa.Schema) -> pa.Table:
     """The rows of some tables, one below the other."""
     columns = [{part.name: part.values for part in table.parts} for table in tables]
     arrays: list[pa.Array] = []
     for field in schema:
-        if len(arrays) == len(schema) - (again.number if again else 0):
-            break
         pieces, empty = [], 0
         for table, values in zip(tables, columns, strict=True):
             if field.name in values:
@@ -173,27 +209,27 @@ def _joined(
                 empty += _rows(table)
         pieces += [pa.nulls(empty, field.type)] if empty else []
         arrays.append(pa.concat_arrays(pieces))
-    if again:
-        drawn = [
-            replicates(np.asarray(values[again.column]), noise[table.name])
-            for table, values in zip(tables, columns, strict=True)
-        ]
-        kind = schema.field(again.names[0]).type
-        arrays += [pa.array(numbers).cast(kind) for numbers in np.concatenate(drawn, axis=1)]
     return pa.table(arrays, schema=schema)
 
 
 def write_csv(root: Path, file: TableFile) -> TableFile:
     """Also write a table of the bundle as CSV, nulls as empty; returns its new record."""
+    again, digest = file.replicates, _as_csv(root / file.path, root / file.csv)
+    if again and again.number * file.rows <= MOST_IN_CSV:
+        beside = _as_csv(root / again.path, root / again.csv)
+        again = again.model_copy(update={"csv_sha256": beside})
+    return file.model_copy(update={"csv_sha256": digest, "replicates": again})
+
+
+def _as_csv(path: Path, target: Path) -> str:
+    """Write a Parquet file as CSV; returns its digest."""
     with (
-        pq.ParquetFile(root / file.path) as parquet,
-        csv.CSVWriter(root / file.csv, parquet.schema_arrow) as writer,
+        pq.ParquetFile(path) as parquet,
+        csv.CSVWriter(target, parquet.schema_arrow) as writer,
     ):
         for batch in parquet.iter_batches():
             writer.write_batch(batch)
-    with (root / file.csv).open("rb") as written:
-        digest = hashlib.file_digest(written, "sha256").hexdigest()
-    return file.model_copy(update={"csv_sha256": digest})
+    return _digest(target)
 
 
 def arrow_types(schema: pa.Schema) -> dict[str, str]:

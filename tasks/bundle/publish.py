@@ -177,7 +177,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
 
 def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
-    """A table for readers, also as CSV if the plan asks for it."""
+    """A table for readers, also as CSV but where the plan wants none."""
     return write_csv(staging, file) if plan.publication.csv else file
 
 

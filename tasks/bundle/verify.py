@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from dpcore.accounting.budget import Budget, total
 from dpcore.errors import BundleError
+from dpcore.releases.table import TABLE
 from schemas.bundle.draws import noisy_of
-from schemas.bundle.manifest import Manifest, TableFile, privacy_statement
+from schemas.bundle.manifest import Manifest, ReplicatesRecord, TableFile, privacy_statement
 from schemas.documents import documents
 from schemas.plan import Plan, published_plan
 from schemas.plan.contents import digest_of
@@ -57,15 +58,20 @@ def verify_files(bundle: Path, manifest: Manifest) -> int:
         if path not in digests or (bundle / path).read_text(encoding="utf-8") != document:
             raise BundleError(f"{bundle}: {path} does not match the manifest")
     tables = manifest.tables
-    if {table.path for table in tables} != {path for path in digests if path.endswith(".parquet")}:
+    beside = [table.replicates for table in tables if table.replicates]
+    every: list[TableFile | ReplicatesRecord] = [*tables, *beside]
+    if {file.path for file in every} != {path for path in digests if path.endswith(".parquet")}:
         raise BundleError(f"{bundle}: the manifest does not list exactly the tables of the bundle")
-    expected = {file.csv: file.csv_sha256 for file in tables if file.csv_sha256}
+    expected = {file.csv: file.csv_sha256 for file in every if file.csv_sha256}
     tabular = {path for path in digests if path.endswith(".csv")} - set(written)
     if expected != {path: digests[path] for path in tabular}:
         raise BundleError(f"{bundle}: the CSV files are not exactly those of its tables")
     for table in tables:
-        if table.sha256 != digests[table.path] or not _has_form(bundle / table.path, table):
+        if table.sha256 != digests[table.path] or not _has_form(bundle, table):
             raise BundleError(f"{bundle}: {table.path} does not have the columns of the manifest")
+        again = table.replicates
+        if again and (again.sha256 != digests[again.path] or not _beside(bundle, again, table)):
+            raise BundleError(f"{bundle}: {again.path} does not have the columns of the manifest")
     return len(digests)
 
 
@@ -82,15 +88,24 @@ def _verify_found(bundle: Path, manifest: Manifest, plan: Plan) -> None:
         )
 
 
-def _has_form(path: Path, table: TableFile) -> bool:
+def _has_form(bundle: Path, table: TableFile) -> bool:
+    return _form_of(bundle / table.path) == ([*table.columns.items()], table.rows)
+
+
+def _beside(bundle: Path, again: ReplicatesRecord, table: TableFile) -> bool:
+    types = dict.fromkeys(again.names, again.type)
+    if len(table.holds) > 1:
+        types = {TABLE: "string"} | types
+    return _form_of(bundle / again.path) == ([*types.items()], table.rows)
+
+
+def _form_of(path: Path) -> tuple[list[tuple[str, str]], int] | None:
+    """The columns with their types, and the number of rows."""
     try:
         parquet = pq.ParquetFile(path)
     except pa.ArrowException:
-        return False
-    return (
-        list(arrow_types(parquet.schema_arrow).items()) == list(table.all_columns.items())
-        and parquet.metadata.num_rows == table.rows
-    )
+        return None
+    return list(arrow_types(parquet.schema_arrow).items()), parquet.metadata.num_rows
 
 
 def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:

@@ -25,10 +25,12 @@ def test_the_best_density_is_nearer_than_smoothed_histograms(tmp_path, bounds):
     assert [row["alpha"] for row in rows] == ["1/2", "1", "4"]
     for row in rows:
         assert row["best"] <= row["estimate"]  # what is published as density
-        assert row["ratio at half"] < 1.05
         # So few records on a map are mostly noise, of which plain wide cells have less.
-        assert row["ratio"] < (1 if len(bounds) == 1 or row["alpha"] == "4" else 1.6)
+        assert row["ratio"] < (1.3 if len(bounds) == 1 or row["alpha"] == "4" else 1.6)
         assert 0 < row["best"] < 0.3
+    # Of one column about .85, .87 and .73, each with a standard deviation of .065 over twelve draws:
+    # their mean is 1 by chance once in ten million runs.
+    assert len(bounds) > 1 or np.mean([row["ratio"] for row in rows]) < 1
     assert rows[2]["best"] < rows[0]["best"] / 3
 
 

@@ -1,24 +1,28 @@
-"""Inequalities between numbers of a record: end >= start + 5, weight < 30.
+"""Inequalities between numbers of a record: end >= start + 5, weight < 30, months >= 12 * age.
 
-A difference says how far one number must at least lie above another one, or above zero; a number that
-is null has nothing to keep.  It is exact for cells: two cells may occur together if and only if some
-numbers in them may.
+A difference says how far one number, or a multiple of it, must at least lie above a multiple of another
+one, or above zero; a number that is null has nothing to keep.  It is exact for cells: two cells may
+occur together if and only if some numbers in them may.
 
     start in [0, 10)    end in [0, 10)      end >= start       may: 3 and 7
     start in [10, 20)   end in [0, 10)      end >= start       may not
     start in {9}        end in [0, 10)      end > start, whole numbers    may not
+    age in {3, 4}       months in [24, 36)  months >= 12 * age            may not
 
 Along a chain of inequalities the numbers between take room too (a < b < c, whole numbers, is
 a <= c - 2), so each chain is a rule about its two ends.  A chain passes no column twice; inequalities
-may close a circle that leaves room (start <= end <= start + 10).  From any first number that leaves
-room, the next ones can be chosen in turn, and drawing always ends.
+may close a circle that leaves room and leads back to the same multiple (start <= end <= start + 10,
+12 * age <= months <= 12 * age + 11).  From any first number that leaves room, the next ones can be
+chosen in turn, and drawing always ends.
 
 Source: R. Dechter, I. Meiri and J. Pearl, Artificial Intelligence 49 (1991), 61-95, on systems of
-differences: section 3 for circles and for numbers that are chosen in turn.
+differences: section 3 for circles and for numbers that are chosen in turn.  Multiples are positive, so
+a larger number still asks for a larger one, which is all that the argument uses.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -39,21 +43,26 @@ Columns = Mapping[int, Floats]
 
 
 class Difference(NamedTuple):
-    """``high`` - ``low`` >= ``least``, or > where ``strict``: positions of columns, None for zero."""
+    """``of_high`` times ``high`` less ``of_low`` times ``low`` >= ``least``, or > where ``strict``.
+
+    Positions of columns, None for zero; the multiples are positive.
+    """
 
     high: int | None
     low: int | None
     least: float
     strict: bool
+    of_high: float = 1.0
+    of_low: float = 1.0
 
     def above(self, low: Floats) -> Floats:
         """The least that ``high`` may be, from numbers (k,) of ``low``."""
-        bound = low + self.least
+        bound = (self.of_low * low + self.least) / self.of_high
         return np.nextafter(bound, np.inf) if self.strict else bound
 
     def below(self, high: Floats) -> Floats:
         """The most that ``low`` may be, from numbers (k,) of ``high``."""
-        bound = high - self.least
+        bound = (self.of_high * high - self.least) / self.of_low
         for _ in range(2):  # the difference was rounded
             beyond = self.above(bound) > high
             bound = np.where(beyond, np.nextafter(bound, -np.inf), bound)
@@ -130,11 +139,19 @@ def _check_circle(domain: Domain, differences: Sequence[Difference]) -> None:
 
     ``end >= start`` and ``start >= end - 10`` rise by -10, and leave room.
     """
-    rise = sum(each.least for each in differences), any(each.strict for each in differences)
-    if rise > (0.0, False):
-        names = [domain.names[each.low] for each in differences if each.low is not None]
+    multiple, rise = 1.0, 0.0
+    for each in differences:
+        multiple *= each.of_low / each.of_high
+        rise = (each.of_low * rise + each.least) / each.of_high
+    names = [domain.names[each.low] for each in differences if each.low is not None]
+    circle = " below ".join([*names, names[0]])
+    if not math.isclose(multiple, 1.0, rel_tol=1e-9):
         raise ValueError(
-            f"inequalities close a circle, {' below '.join([*names, names[0]])}, which no numbers obey;"
+            f"inequalities close a circle, {circle}, which leads back to another multiple; leave one out"
+        )
+    if (rise, any(each.strict for each in differences)) > (0.0, False):
+        raise ValueError(
+            f"inequalities close a circle, {circle}, which no numbers obey;"
             " leave one out, or state conditions under which not all of them apply"
         )
 

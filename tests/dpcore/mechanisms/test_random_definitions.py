@@ -109,7 +109,12 @@ def predictive_failure(rows: int, chance: float, safe: dict) -> float:
 
 
 def test_low_counts_are_not_predictively_private_at_any_small_gamma():
-    """One expected record in a cell: with a chance of (1 - 1/n)^n its loss would show."""
+    """One expected record in a cell: with a chance of (1 - 1/n)^n its loss would show.
+
+    With probability (1 - 1/n)^(n - 1) the cell contains exactly one record.  A table where a record of
+    another cell replaces this one shows 0 for certain, so a prediction set contains at most this cell,
+    and the next draw is outside it with total probability (1 - 1/n)^n.
+    """
     assert predictive_failure(6, 1 / 6, SAFE) >= (1 - 1 / 6) ** 6 - 1e-12
     for rows in (20, 100, 1000):
         alone = rows * (1 / rows) * (1 - 1 / rows) ** (rows - 1)
@@ -163,7 +168,12 @@ def smooth_law(counts: Table, mechanism: SmoothLaplace) -> np.ndarray:
 
 
 def plain_alpha(mechanism: SmoothLaplace) -> float:
-    """What the smooth sum promises to everybody, without gamma: the page's formula."""
+    """What the smooth sum promises to everybody, without gamma: the page's formula.
+
+    With k = trimmed the width U_k covers all codes, so L >= level(K - 1) - trimmed, and S_L is at least
+    the whole range over growth^trimmed.  A sum that moves by the whole range costs
+    alpha growth^trimmed / 2 instead of alpha/2; all other steps of the proof of T11 hold for every pair.
+    """
     part = float(mechanism.alpha) / 2
     return part * (1 + float(mechanism.growth) ** mechanism.trimmed) + float(mechanism.level_alpha)
 

@@ -9,8 +9,11 @@ import frictionless
 import pytest
 import yaml
 
+from dpcore.estimates import joined
 from schemas.documents.terms import identifier
 from schemas.plan import Plan
+from schemas.releases import base
+from tasks.bundle import publish
 from tasks.bundle.verify import read_manifest, verify_files
 from tests.tasks.made_up import publish_made_up
 
@@ -60,6 +63,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     document["columns"] |= {name: {"type": "integer", "bounds": [0, 1]} for name in SMALL}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(work / "home"))
+        for module in (base, joined, publish):
+            patch.setattr(module, "MOST_FILES", 100)
         return publish_made_up(Plan.model_validate(document), "r", work)
 
 

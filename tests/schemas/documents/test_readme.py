@@ -62,8 +62,8 @@ def made(folder: Path, *releases: dict, columns: dict | None = None, **publicati
     return publish_made_up(plan, "r", folder)
 
 
-def block(bundle: Path, language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)\n```", (bundle / "README.md").read_text(), re.S)
+def block(bundle: Path, language: str, page: str = "replicates/README.md") -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)\n```", (bundle / page).read_text(), re.S)
     return found
 
 
@@ -102,9 +102,12 @@ def equals(criterion: str, value: str) -> bool:
 
 def by_sheet(bundle: Path) -> list[float]:
     """The sum and its error, as a spreadsheet computes the formulas of the page."""
-    text = (bundle / "README.md").read_text()
-    path = bundle / re.search(r"Open `(.*?\.csv)`", text)[1]
-    frame = pd.read_csv(path, keep_default_na=False, na_values={"estimate": [""]})
+    text = (bundle / "replicates" / "README.md").read_text()
+    paths = re.search(
+        r"open `(.*?\.csv)`, put the columns of `(.*?\.csv)` beside it", text
+    ).groups()
+    both = [pd.read_csv(bundle / each, keep_default_na=False) for each in paths]
+    frame = pd.concat(both, axis=1)
     columns = {letter(i): frame[name] for i, name in enumerate(frame)}
     at, conditions = re.search(r"\(sum\): `=SUM(?:IFS)?\((\w+)\$2:\w+\$\d+(.*)\)`", text).groups()
     chosen = np.ones(len(frame), dtype=bool)
@@ -189,7 +192,8 @@ def test_r_gives_the_same_errors(home, categories):
 )
 def test_the_criterion_of_a_spreadsheet_means_one_category(home, categories):
     bundle = coded(home, categories)
-    (criterion,) = re.findall(r'SUMIFS\(.*?,"((?:[^"]|"")*)"\)', (bundle / "README.md").read_text())
+    page = (bundle / "replicates" / "README.md").read_text()
+    (criterion,) = re.findall(r'SUMIFS\(.*?,"((?:[^"]|"")*)"\)', page)
     wanted = next(category for category in categories if category)
     assert [each for each in categories if equals(criterion, each)] == [wanted]
     assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
@@ -215,7 +219,9 @@ def test_a_csv_file_that_is_missing_or_changed_is_noticed(home):
     path = next(bundle.glob("tables/*.csv"))
     listed = (bundle / "SHA256SUMS").read_text().splitlines(keepends=True)
     path.unlink()
-    (bundle / "SHA256SUMS").write_text("".join(line for line in listed if path.name not in line))
+    (bundle / "SHA256SUMS").write_text(
+        "".join(line for line in listed if f"tables/{path.name}" not in line)
+    )
     with pytest.raises(BundleError, match="CSV files"):
         open_bundle(bundle)
 
@@ -241,11 +247,39 @@ def test_an_empty_folder_that_was_added_is_noticed(home):
 def test_csv_files_hold_what_parquet_files_hold(home):
     bundle = made(home, MARGINS)
     for path in bundle.glob("tables/*.parquet"):
-        frame = pd.read_parquet(path)
-        again = pd.read_csv(path.with_suffix(".csv"))
-        assert list(frame) == list(again)
-        assert np.allclose(frame["estimate"], again["estimate"])
+        beside = bundle / "replicates" / path.name
+        for each, column in ((path, "estimate"), (beside, "replicate_40")):
+            frame, again = pd.read_parquet(each), pd.read_csv(each.with_suffix(".csv"))
+            assert list(frame) == list(again)
+            assert np.allclose(frame[column], again[column])
+        assert len(frame) == len(pd.read_parquet(path))
         assert frame["replicate_40"].dtype == np.float32
+
+
+def test_the_first_page_opens_a_table_in_each_language(home):
+    bundle = made(home, MARGINS)
+    said = io.StringIO()
+    with contextlib.chdir(bundle), contextlib.redirect_stdout(said):
+        exec(block(bundle, "python", "README.md"), {})
+        (*_, number, lower, upper) = (
+            duckdb.connect().sql(block(bundle, "sql", "README.md")).fetchall()[0]
+        )
+    assert lower < number < upper
+    assert f"{number:.3f}"[:4] in said.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
+def test_the_first_page_opens_a_table_in_r(home):
+    bundle = made(home, MARGINS)
+    shown = subprocess.run(
+        ["Rscript", "-e", block(bundle, "r", "README.md")],
+        cwd=bundle,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "lower_90" in shown
 
 
 def test_letters_are_those_of_spreadsheets():

@@ -47,6 +47,9 @@ TEXTS = {
     "end <= start + 3": lambda s, e, p, v, x: e <= s + 3,
     "start >= end": lambda s, e, p, v, x: s >= e,
     "pay < start + 2.5": lambda s, e, p, v, x: p < s + 2.5,
+    "end >= 2 * start": lambda s, e, p, v, x: e >= 2 * s,
+    "start >= end / 2 - 1": lambda s, e, p, v, x: 2 * s >= e - 2,
+    "3 * (end - 1) <= 2 * pay": lambda s, e, p, v, x: 3 * (e - 1) <= 2 * p,
 }
 
 
@@ -71,6 +74,9 @@ def holds(test, record) -> bool:
         ["start <= end", "end <= start + 3"],
         ["start <= end", "start >= end"],
         ["level > start", "pay - level >= 1", "pay < start + 2.5"],
+        ["end >= 2 * start"],
+        ["end >= 2 * start", "start >= end / 2 - 1"],
+        ["end >= 2 * start", "3 * (end - 1) <= 2 * pay", "pay < 4"],
     ],
     ids=len,
 )
@@ -95,6 +101,8 @@ def test_cells_stand_together_if_and_only_if_some_of_their_numbers_do(texts):
         ["start <= end", "start >= end"],
         ["level > start", "pay - level >= 1", "pay < start + 2.5"],
         ["end <= start + 3", "start <= end", "pay - level >= 1", "pay < start + 2.5"],
+        ["end >= 2 * start", "start >= end / 2 - 1"],
+        ["end >= 2 * start", "3 * (end - 1) <= 2 * pay"],
     ],
     ids=len,
 )
@@ -152,6 +160,18 @@ def test_real_numbers_keep_a_band_however_narrow():
     assert np.all((x <= y) & (y <= x + 0.001) & (y < z) & (z < x + 0.002))
 
 
+def test_months_are_those_of_a_year_of_age():
+    """Also in wide bins, most of whose pairs of numbers disagree."""
+    ages = Bins("age", (0.0, 1.0, 4.0, 20.0), integer=True)
+    domain = Domain((ages, Bins("months", (0.0, 6.0, 60.0, 240.0), integer=True)))
+    rules = rules_of(domain, "months >= 12 * age", "months <= 12 * age + 11")
+    codes = np.random.default_rng(1).integers(3, size=(9000, 2))
+    codes = codes[~breaks_rules(codes, rules)]
+    age, months = decode_records(domain, codes, {}, np.random.default_rng(2), rules).values()
+    assert np.array_equal(months // 12, age)
+    assert len(set(months.tolist())) > 150
+
+
 def test_a_chain_is_a_rule_about_its_ends():
     """a < b < c, whole numbers of one bin of two: there is no room for three."""
     bins = (0.0, 2.0, 4.0)
@@ -166,7 +186,13 @@ def test_a_chain_is_a_rule_about_its_ends():
         (["start < end < pay"], r"rules\[0\].then: at character 1: write one comparison"),
         (["start == end"], "compare with <, <=, > or >="),
         (["start + end < 3"], "write one comparison"),
-        (["2 * start < end"], "at character 1: write one comparison"),
+        (["start * end < 3"], "at character 1: write one comparison"),
+        (["start / 0 < end"], "at character 1: write one comparison"),
+        (["start < 3 / end"], "at character 9: write one comparison"),
+        (["1e-300 * start < 1e300 * end"], "numbers are too large"),
+        (["1e999 * start < end"], "write one comparison"),
+        (["end >= 2 * start", "end <= start + 3"], "leads back to another multiple"),
+        (["end > 2 * start", "start >= end / 2"], "circle, start below end below start, which no"),
         (["start < sex"], "at character 9: sex is not a column of numbers"),
         (["start < nothing"], "'nothing' is not among the columns"),
         (["3 < 4"], "write one comparison"),
@@ -206,4 +232,4 @@ def test_a_contradiction_leaves_no_record():
 
 def test_an_inequality_is_read_from_either_side():
     one, other = (read_inequality(DOMAIN, t) for t in ("end >= start + 5", "start + 2 <= end - 3"))
-    assert one == other == (1, 0, 5.0, False)
+    assert one == other == (1, 0, 5.0, False, 1.0, 1.0)

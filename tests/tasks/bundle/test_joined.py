@@ -210,4 +210,4 @@ def test_a_lone_histogram_says_what_the_reader_says(plan_document, tmp_path):
     assert women.standard_error < table["standard_error"][0] * 0.9
     again = opened.replicates("cells")
     assert again.sum(axis=1) == pytest.approx(opened.manifest.plan["rows"], rel=1e-5)
-    assert "of `best_estimate`" in (folder / "README.md").read_text()
+    assert "of `best_estimate`" in (folder / "replicates" / "README.md").read_text()

@@ -7,6 +7,7 @@ import pytest
 from dpcore.estimates import joined
 from dpcore.releases.table import MOST_FILES
 from schemas.plan import Plan
+from schemas.releases import base
 from tasks.bundle import publish
 from tasks.bundle.reader import open_bundle
 from tests.tasks.made_up import publish_made_up
@@ -40,6 +41,7 @@ PLAN = {
     "columns": COLUMNS,
     "publication": {"title": "People", "csv": True, "replicates": 12},
 }
+FEW = 100
 ALONE = {"name": "sexes", "kind": "histogram", "columns": ["sex", "c0"]}
 COMPRESS = {"compress": {"keep": 10}}
 
@@ -48,6 +50,14 @@ def plan_of(*releases: dict) -> Plan:
     return Plan.model_validate(PLAN | {"releases": list(releases)})
 
 
+@pytest.fixture
+def few_files(monkeypatch):
+    """A release of so many tables as a test makes shares a file."""
+    for module in (base, joined, publish):
+        monkeypatch.setattr(module, "MOST_FILES", FEW)
+
+
+@pytest.mark.usefixtures("few_files")
 @pytest.mark.parametrize("more", [{}, COMPRESS], ids=["whole", "compressed"])
 @pytest.mark.slow
 def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch, more):
@@ -60,11 +70,11 @@ def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch, mo
         == len(list(path.glob("tables/*.csv")))
         == 2 + bool(more)
     )
-    for module in (publish, joined):
-        monkeypatch.setattr(module, "MOST_FILES", 1000)
+    for module in (base, joined, publish):
+        monkeypatch.setattr(module, "MOST_FILES", MOST_FILES)
     (alone := tmp_path / "alone").mkdir()
     record = publish.write_release.fn(plan, "r", "everyone", alone)
-    assert len(record.files) > MOST_FILES
+    assert len(record.files) > FEW
     published = {table.name: table for each in bundle.manifest.releases for table in each.tables}
     assert [*bundle.tables][: len(record.files)] == [file.name for file in record.files]
     for file in record.files:
@@ -76,12 +86,13 @@ def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch, mo
             empty = np.ma.getmaskarray(found[name])
             assert empty.tolist() == frame[name].isna().tolist()
             assert np.ma.getdata(found[name])[~empty].tolist() == frame[name][~empty].tolist()
-        expected = frame[[name for name in frame if name.startswith("replicate_")]].to_numpy().T
+        expected = pd.read_parquet(alone / file.replicates.path).to_numpy().T
         unbiased = published[file.name].replicates.column
         if file.replicates.column == unbiased:
             np.testing.assert_array_equal(bundle.replicates(file.name), expected)
 
 
+@pytest.mark.usefixtures("few_files")
 def test_sums_of_a_table_among_many_are_known_with_their_errors(tmp_path):
     bundle = open_bundle(publish_made_up(plan_of(EVERYONE, ALONE), "r", tmp_path))
     one, other = (
@@ -93,6 +104,7 @@ def test_sums_of_a_table_among_many_are_known_with_their_errors(tmp_path):
     assert bundle.sources("everyone.sex.c1") == ["everyone", "sexes"]
 
 
+@pytest.mark.usefixtures("few_files")
 def test_a_column_with_the_name_of_the_column_of_tables_is_refused():
     columns = COLUMNS | {"Table_Name": SMALL["c0"]}
     document = PLAN | {
