@@ -1,11 +1,10 @@
 """What many tests share: a home of their own, a small made-up survey, one Prefect API."""
 
 import atexit
-import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -76,7 +75,7 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             if several and not (shared / "made.db").exists():
                 with closing(sqlite3.connect(home / "prefect.db")) as made:
                     made.execute("VACUUM INTO ?", [str(shared / "made.db")])
-        stack.enter_context(short_audits_made_once())
+        stack.enter_context(short_audits_made_up())
         yield home
 
 
@@ -97,36 +96,29 @@ def fits_stop_early() -> Iterator[None]:
 
 
 @contextmanager
-def short_audits_made_once() -> Iterator[None]:
-    """Flows on the same releases with the same noise share one short audit: it takes seconds.
+def short_audits_made_up() -> Iterator[None]:
+    """Flows take the results of a short audit as given; ``audited`` is for tests of the audit itself."""
+    from tasks.audit import audit
+    from tests.tasks.made_up import made_up_audits_of
 
-    So do flows on the same plan the rehearsal of its path.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "short_audit", lambda releases, _: made_up_audits_of(releases))
+        patch.setattr(audit, "rehearse_shortly", lambda _: None)
+        yield
 
-    Audits draw from a seed: from the operating system one in a thousand would accuse a right plan.
-    """
+
+@contextmanager
+def audited() -> Iterator[None]:
+    """Short audits are real; they draw from a seed, as one in a thousand accuses a right plan."""
+    from dpcore.audit import short_audit
     from dpcore.sampling.source import SeededSource
     from tasks.audit import audit
-
-    original, rehearse = audit.short_audit, audit.rehearse_shortly
-    made: dict[Any, Any] = {}
-    rehearsed: set[str] = set()
-
-    def rehearse_once(plan: Any) -> None:
-        described = plan.model_dump_json(exclude={"dataset", "source", "budget", "publication"})
-        if described not in rehearsed:
-            rehearse(plan)
-            rehearsed.add(described)
-
-    def once(releases: Sequence[Any], level: float) -> Any:
-        key = level, tuple((each, json.dumps(each.event.to_dict())) for each in releases)
-        if key not in made:
-            made[key] = original(releases, level)
-        return made[key]
+    from tasks.audit.rehearsal import rehearse_shortly
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpcore.audit.short.SystemSource", lambda: SeededSource(1))
-        patch.setattr(audit, "short_audit", once)
-        patch.setattr(audit, "rehearse_shortly", rehearse_once)
+        patch.setattr(audit, "short_audit", short_audit)
+        patch.setattr(audit, "rehearse_shortly", rehearse_shortly)
         yield
 
 

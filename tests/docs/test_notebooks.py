@@ -8,13 +8,9 @@ nbformat = pytest.importorskip("nbformat")
 errors = pytest.importorskip("nbclient.exceptions")
 
 from docs.notebooks import NOTEBOOKS, notebook_page
-from schemas.plan import load_plan
-from tests.bare import audit_once, release
 from tests.chance import most_failures
 from tests.conftest import ROOT
-from tests.tasks.made_up import publish_made_up
 
-DEMO = ROOT / "deployments" / "plans" / "fair.yaml"
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 
 
@@ -31,10 +27,8 @@ def test_a_notebook_is_stored_without_outputs_and_shown_without_a_bundle(path, m
 
 
 @pytest.mark.slow
-def test_a_notebook_runs_on_the_bundle_of_the_demo(tmp_path, monkeypatch):
-    monkeypatch.setenv(
-        "DPRELEASE_BUNDLE", str(publish_made_up(load_plan(DEMO), "demo", tmp_path / "out"))
-    )
+def test_a_notebook_runs_on_the_bundle_of_the_demo(demo, monkeypatch):
+    monkeypatch.setenv("DPRELEASE_BUNDLE", str(demo))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     page = notebook_page(NOTEBOOKS / "use-a-bundle.ipynb")
     assert page.count('<img alt="') == page.count("plt.show()") == 2
@@ -43,11 +37,8 @@ def test_a_notebook_runs_on_the_bundle_of_the_demo(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_eight_questions_are_answered_and_their_intervals_hold_the_public_truth(
-    tmp_path, monkeypatch
-):
-    audit_once(monkeypatch.setattr)
-    monkeypatch.setenv("DPRELEASE_BUNDLE", str(release(DEMO, "demo", tmp_path / "out")))
+def test_eight_questions_are_answered_and_their_intervals_hold_the_public_truth(demo, monkeypatch):
+    monkeypatch.setenv("DPRELEASE_BUNDLE", str(demo))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     page = notebook_page(NOTEBOOKS / "eight-questions.ipynb")
     held = re.findall("<td>(True|False)</td>", page)

@@ -12,13 +12,6 @@ from docs.reference import PAGES
 from tests.conftest import ROOT
 from tests.tasks.browser import PHONE, WIDE
 
-FETCHED = re.compile(
-    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?([^"'\s>]+)"""
-    r"""|<link\b[^>]*\brel=["']?(?:stylesheet|preload|icon)[^>]*\bhref=["']?([^"'\s>]+)"""
-    r"""|url\(["']?([^"')]+)"""
-)
-"""Addresses that a page or a style sheet makes a browser fetch."""
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -52,14 +45,6 @@ def test_every_page_is_built_and_can_be_reached(site):
     home = (site / "index.html").read_text()
     linked = set(re.findall(r'<a href="([^"#:]+\.html)" class="md-nav__link', home))
     assert expected - {"index.html"} <= linked
-
-
-@pytest.mark.slow
-def test_no_page_fetches_from_another_host(site):
-    for page in [*site.rglob("*.html"), *site.rglob("*.css")]:
-        for found in FETCHED.finditer(page.read_text()):
-            address = next(filter(None, found.groups()))
-            assert not re.match(r"(https?:)?//", address), f"{page.name} asks for {address}"
 
 
 @pytest.mark.slow

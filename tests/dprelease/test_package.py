@@ -22,7 +22,7 @@ from schemas.plan import load_plan
 from tasks.survey.memory import MemoryTable
 from tasks.survey.private_file import FILE, TABLE, connect
 from tasks.survey.steps import ingest_survey
-from tests.bare import PLAN, audit_once, small_plan
+from tests.bare import PLAN, leave_out_audits, small_plan
 from tests.conftest import ROOT
 
 FRAME = pd.DataFrame({"sex": ["F", "M"] * 20, "age": range(20, 60)})
@@ -67,7 +67,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     return tmp_path / "out"
 
 

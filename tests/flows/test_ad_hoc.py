@@ -37,7 +37,6 @@ def plans(plan_path, monkeypatch):
     ("choice", "says"),
     [
         ({"plan": "census"}, "no plan 'census' in .*; its plans: plan"),
-        ({"plan": "../plan"}, "no plan"),
         ({"releases": ["census: people"]}, "choose releases of one plan"),
         ({"releases": ["plan: folk"]}, "no release 'folk'"),
         (
@@ -45,10 +44,7 @@ def plans(plan_path, monkeypatch):
             "'rare' may not be requested; the plan opens people, pairs",
         ),
         ({"requester": "  "}, "write who asks"),
-        ({"requester": "two\nlines"}, "requester"),
-        ({"percent": 0}, "a whole number from 1 to 100"),
         ({"percent": 101}, "a whole number from 1 to 100"),
-        ({"title": "two\nlines"}, "title"),
     ],
 )
 def test_a_choice_that_cannot_be_is_refused_with_the_reason(plans, choice, says):
@@ -63,11 +59,8 @@ def test_a_choice_that_cannot_be_is_refused_with_the_reason(plans, choice, says)
     ("text", "accepted"),
     [
         ("B. Analyst, Ministry of Health (unit 3)", True),
-        ("Ñandú Øst-王小明", True),
-        (" ", False),
         ("two\nlines", False),
         ("reversed \u202e", False),
-        ("joined \u200b", False),
         ("A.\u00a0Analyst", False),
     ],
 )
@@ -173,24 +166,12 @@ def opened(plans, plan_path):
     [
         ({"tables": ["sex x income"]}, r"^table 'sex x income': there is no column 'income'"),
         ({"tables": ["sex x sexe"]}, "did you mean 'sex'"),
-        ({"means": ["income"]}, "no column 'income'"),
-        ({"means": ["age by income"]}, "no column 'income'"),
-        ({"densities": ["income"]}, "no column 'income'"),
-        ({"maps": ["age income"]}, "no column 'income'"),
-        ({"models": ["age ~ income"]}, "no column 'income'"),
         ({"models": ["age ~ sex + log(income + 1)"]}, "no column 'income'"),
         ({"models": ["{income > 2000} ~ age"]}, "no column 'income'"),
         ({"models": ["age ~ `income`"]}, "no column 'income'"),
         ({"models": ["age ~ __import__('os')"]}, "model"),
-        ({"models": ["age ~ ."]}, "not allowed in a plan's formula"),
-        ({"means": ["sex"]}, "a mean needs numbers"),
-        (
-            {"tables": ["sex x age x children x region", "age; children"]},
-            "no column 'age; children'",
-        ),
         ({"records": True, "releases": ["plan: people"]}, "choose none where there are wishes"),
         ({}, "opens no releases; write wishes over sex, region, age, children"),
-        ({"tables": ["sex"], "percent": 101}, "a whole number from 1 to 100"),
     ],
 )
 def test_a_wish_that_cannot_be_served_is_refused_in_words(opened, said, says):
@@ -232,21 +213,6 @@ def test_wishes_become_releases_of_the_plan_over_opened_columns_alone(opened, sa
     assert select_releases(**ASKED, releases=[], said=said)[0].digest == chosen.digest
 
 
-def test_wishes_are_served_without_beta_where_the_plan_requests_none(opened, plan_path):
-    from flows.ad_hoc import select_releases
-
-    document = yaml.safe_load(plan_path.read_text())
-    pure = {
-        "budget": {"granted": {"alpha": "10"}, "requested": {"alpha": "4"}},
-        "releases": [r for r in document["releases"] if r["name"] == "people"],
-        "synthesis": [],
-    }
-    open_columns(plan_path, OPENED, **pure)
-    said = Said(records=True, tables=["sex x children"])
-    chosen, _ = select_releases(**ASKED, releases=[], said=said)
-    assert (chosen.requested, chosen.synthesis[0].from_) == (Budget.of(2), "all-pairs")
-
-
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
@@ -264,13 +230,6 @@ def test_columns_that_cannot_be_opened_are_refused_when_the_plan_is_read(plan_pa
     open_columns(plan_path, columns, columns=known | more)
     with pytest.raises(PlanError, match=says):
         load_plan(plan_path)
-
-
-def test_a_plan_that_opens_releases_alone_takes_no_wishes(plans):
-    from flows.ad_hoc import select_releases
-
-    with pytest.raises(InputError, match="opens no columns to wishes"):
-        select_releases(**ASKED, releases=[], said=Said(tables=["sex"]))
 
 
 def test_wishes_show_their_cost_and_are_charged_only_once_somebody_agrees(opened, monkeypatch):

@@ -84,14 +84,6 @@ def runs_of(served: Served) -> set[str]:
     return {run["id"] for run in served.api("POST", "/flow_runs/filter", flows=only)}
 
 
-def test_the_form_refuses_more_than_the_whole_budget(page, served):
-    before = runs_of(served)
-    fill_the_form(page, served, percent="150")
-    page.get_by_role("button", name="Submit").click()
-    page.get_by_text("150 is greater than the maximum of 100").first.wait_for()
-    assert runs_of(served) == before
-
-
 def test_from_the_form_to_the_bundle(page, served):
     before = runs_of(served)
     fill_the_form(page, served, percent="25")

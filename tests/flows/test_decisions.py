@@ -130,6 +130,12 @@ def test_a_form_that_prefects_own_server_accepted_is_compared_when_its_run_resum
         form.ask_in_form(plan, waiting.id, None, known)
 
 
+def test_rejecting_what_is_published_says_to_withdraw_it(waiting, capsys):
+    waiting.ledger.seal("survey", waiting.id, "0" * 64)
+    assert decide("reject", waiting.id) == 0
+    assert "withdraw it" in capsys.readouterr().out
+
+
 def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     assert decide("approve", waiting.id) == 0
     assert "no run of this release asks for an approval" in capsys.readouterr().out
@@ -138,9 +144,3 @@ def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     said = capsys.readouterr().out
     assert "asks for an approval" not in said
     assert "to publish, run the plan again" in said
-
-
-def test_rejecting_what_is_published_says_to_withdraw_it(waiting, capsys):
-    waiting.ledger.seal("survey", waiting.id, "0" * 64)
-    assert decide("reject", waiting.id) == 0
-    assert "withdraw it" in capsys.readouterr().out

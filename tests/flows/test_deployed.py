@@ -20,7 +20,7 @@ from schemas.plan import load_plan
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.places import FLOW_RUN
-from tests.bare import PLAN, audit_once, release, small_plan
+from tests.bare import PLAN, leave_out_audits, release, small_plan
 
 NOW = datetime(2027, 3, 15, 12, tzinfo=UTC)
 MARCH = datetime(2027, 3, 1, 6, tzinfo=UTC)
@@ -57,13 +57,9 @@ def test_what_is_due_is_released_at_its_time_and_late(plan):
     ("schedule", "due", "deployed", "made"),
     [
         ({"since": "2027-03-01"}, datetime(2027, 4, 1, 6, tzinfo=UTC), None, []),
-        ({"since": "2027-03-02"}, MARCH, None, []),
         ({"since": "2027-01-01"}, MARCH + timedelta(seconds=1), None, []),
-        ({"since": "2027-01-01"}, MARCH - timedelta(microseconds=1), None, []),
-        ({"since": "2027-01-01"}, NOW, None, []),
         ({"since": "2027-01-01", "timezone": "Asia/Kathmandu"}, MARCH, None, []),
         ({}, MARCH, NOW, []),
-        ({}, MARCH, None, []),
         ({}, MARCH, NOW, ["visits-20270315-060000", "visits-ad-hoc-20270101-060000"]),
         ({}, datetime(1970, 1, 1, 6, tzinfo=UTC), MARCH, ["visits-20270301-060000"]),
     ],
@@ -128,7 +124,7 @@ def test_a_notice_of_a_deployment_s_run_believes_no_path_and_no_change(tmp_path,
 def test_a_worker_s_run_grants_nothing_and_says_which_command_does(
     tmp_path, own_home, monkeypatch, served
 ):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     plan, ledger = small_plan(tmp_path), f"sqlite:///{tmp_path}/ledger.sqlite"
     monkeypatch.setenv("DPRELEASE_LEDGER", ledger)
     if served:  # and then nobody's first use does

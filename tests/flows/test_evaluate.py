@@ -50,14 +50,6 @@ def test_a_table_that_may_be_private_is_refused_before_anything_is_computed(
     assert json.loads(capsys.readouterr().out)["not_for_release"] is False
 
 
-def test_formulas_regressions_and_groups_that_are_stated_are_on_the_page(tables, tmp_path):
-    page = tmp_path / "page.html"
-    stated = ["--formula", "age = children + 20", "--regression", "income ~ age + sex"]
-    assert main(["evaluate", *tables, *stated, "--key", "region", "--page", str(page)]) == 0
-    for said in ("age = children + 20", "income on age, sex", "Records of one region"):
-        assert said in page.read_text()
-
-
 def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["evaluate", *tables, "--not-for-release", "--page", str(page)]) == 0
@@ -65,14 +57,6 @@ def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, caps
     assert ">NOT FOR RELEASE: " in page.read_text()
     assert main(["evaluate", *tables, "--not-for-release", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_for_release"] is True
-
-
-def test_the_survey_of_a_plan_is_refused_though_no_ledger_knows_it(
-    plan_path, tmp_path, tables, capsys
-):
-    real = str(tmp_path / "survey.parquet")
-    assert main(["evaluate", tables[0], real, "--plan", str(plan_path)]) == 2
-    assert "is the survey table of the plan" in capsys.readouterr().err
 
 
 def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
@@ -89,12 +73,8 @@ def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
     ("words", "says"),
     [
         (["--cells", "1"], "--cells: write a whole number"),
-        (["--page", "nowhere/page.html"], "--page: there is no folder nowhere"),
         (["--page", "."], "--page .: cannot be written"),
-        (["--key", "shoe"], "has no column 'shoe'"),
-        (["--formula", "age"], "is no condition, such as end >= start"),
         (["--regression", "age"], "write COLUMN ~ COLUMN"),
-        (["--label", "shoe"], "label: 'shoe' is not among"),
     ],
 )
 def test_bad_options_are_told(tables, words, says, capsys):

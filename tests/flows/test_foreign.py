@@ -56,9 +56,7 @@ def test_the_walk_knows_every_section_of_the_router():
     assert top <= set(SECTIONS) | moved
 
 
-@pytest.mark.parametrize("prefix", ["", "/v2"])
-def test_no_page_asks_another_host(served: Served, chromium: Any, prefix: str):
-    addresses = [*SECTIONS[:3], *API_PAGES] if prefix else pages(served)  # V2 has no pages
+def test_no_page_asks_another_host(served: Served, chromium: Any):
     context = chromium.new_context(viewport={"width": 1200, "height": 1000})
     asked: list[str] = []
 
@@ -73,8 +71,8 @@ def test_no_page_asks_another_host(served: Served, chromium: Any, prefix: str):
     page.get_by_text("Flow Runs").first.wait_for()  # the dashboard, where people look for it
     login = b64encode(PASSWORD.encode()).decode()
     page.set_extra_http_headers({"Authorization": f"Basic {login}"})  # where no form asks for it
-    for address in addresses:
-        page.goto(f"{served.address}{prefix}/{address}", wait_until="load")
+    for address in pages(served):
+        page.goto(f"{served.address}/{address}", wait_until="load")
         page.wait_for_load_state("networkidle")
     context.close()
     assert not asked, sorted({urlsplit(url).netloc for url in asked})
@@ -116,7 +114,7 @@ def test_neither_a_server_nor_a_single_run_has_pages_of_the_api(served: Served, 
     assert said.split("\n")[-2] == str(missing)
 
 
-@pytest.mark.parametrize("option", ["--workers=2", "--background", "-b"])
+@pytest.mark.parametrize("option", ["--workers=2", "-b"])
 def test_a_server_in_other_processes_is_refused(option):
     with pytest.raises(SystemExit, match=option):
         start(["start", option])

@@ -10,7 +10,7 @@ from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Action, Ledger
 from tasks.workplace.step import Step
-from tests.bare import audit_once, module_of, release, small_plan
+from tests.bare import leave_out_audits, module_of, release, small_plan
 from tests.tasks.ledger.server import PASSWORD, started
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def test_a_crash_costs_no_second_charge_and_no_second_draw(
 ):
     postgresql.administer(f"CREATE DATABASE before_{step}")
     monkeypatch.setenv("DPRELEASE_LEDGER", postgresql.url(f"before_{step}"))
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     plan, out = small_plan(tmp_path), tmp_path / "out"
     granted = load_plan(plan).budget.granted.budget
     Ledger(postgresql.url(f"before_{step}")).grant("survey", granted, "the board", "a test")

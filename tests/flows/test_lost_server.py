@@ -55,7 +55,7 @@ def run(folder, environment, *program):
     )
 
 
-@pytest.mark.parametrize("step", ["audit_shortly", "draw_missing", "announce"])
+@pytest.mark.parametrize("step", ["audit_shortly", "announce"])
 def test_a_release_outlives_its_server(tmp_path, environment, server, step):
     done = run(tmp_path, environment, "-c", RELEASE, str(server), step)
     assert done.returncode == 0, done.stderr

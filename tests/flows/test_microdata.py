@@ -1,27 +1,17 @@
 """A plan that asks for synthetic records and nothing else, run for real."""
 
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest, verify_files
 from tests.conftest import ROWS, write_plan
 
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        {"choose": "fixed", "also": [["sex", "children", "age"]]},
-        pytest.param({"choose": "adaptive"}, marks=pytest.mark.slow),
-    ],
-)
-def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document, choice):
+def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document):
     from flows.release import release
 
     plan_document["releases"] = [
@@ -30,7 +20,7 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
             "kind": "microdata-margins",
             "columns": ["sex", "region", "age", "children", "income"],
             "bins": {"income": 10, "age": 6},
-            **choice,
+            "also": [["sex", "children", "age"]],
         }
     ]
     plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]
@@ -54,107 +44,8 @@ def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_docum
     assert set(support["grade"]) <= {"accurate", "rough", "noise"}
     together = (support["distance"] + support["expected_distance"]) <= 0.1
     assert ((support["grade"] == "accurate") == together).all()
-    measured = [f"{a} x {b} x {c}" for a, b, c in manifest.releases[0].facts.get("triples", [])]
-    assert len(measured) == (5 if choice["choose"] == "adaptive" else 0)
-    triples = set(measured or ["sex x age x children"])
+    triples = {"sex x age x children"}
     assert set(support.index[support["ways"] == 3]) == triples
     assert len(support) == 5 + 10 + len(triples)
     names = [triple.replace(" x ", ".") for triple in triples]
     assert all((bundle / "tables" / f"everyone.{name}.parquet").is_file() for name in names)
-
-
-@pytest.mark.slow
-def test_wide_columns_are_published_by_groups_and_records_in_their_own_categories(
-    plan_path, plan_document
-):
-    from flows.release import release
-
-    plan_document["releases"] = [
-        {
-            "name": "everyone",
-            "kind": "microdata-margins",
-            "columns": ["sex", "region", "children"],
-            "compress": {"keep": 3},
-        }
-    ]
-    plan_document["synthesis"] = [{"name": "records", "from": "everyone", "rows": ROWS}]
-    path = write_plan(plan_path.parent, plan_document)
-    bundle = open_bundle(release(str(path), "r1", str(path.parent / "out")))
-    assert {"everyone.region", "everyone.children", "everyone.region.children"} <= set(
-        bundle.tables
-    )
-    alone, pair = bundle.table("everyone.region"), bundle.table("everyone.sex.region")
-    numbers = np.ma.filled(alone["region_group"], 0).tolist()
-    group = dict(zip(alone["region"].tolist(), numbers, strict=True))
-    assert set(group.values()) == {0, 1, 2}
-    records = pd.read_parquet(bundle.path / "microdata" / "records.parquet")
-    of_each = [group[region if isinstance(region, str) else None] for region in records["region"]]
-    counted = Counter(zip(records["sex"], of_each, strict=True))
-    in_pairs = np.ma.filled(pair["region_group"], 0)
-    for sex, number, count in zip(pair["sex"], in_pairs, pair["count"], strict=True):
-        assert counted[sex, number] == count
-    assert records["children"].between(0, 6).all()
-    sums = bundle.total("everyone.sex.region", lambda t: t["region_group"] == 1)
-    assert sums.standard_error > 0
-    supported = bundle.table("microdata/records.support")
-    grades = dict(zip(supported["columns"], supported["grade"], strict=True))
-    assert {name: grade == "not measured" for name, grade in grades.items()} == {
-        "sex": False,
-        "region": False,
-        "children": False,
-        "sex x region": True,
-        "sex x children": True,
-        "region x children": True,
-    }
-    report = (bundle.path / "report.html").read_text()
-    assert "group 1" in report
-
-
-@pytest.mark.slow
-def test_a_survey_of_seventy_columns_goes_from_its_file_to_records(tmp_path):
-    """More cells than a number holds: the engine counts them by several."""
-    from flows.release import release
-
-    rows = 300
-    kinds = np.random.default_rng(1).random((rows, 1))
-    answers = np.random.default_rng(2).random((rows, 70)) < np.where(kinds < 0.5, 0.9, 0.2)
-    frame = pd.DataFrame({f"q{i}": np.where(answers[:, i], "yes", "no") for i in range(70)})
-    frame.to_parquet(tmp_path / "survey.parquet")
-    budget = {"alpha": "1000", "beta": "0", "gamma": "0"}
-    document = {
-        "dprelease": 1,
-        "dataset": "seventy",
-        "source": "survey.parquet",
-        "rows": rows,
-        "privacy_unit": "row",
-        "neighbours": "replace-one",
-        "budget": {"granted": budget, "requested": budget},
-        "columns": {name: {"type": "categorical", "categories": ["no", "yes"]} for name in frame},
-        "releases": [
-            {
-                "name": "everyone",
-                "kind": "microdata-margins",
-                "columns": list(frame),
-                "pairs": [[f"q{i}", f"q{i + 1}"] for i in range(69)],
-                "mechanism": "discrete-laplace",
-            }
-        ],
-        "synthesis": [{"name": "records", "from": "everyone", "rows": rows}],
-        "publication": {"title": "Seventy questions"},
-    }
-    path = write_plan(tmp_path, document)
-    bundle = Path(release(str(path), "r1", str(tmp_path / "out")))
-    verify_files(bundle, read_manifest(bundle))
-    records = pd.read_parquet(bundle / "microdata" / "records.parquet")
-    assert list(records) == list(frame)
-    found, exact = ((table == "yes").mean() for table in (records, frame))
-    assert (found - exact).abs().max() < 0.05
-    for i in (0, 40, 68):  # the words of a cell end between them
-        both = [f"q{i}", f"q{i + 1}"]
-        counted = pd.read_parquet(bundle / "tables" / f"everyone.{both[0]}.{both[1]}.parquet")
-        known = (
-            frame.groupby(both)
-            .size()
-            .reindex(pd.MultiIndex.from_frame(counted[both]), fill_value=0)
-        )
-        assert (counted["estimate"] - known.to_numpy()).abs().max() < 8

@@ -18,7 +18,7 @@ from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger
 from tasks.workplace.home import claim_outside, ledger_url, private_workspace, remove_abandoned
-from tests.conftest import ROWS, made_up_survey, plan_of_every_kind, write_plan
+from tests.conftest import ROWS, audited, made_up_survey, plan_of_every_kind, write_plan
 from tests.flows.conftest import small_plan_of_every_kind
 
 pytestmark = pytest.mark.usefixtures("prefect")
@@ -47,7 +47,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
-        return Published(plan_path, run(plan_path), Ledger(ledger_url()))
+        with audited():
+            return Published(plan_path, run(plan_path), Ledger(ledger_url()))
 
 
 @pytest.fixture(scope="module")
@@ -192,22 +193,6 @@ def test_the_manifest_says_what_was_promised_and_hides_where_the_survey_lies(pub
         "wealth",
         None,
     }
-
-
-def test_the_published_classifier_can_be_evaluated_without_the_data(published):
-    bundle = published.bundle
-    facts = next(r for r in read_manifest(bundle).releases if r.name == "rich").facts
-    table = pd.read_parquet(bundle / "classifiers" / "rich.parquet")
-    points = np.array([[40.0, 2.0], [70.0, 0.0]])
-    places = [facts["coordinates"][k] for k in ("age", "children")]
-    scaled = (points - [p["lower"] for p in places]) / [p["width"] for p in places]
-    own = np.array([[1, 0], [0, 1]]) / np.sqrt(2)  # the first is of sex F, the second M
-    scaled = np.column_stack([scaled, own])
-    phases = scaled @ table[["w_age", "w_children", "w_sex=F", "w_sex=M"]].to_numpy().T
-    decided = np.cos(phases) @ table["cos"] + np.sin(phases) @ table["sin"]
-    plan = load_plan(published.plan_path)
-    noisy = published.ledger.committed("survey", "r1", "rich")
-    assert np.allclose(decided, plan.built["rich"].decide(noisy, scaled))
 
 
 def test_running_again_charges_and_draws_nothing(bundle, plan_path):

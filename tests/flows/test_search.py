@@ -55,11 +55,10 @@ def test_a_planted_value_is_found(tmp_path, way, value):
     assert occurrences(tmp_path, [value]) == [str(tmp_path / "file")]
 
 
-@pytest.mark.parametrize("value", [WORD, ACCENTED, NUMBER, AMOUNT])
-@pytest.mark.parametrize("compression", ["snappy", "zstd", "gzip"])
-def test_in_a_compressed_parquet_file(tmp_path, value, compression):
+@pytest.mark.parametrize("value", [WORD, AMOUNT])
+def test_in_a_compressed_parquet_file(tmp_path, value):
     path = tmp_path / "table.parquet"
-    pd.DataFrame({"x": [value] * 9}).to_parquet(path, compression=compression)
+    pd.DataFrame({"x": [value] * 9}).to_parquet(path, compression="zstd")
     assert occurrences(tmp_path, [value]) == [str(path)]
     assert occurrences(tmp_path, ["Secret-1111", 1234567, 1234.5678]) == []
 

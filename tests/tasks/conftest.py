@@ -1,4 +1,4 @@
-"""A Spark standalone master with two workers on loopback, started for the tests that ask for it."""
+"""What tests of several rooms share: a published bundle, and a Spark master with two workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from typing import Any
 import ibis
 import pytest
 
+from tests.bare import leave_out_audits, release, small_plan
 from tests.waiting import wait_for
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory) -> Path:
+    """A folder with the small plan, its bundle ``r1`` and the home that paid for it; to be copied."""
+    folder = tmp_path_factory.mktemp("published")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+        patch.delenv("DPRELEASE_LEDGER", raising=False)
+        leave_out_audits(patch.setattr)
+        release(small_plan(folder), "r1", folder / "out")
+    return folder
 
 
 @pytest.fixture(scope="session")

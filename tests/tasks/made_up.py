@@ -1,5 +1,6 @@
 """Bundles of made-up surveys, published through the real steps, without a flow or a source table."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from dpcore.audit.releases import claim_of
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
+from dpcore.releases.base import Release
 from dpcore.sampling.source import SystemSource
 from schemas.plan import Plan, load_plan
 from tasks.budget.charge import reserve_budget
@@ -52,9 +54,7 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
             write_microdata.fn(plan, release_id, table.name, staging) for table in plan.synthesis
         ]
         analyses = write_analyses.fn(plan, release_id, staging)
-        audit = [made_up_audit("all", claim_of(list(plan.built.values())))]
-        audit += [made_up_audit(name, claim_of([each])) for name, each in plan.built.items()]
-        made = PreparedBundle(staging, releases, synthesis, analyses, audit)
+        made = PreparedBundle(staging, releases, synthesis, analyses, made_up_audits(plan))
         publish.fn(plan, release_id, made, target)
     return target
 
@@ -78,13 +78,23 @@ def made_up_tally(domain: Domain, rows: int) -> Tally:
     return Tally(domain, cells[counts > 0], counts[counts > 0])
 
 
+def made_up_audits(plan: Plan) -> list[AuditResult]:
+    return made_up_audits_of(list(plan.built.values()))
+
+
+def made_up_audits_of(releases: Sequence[Release]) -> list[AuditResult]:
+    """Of all releases together and of each."""
+    each = [made_up_audit(release.name, claim_of([release])) for release in releases]
+    return [made_up_audit("all", claim_of(list(releases))), *each]
+
+
 def made_up_audit(name: str, claim: Budget) -> AuditResult:
     """A result such as the audit before a release gives."""
     curve = LossCurve(np.linspace(-1, 1, 5), np.array([0.4, 0.1, 0.1, np.nan, 0.3]), 0.5)
     return AuditResult(
         name=name,
         estimate=0.5,
-        lower_bound=0.25,
+        lower_bound=min(0.25, float(claim.alpha) / 2),
         level=0.999,
         draws=1000,
         search_draws=500,

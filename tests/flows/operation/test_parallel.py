@@ -99,20 +99,6 @@ def dask(plan_path, own_home, monkeypatch):
 
 
 @pytest.mark.slow
-def test_dask_workers_draw_and_charge_what_a_sequence_does(plan_path, dask):
-    from distributed import Client
-    from prefect_dask.task_runners import DaskTaskRunner
-
-    in_sequence = drawn(plan_path, "sequence")
-    with Client(dask) as client:
-        client.wait_for_workers(2)
-        assert drawn(plan_path, "dask", DaskTaskRunner(address=dask)) == in_sequence
-        worked = client.run(lambda dask_worker: dask_worker.state.transition_counter)
-    assert len(worked) == 2
-    assert any(worked.values())  # how many of the two is the scheduler's to decide
-
-
-@pytest.mark.slow
 def test_dask_workers_of_their_own_processes_publish(plan_path, dask):
     """The flow runs in a process of its own too."""
     out = plan_path.parent / "out"

@@ -20,29 +20,18 @@ from tasks.bundle.digests import DIGESTS, MANIFEST
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.ledger import Charge, Ledger, State, charge_id, tables
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release
 from tests.tasks.bundle.damage import by_hand
 
 WHO_WHY = ("--who", "A. Officer", "--why", "the disk was lost")
 ROWS = {"neighbours": "replace-one"}
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory) -> Path:
-    """A folder with one bundle, and the home with the ledger that paid for it."""
-    folder = tmp_path_factory.mktemp("template")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
-        patch.delenv("DPRELEASE_LEDGER", raising=False)
-        release(small_plan(folder), "r1", folder / "out")
-    return folder
-
-
 @pytest.fixture
-def published(template, tmp_path, monkeypatch) -> Path:
+def published(published, tmp_path, monkeypatch) -> Path:
     """The bundles in the test's own copy."""
-    audit_once(monkeypatch.setattr)
-    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    leave_out_audits(monkeypatch.setattr)
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     return tmp_path / "out"
 
 

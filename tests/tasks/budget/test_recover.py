@@ -23,7 +23,7 @@ def agency(tmp_path, monkeypatch):
     monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
     monkeypatch.setenv("DPRELEASE_CHECKPOINT", str(tmp_path / "witness"))
     monkeypatch.setenv("DPRELEASE_OUT", str(tmp_path / "out"))
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
     shutil.copy(tmp_path / "survey.parquet", tmp_path / "other.parquet")
     (tmp_path / "other.yaml").write_text(

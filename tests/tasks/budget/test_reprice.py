@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import InputError, LedgerError
+from dpcore.errors import LedgerError
 from dpcore.mechanisms.laplace import LaplaceEvent
 from flows.cli import main
 from tasks.budget.reprice import charged_events, reprice
@@ -58,22 +58,6 @@ def test_an_event_of_another_version_stops_the_pricing(ledger: Ledger):
         reprice(ledger, "wages", Fraction(1, 10**6))
 
 
-def test_where_no_accountant_has_a_price_the_text_says_so(ledger: Ledger):
-    thresholded = {
-        "event": "stability-laplace",
-        "neighbours": "replace-one",
-        "l1_sensitivity": "2",
-        "scale": "20",
-        "threshold": "200",
-    }
-    ledger.reserve("wages", "q99", "d", {"wide": Charge(Budget.of("0.1", "0.001"), thresholded)})
-    assert "No accountant has a price for beta = 1e-06" in reprice(
-        ledger, "wages", Fraction(1, 10**6)
-    )
-    with pytest.raises(InputError, match="--beta: beta must be"):
-        reprice(ledger, "wages", Fraction(1))
-
-
 def test_without_the_optional_package_the_text_names_it(ledger: Ledger, monkeypatch):
     for module in ("tasks.budget.reprice", "dpcore.repricing.history"):
         monkeypatch.setattr(f"{module}.installed", lambda: False)
@@ -86,14 +70,3 @@ def test_the_command_prints_it(ledger: Ledger, url: str, capsys: pytest.CaptureF
     arguments = ["ledger", "reprice", "wages", "--beta", "1e-6", "--ledger", url]
     assert main(arguments) == 0
     assert capsys.readouterr().out == reprice(ledger, "wages", Fraction(1, 10**6)) + "\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [(("wages", "--beta", "x"), "--beta"), (("prices",), "no dataset 'prices'")],
-)
-def test_bad_input_exits_with_2(
-    ledger: Ledger, url: str, capsys: pytest.CaptureFixture[str], arguments, says
-):
-    assert main(["ledger", "reprice", *arguments, "--ledger", url]) == 2
-    assert says in capsys.readouterr().err

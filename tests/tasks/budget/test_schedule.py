@@ -1,7 +1,6 @@
 """A schedule that its budget does not cover is refused, and a due time without a release is noticed."""
 
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,16 +10,14 @@ from prefect.client.schemas.objects import FlowRun
 
 import flows.release
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BudgetError, PlanError
+from dpcore.errors import BudgetError
 from dpcore.line.statistic import Noisy
 from flows.cli import main
-from flows.operation import notify as notices
 from flows.operation.identity import release_id_of
 from schemas.plan import Plan, load_plan
-from tasks.budget.schedule import DRAWN_WITHIN, MOST_LATE, late_releases, require_first_year
-from tasks.explain.runs import runs_text
+from tasks.budget.schedule import DRAWN_WITHIN, late_releases, require_first_year
 from tasks.ledger import Charge, Ledger
-from tests.bare import audit_once, small_plan
+from tests.bare import leave_out_audits, small_plan
 
 MONTHLY = """
 operation:
@@ -80,16 +77,6 @@ def test_only_the_runs_that_are_still_to_come_in_the_first_year_must_fit(tmp_pat
     require_first_year(plan, path, ledger, NOW.replace(year=2027))  # no longer its first year
 
 
-def test_a_budget_that_was_spent_otherwise_does_not_cover_the_first_year(tmp_path, ledger):
-    path = monthly(tmp_path, "20")
-    plan = load_plan(path)
-    spend(ledger, plan, "another", alpha="8")
-    require_first_year(plan, path, ledger, NOW)
-    spend(ledger, plan, "yet another", alpha="0.5")
-    with pytest.raises(BudgetError, match="11 more runs"):
-        require_first_year(plan, path, ledger, NOW)
-
-
 def test_a_due_time_without_a_release_is_late_until_it_has_one(tmp_path, ledger):
     path = monthly(tmp_path)
     plan = load_plan(path)
@@ -120,39 +107,10 @@ def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_l
     assert late_releases(plan, path, ledger, NOW) == []
 
 
-def test_of_many_late_releases_the_oldest_are_listed(tmp_path, ledger, monkeypatch, capsys):
-    path = monthly(tmp_path, since="2000-01-01")
-    path.write_text(path.read_text().replace("0 6 1 * *", "* * * * *"))  # 14 million due times
-    plan = load_plan(path)
-    found = late_releases(plan, path, ledger, NOW)
-    assert len(found) == MOST_LATE
-    assert found[-1].release_id == "plan-20000101-163900"
-    spend(ledger, plan, found[0].release_id)
-    place = ("--ledger", f"sqlite:///{tmp_path}/ledger.sqlite", "--plans", str(tmp_path))
-    assert main(("ledger", "check", *place)) == 6
-    said = f"plan.yaml: lists its {MOST_LATE:,} oldest late releases; there may be more"
-    assert said in capsys.readouterr().err
-    said = []
-    monkeypatch.setattr(notices, "first_time", lambda *_: True)
-    monkeypatch.setattr(notices, "notify", lambda *words: said.append(words[-1]))
-    monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.sqlite")
-    notices.notify_missed(tmp_path)
-    (trouble,) = said
-    assert trouble.startswith(f"at least {MOST_LATE:,} releases are late, the first of them")
-
-
-def test_a_plan_without_a_schedule_is_never_late_or_refused(tmp_path, ledger):
-    path = small_plan(tmp_path)
-    plan = load_plan(path)
-    spend(ledger, plan, "plan-20261201-060000")
-    assert late_releases(plan, path, ledger, NOW) == []
-    require_first_year(plan, path, ledger, NOW)
-
-
 def test_a_backfill_is_the_release_of_the_scheduled_run_and_is_paid_once(
     tmp_path, monkeypatch, capsys
 ):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     flow = flows.release.release
     monkeypatch.setattr(flows.release, "release", flow.fn)
     path = monthly(tmp_path, since="2026-11-01")
@@ -190,24 +148,3 @@ class _Clock(datetime):
     @classmethod
     def now(cls, tz=None):
         return NOW.astimezone(tz)
-
-
-def test_the_last_run_that_fits_is_the_date_on_which_a_schedule_runs_dry(tmp_path):
-    plan = load_plan(monthly(tmp_path))
-    for alpha, words in (
-        ("0.999", "no more runs of this plan"),
-        ("1.5", "1 more run of this plan: the schedule runs dry on 2027-01-01T06:00"),
-        ("3", "3 more runs of this plan: the schedule runs dry on 2027-03-01T06:00"),
-    ):
-        assert runs_text(plan, Budget.of(alpha), NOW).removesuffix(" (Europe/Lisbon)") == words
-    many = runs_text(plan, Budget(Fraction(10**30)), NOW)
-    assert many.startswith(f"{10**30} more runs of this plan: the schedule runs dry after 2110-")
-    assert (
-        runs_text(load_plan(small_plan(tmp_path)), Budget.of(3), NOW) == "3 more runs of this plan"
-    )
-
-
-@pytest.mark.parametrize("since", ["1999-12-31", "yesterday", "2201-01-01"])
-def test_a_day_that_no_schedule_can_begin_on_is_refused(tmp_path, since):
-    with pytest.raises(PlanError, match=r"operation\.schedule\.since"):
-        load_plan(monthly(tmp_path, since=since))

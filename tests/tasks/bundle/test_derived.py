@@ -10,7 +10,6 @@ from dpcore.sampling.source import SeededSource
 from schemas.documents.codebook import codebook
 from schemas.plan import Plan
 from tasks.bundle.records import SyntheticRecords, synthetic_records
-from tasks.report.support import how_supported, support_table
 
 PLAN = """
 dprelease: 1
@@ -91,33 +90,3 @@ def test_they_are_published_as_derived(made):
     assert table.about["sector"] == "sector"
     assert "BMI" not in table.about
     assert "heavy,categorical,Derived: heavy = BMI > 30,,,,,,true" in codebook(None, plan)
-
-
-def test_the_support_table_says_what_they_are_computed_from(made):
-    records, plan = made
-    support = records.support("people", _noisy(plan))
-    columns = {name: np.ma.filled(values, np.nan if values.dtype.kind == "f" else "")
-               for name, values in support.columns.items()}  # fmt: skip
-    of = dict(zip(columns["columns"].tolist(), columns["derived_from"].tolist(), strict=True))
-    assert {name: source for name, source in of.items() if source} == {
-        "BMI": "weight x height", "heavy": "BMI", "per": "height",
-    }  # fmt: skip
-    assert {"weight x sector", "height x hot"} <= set(of)
-    assert not {"trade x sector", "trade x hot", "sector x hot"} & set(of)
-    listing = support_table(columns, "x.parquet")
-    assert ("BMI", "derived from weight x height") in [row[:2] for row in listing.rows]
-    assert "Of 7 pairs of columns" in how_supported(
-        columns, list(records.columns), records.release.follows
-    )
-
-
-def _noisy(plan: Plan):
-    release = plan.built["everybody"]
-    exact = release.statistic(Tally(release.domain, np.array([0]), np.array([3000])))
-    return perturb(exact, release.mechanism, release.share, SeededSource(2))
-
-
-def test_no_record_makes_no_values():
-    plan = Plan.model_validate(yaml.safe_load(PLAN))
-    records = synthetic_records(plan, plan.synthesis[0], lambda _: _noisy(plan), 0)
-    assert {len(values) for values in records.columns.values()} == {0}

@@ -42,13 +42,6 @@ def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(bundle):
     assert bundle.total("people.age").value == pytest.approx(400)
 
 
-def test_the_promise_is_for_tables_with_the_totals_of_the_plan(bundle):
-    plan = bundle.plan
-    assert "by region that the plan states were counted" in bundle.manifest.guarantee.domain
-    without = plan.releases[0].model_copy(update={"totals": None})
-    assert "by region" not in plan.changed(releases=[without]).protection.domain
-
-
 def test_the_page_says_what_the_totals_cost_and_where_strays_are(bundle):
     page = require_sound((bundle.path / "report.html").read_text(), bundle.path)
     section = next(

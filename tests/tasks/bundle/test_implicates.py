@@ -101,22 +101,6 @@ def test_a_plan_that_cannot_have_them_is_refused(document, change, said):
         Plan.model_validate(document)
 
 
-def test_no_column_is_called_like_their_number(document):
-    document["columns"]["implicate"] = {"type": "categorical", "categories": ["a", "b"]}
-    with pytest.raises(
-        ValueError, match="implicates: are numbered in a column 'implicate'; rename"
-    ):
-        Plan.model_validate(document)
-
-
-def test_only_tables_of_counts_have_them(document):
-    document["releases"][0] |= {"kind": "histogram", "mechanism": "discrete-laplace"}
-    document["releases"][0].pop("ways")
-    document["budget"]["requested"]["beta"] = "0"
-    with pytest.raises(ValueError, match="kind margins or microdata-margins"):
-        Plan.model_validate(document)
-
-
 def block(language: str, title: str) -> str:
     found = re.search(rf'```{language} title="{title}"\n(.*?)\n```', PAGE.read_text(), re.S)
     return found[1]

@@ -11,9 +11,8 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.joined import DrawnRelease, join, replicates_of_best, with_best
+from dpcore.estimates.joined import DrawnRelease, join, replicates_of_best
 from dpcore.line.privacy_line import perturb
-from dpcore.post.tables.joined import joined
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
@@ -79,9 +78,8 @@ def test_the_joint_estimate_has_the_stated_error_and_it_is_the_smallest(adjacenc
     assert np.mean(np.square(sums)) == pytest.approx(variance, rel=0.25)
 
 
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
-def test_replicates_have_the_joint_error_and_agree_between_releases(adjacency):
-    built = releases(adjacency)
+def test_replicates_have_the_joint_error_and_agree_between_releases():
+    built = releases(REPLACE_ONE)
     everything = parts(built, 1)
     number = 1200
     of_histogram = replicates_of_best(built[0], everything, number)["h"].reshape(-1, 2, 3)
@@ -94,35 +92,8 @@ def test_replicates_have_the_joint_error_and_agree_between_releases(adjacency):
         assert np.mean(np.square(sums)) == pytest.approx(found.sum(factors)[1], rel=0.2)
 
 
-def test_every_table_gives_the_same_answer():
-    built = releases(REPLACE_ONE)
-    everything = parts(built, 1)
-    one = join("", Domain((SEX, PLACE)), built[0], everything)
-    other = join("", Domain((PLACE, SEX)), built[1], everything)
-    np.testing.assert_allclose(one.estimate.reshape(2, 3), other.estimate.reshape(3, 2).T)
-    assert one.variances == pytest.approx(other.variances)
-
-
-def test_what_the_releases_say_together_is_computed_once_for_all_tables(monkeypatch):
-    calls = []
-
-    def counted(*given):
-        calls.append(given)
-        return joined(*given)
-
-    monkeypatch.setattr("dpcore.estimates.joined.joined", counted)
-    margins = releases(REPLACE_ONE)[1]
-    margins = replace(margins, sets=((0, 1), (0, 2), (1, 2)))
-    everything = parts([margins], 1)
-    published = margins.publish(everything[0].noisy)
-    assert with_best(published, margins, everything).tables == published.tables
-    assert len(published.tables) == 3
-    assert len(calls) == 1
-
-
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
-def test_tables_in_other_bins_are_combined_too(adjacency):
-    built, truth, errors = releases(adjacency), COUNTS.sum(axis=0), []
+def test_tables_in_other_bins_are_combined_too():
+    built, truth, errors = releases(Adjacency("add-remove")), COUNTS.sum(axis=0), []
     for seed in range(300):
         found = join("", Domain((SEX, AGE)), built[1], parts(built, seed))
         errors.append(found.estimate.reshape(2, 3) - truth)
@@ -133,29 +104,6 @@ def test_tables_in_other_bins_are_combined_too(adjacency):
     np.testing.assert_allclose(np.mean(errors**2, axis=0), found.variances, rtol=0.3)
     young = np.array([1.0, 1, 0, 1, 1, 0])
     assert np.mean((errors @ young) ** 2) == pytest.approx(found.sum(young)[1], rel=0.3)
-
-
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
-def test_tables_in_other_bins_give_one_answer_also_in_replicates(adjacency):
-    built = releases(adjacency)
-    everything = parts(built, 1)
-    of_sexes = join("", Domain((SEX, AGE)), built[1], everything)
-    of_coarse = join("", Domain((COARSE,)), built[2], everything)
-    young, ends = np.array([1.0, 1, 0, 1, 1, 0]), np.array([1.0, 0])
-    assert of_sexes.sum(young) == pytest.approx(of_coarse.sum(ends))
-    number = 1200
-    fine = replicates_of_best(built[1], everything, number)["m.sex.age"].reshape(number, 6)
-    coarse = replicates_of_best(built[2], everything, number)["other bins"].reshape(number, 2)
-    np.testing.assert_allclose(fine @ young, coarse @ ends, atol=2e-3)
-    assert np.mean((fine @ young) ** 2) == pytest.approx(of_coarse.sum(ends)[1], rel=0.15)
-    np.testing.assert_allclose(np.mean(fine**2, axis=0), of_sexes.variances, rtol=0.15)
-
-
-def test_refinements_of_too_many_cells_leave_out_other_bins(monkeypatch):
-    built = releases(REPLACE_ONE)
-    monkeypatch.setattr("dpcore.estimates.joined.MOST_REFINED", 5)
-    found = join("", Domain((SEX, AGE)), built[1], parts(built, 1))
-    assert found.sources == ("h", "m")
 
 
 def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshold():

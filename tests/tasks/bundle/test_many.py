@@ -7,7 +7,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.line.statistic import Noisy
 from schemas.plan import load_plan
 from tasks.bundle.publish import measured_parts
-from tasks.ledger import Ledger, charges_of, queries
+from tasks.ledger import Ledger, charges_of
 from tasks.workplace.home import ledger_url
 from tests import bare
 
@@ -21,22 +21,6 @@ def plan_of(folder, number: int):
     path = folder / "plan.yaml"
     path.write_text(yaml.safe_dump(document))
     return path
-
-
-def test_the_readings_of_draws_grow_with_the_releases_and_not_with_their_square(
-    tmp_path, monkeypatch
-):
-    bare.audit_once(monkeypatch.setattr)
-    read, number = queries.read_draw, {}
-
-    for releases in (3, 9):
-        reads = []
-        monkeypatch.setattr(queries, "read_draw", lambda *a, n=reads: (n.append(a), read(*a))[1])
-        (folder := tmp_path / str(releases)).mkdir()
-        monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{folder}/ledger.db")
-        bare.release(plan_of(folder, releases), "r1", folder / "out")
-        number[releases] = len(reads)
-    assert number[9] <= 3 * number[3]
 
 
 def test_what_is_kept_is_of_these_draws(tmp_path, monkeypatch):

@@ -43,7 +43,6 @@ PLAN = {
 }
 FEW = 100
 ALONE = {"name": "sexes", "kind": "histogram", "columns": ["sex", "c0"]}
-COMPRESS = {"compress": {"keep": 10}}
 
 
 def plan_of(*releases: dict) -> Plan:
@@ -58,18 +57,13 @@ def few_files(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_files")
-@pytest.mark.parametrize("more", [{}, COMPRESS], ids=["whole", "compressed"])
 @pytest.mark.slow
-def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch, more):
+def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch):
     """Also with best estimates, which a histogram of two columns adds."""
-    plan = plan_of(EVERYONE | more, ALONE)
+    plan = plan_of(EVERYONE, ALONE)
     path = publish_made_up(plan, "r", tmp_path)
     bundle = open_bundle(path)
-    assert (
-        len(list(path.glob("tables/*.parquet")))
-        == len(list(path.glob("tables/*.csv")))
-        == 2 + bool(more)
-    )
+    assert len(list(path.glob("tables/*.parquet"))) == len(list(path.glob("tables/*.csv"))) == 2
     for module in (base, joined, publish):
         monkeypatch.setattr(module, "MOST_FILES", MOST_FILES)
     (alone := tmp_path / "alone").mkdir()

@@ -85,10 +85,9 @@ def test_a_plan_of_every_mechanism_is_refused_or_published(tmp_path, kind, mecha
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize(("kind", "mechanism"), MECHANISMS)
-def test_many_plans_of_every_mechanism(tmp_path, kind, mechanism, seed):
-    any_number(tmp_path, kind, mechanism, seed, audited=True)
+def test_another_plan_of_every_mechanism_is_audited_too(tmp_path, kind, mechanism):
+    any_number(tmp_path, kind, mechanism, 1, audited=True)
 
 
 @pytest.mark.slow

@@ -1,18 +1,15 @@
 """Synthetic records of mixed columns, from made-up draws."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import yaml
 from scipy import stats
 
-from dpcore.domain.axes import Bins
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
-from dpcore.releases.densities.density import Density
 from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
 from tasks.bundle.records import SyntheticRecords, synthetic_records
@@ -79,18 +76,6 @@ def made(draws: Draws, rows: int | None = None, **within_bins: str) -> Synthetic
     return synthetic_records(plan, plan.synthesis[0], draws.__getitem__, rows)
 
 
-def test_every_column_comes_out_in_the_survey_s_own_terms(draws):
-    columns = made(draws).columns
-    assert set(columns["owner"].tolist()) == {True, False}
-    assert set(columns["code"].tolist()) == {7, 9}
-    assert set(columns["place"].tolist()) == {"north", "south", None}
-    assert columns["age"].dtype == columns["children"].dtype == columns["rent"].dtype == np.int64
-    assert set(columns["children"].tolist()) == {0, 1, 2, 3, 4}
-    assert columns["pay"].dtype == np.float64
-    assert np.ma.getmaskarray(columns["rent"]).any()
-    assert {len(column) for column in columns.values()} == {ROWS}
-
-
 @pytest.mark.parametrize("rows", [0, 1, 777])
 def test_there_are_as_many_records_as_wanted(draws, rows):
     assert {len(column) for column in made(draws, rows).columns.values()} == {rows}
@@ -106,19 +91,6 @@ def codes_of(records: SyntheticRecords, column: str) -> np.ndarray:
     return records.codes[:, records.domain.names.index(column)]
 
 
-@pytest.mark.parametrize("within_bins", [{}, {"age": "both", "rent": "rents"}, {"pay": "uniform"}])
-def test_values_stay_in_the_bins_of_their_codes(draws, within_bins):
-    records = made(draws, **within_bins)
-    for axis in records.domain.axes:
-        if isinstance(axis, Bins):
-            codes, values = codes_of(records, axis.name), records.columns[axis.name]
-            null = np.ma.getmaskarray(values)
-            assert np.array_equal(null, codes == axis.cells)
-            kept = np.ma.getdata(values)[~null]
-            assert np.all(kept >= axis.edge(codes[~null]))
-            assert np.all(kept < axis.edge(codes[~null] + 1))
-
-
 def inside(
     records: SyntheticRecords, shares: np.ndarray, column: str, lower: int, upper: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -127,34 +99,6 @@ def inside(
     counts = np.bincount(values[(values >= lower) & (values < upper)] - lower)
     counts = np.pad(counts, (0, upper - lower - len(counts)))
     return counts, counts.sum() * shares[lower:upper] / shares[lower:upper].sum()
-
-
-def test_whole_numbers_follow_their_density_inside_each_bin(draws):
-    records, release = made(draws), planned().built["ages"]
-    assert isinstance(release, Density)
-    assert records.refined_by == {"age": "ages", "pay": "both"}
-    shares = release.probabilities(draws["ages"])
-    for lower, upper in ((0, 20), (20, 40)):
-        counts, expected = inside(records, shares, "age", lower, upper)
-        assert stats.chisquare(counts, expected).pvalue > FALSE_ALARM
-        assert stats.chisquare(counts).pvalue < 1e-9  # not uniform
-
-
-def test_real_numbers_follow_their_density_inside_each_bin(draws):
-    records, release = made(draws), planned().built["both"]
-    assert isinstance(release, Density)
-    edges = np.asarray(release.domain.axes[1].edges)
-    cumulative = np.r_[0.0, np.cumsum(release.probabilities(draws["both"]).sum(axis=0))]
-    pay, uniform = records.columns["pay"], made(draws, pay="uniform").columns["pay"]
-    for lower, upper in ((-50.0, 150.0), (150.0, 350.0), (350.0, 1000.0)):
-        ends = np.interp([lower, upper], edges, cumulative)
-        for values, follows in ((pay, True), (uniform, False)):
-            chosen = values[(values >= lower) & (values < upper)]
-            ranks = (np.interp(chosen, edges, cumulative) - ends[0]) / np.diff(ends)
-            spread = (chosen - lower) / (upper - lower)
-            of_density, of_uniform = (stats.kstest(u, "uniform").pvalue for u in (ranks, spread))
-            assert (of_density if follows else of_uniform) > FALSE_ALARM
-            assert (of_uniform if follows else of_density) < 1e-9
 
 
 def test_a_column_with_nulls_follows_counts_in_finer_bins(draws):
@@ -200,17 +144,6 @@ def test_what_a_column_cannot_follow_is_refused_at_its_place(column, name, says)
         planned(**{column: name})
 
 
-def test_where_most_records_are_in_one_wide_bin_they_are_not_accurate(draws: Draws):
-    records = made(draws)
-    names = records.domain.names
-    place = names.index("pay")
-    whole = replace(records, codes=records.codes.copy(), refined_by={})
-    whole.codes[:, place] = 1
-    counts = np.bincount(whole.codes[:, place], minlength=records.domain.axes[place].size)
-    for told, expected in [(whole, "rough"), (replace(whole, refined_by={"pay": "x"}), "accurate")]:
-        assert told._support(("pay",), (counts.astype(float), 1.0))["grade"] == expected
-
-
 def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(draws: Draws):
     """Two numbers grade a table, and each is what the noisy counts and the records say."""
     records = made(draws)
@@ -230,20 +163,3 @@ def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(dra
     np.add.at(found, tuple(records.codes[:, [0, 2, 6]].T), 1 / len(records.codes))
     assert table["distance"][at] == pytest.approx(np.abs(found - noisy).sum() / 2)
     assert both[names.index("place")] < both[-1]
-
-
-def test_sets_of_three_columns_are_listed_up_to_a_public_number(
-    draws: Draws, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("tasks.bundle.records.MOST_SETS", 4)
-    records = made(draws)
-    assert len(records.support("people", draws["everybody"]).columns["ways"]) == 7 + 21 + 4
-
-
-def test_tables_whose_error_is_not_stated_are_graded_unknown(draws: Draws):
-    plan = planned()
-    density = synthetic_records(
-        plan, plan.synthesis[0].model_copy(update={"from_": "both"}), draws.__getitem__
-    )
-    table = density.support("people", draws["both"]).columns
-    assert set(table["grade"]) == {"unknown"}

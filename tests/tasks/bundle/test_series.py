@@ -117,8 +117,3 @@ def test_the_runs_of_a_series_may_differ_in_budget(out):
     errors = dict(zip(table["quantity"], table["standard_error"], strict=True))
     first, own = plan_of(1).built["events"].mechanism, cheaper.built["events"].mechanism
     assert errors["to-date"] == pytest.approx(np.hypot(own.stddev, first.stddev / 2) / 1024)
-
-
-def test_a_plan_that_is_no_series_needs_no_other(out):
-    alone = plan_of(1, series=None)
-    assert earlier_runs(alone, "r", out / "events").release_ids == []

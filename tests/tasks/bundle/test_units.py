@@ -92,9 +92,3 @@ def test_a_plan_with_weights_says_that_models_do_not_use_them(plan_document, tmp
     bundle = published(plan_document, tmp_path, WEIGHTS, people)
     assert any("whatever its w:" in note for note in bundle.fit("income ~ children").notes)
     assert "whatever its w:" in words((bundle.path / REPORT).read_text())
-
-
-def test_one_record_a_unit_needs_no_more_words(plan_document, tmp_path):
-    bundle = published(plan_document, tmp_path, {})
-    assert not bundle.correlation("income", "children").notes
-    assert "One unit" not in (bundle.path / "README.md").read_text()

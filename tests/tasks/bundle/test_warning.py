@@ -1,12 +1,10 @@
 """Synthetic records carry a warning, wherever a reader may meet them."""
 
-import csv
 import json
 
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.documents.codebook import HEADER, codebook
 from tests.conftest import plan_of_every_kind
 from tests.tasks.made_up import opened_once
 
@@ -37,15 +35,3 @@ def test_the_warning_is_in_every_file_that_describes_the_records(bundle):
         assert record.warning in readme
         assert described[record.file.path] == record.warning
         assert record.warning.split(":")[0] in page
-
-
-def test_the_codebook_warns_of_the_columns_that_are_in_synthetic_records(bundle):
-    with (bundle.path / "codebook.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    warned = {row["column"]: row["warning"] for row in rows}
-    assert all("as if they were are too small" in text for text in warned.values())
-    alone = bundle.plan.changed(synthesis=bundle.plan.synthesis[:1])  # its records have no age
-    texts = [line for line in codebook(bundle.manifest, alone).splitlines() if "too small" in line]
-    assert {line.split(",")[0] for line in texts} == {"sex", "region", "children", "income"}
-    none = codebook(bundle.manifest, bundle.plan.changed(synthesis=[]))
-    assert none.splitlines()[0] == ",".join(HEADER)

@@ -1,7 +1,5 @@
 """An evaluation says what is true of tables whose distance is known."""
 
-import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +7,6 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError
-from dpcore.estimates.distances import margin_errors
 from tasks.evaluate import (
     Evaluation,
     TablePair,
@@ -79,40 +76,6 @@ def test_columns_that_lost_their_relations_are_told_apart_by_everything_but_one_
     assert found.classifier.trained_on_real > 0.9
     assert found.correlations.worst_at == ("age", "income")
     assert found.quantiles["income"].largest == 0
-
-
-def test_what_hides_inside_cells_is_told_apart(tmp_path):
-    halves = people(2).assign(age=lambda table: table["age"] + 0.5)
-    found = compared(tmp_path, halves)
-    assert found.margins[1].worst < 0.06
-    assert found.propensity_auc > 0.95
-
-
-def test_margins_are_those_of_the_codes(tmp_path):
-    pair = paired(tmp_path, shuffled(people(2, FEW)))
-    real, synthetic, sizes = pair.codes
-    found = evaluate(pair)
-    for ways in (1, 2, 3):
-        expected = margin_errors(real, synthetic, sizes, ways)
-        assert (found.margins[ways].mean, found.margins[ways].worst) == expected
-        assert found.margins[ways].compared == math.comb(5, ways)
-    assert max(found.distances[(name,)] for name in pair.columns) == found.margins[1].worst
-
-
-def test_the_label_may_be_any_column_even_one_that_the_synthetic_table_tells_nothing_of(tmp_path):
-    assert compared(tmp_path, people(2, FEW), label="region").classifier.label == "region"
-    constant = people(2, FEW).assign(retired=False)
-    assert compared(tmp_path, constant).classifier.trained_on_synthetic == 0.5
-    with pytest.raises(InputError, match="label: 'shoe' is not among"):
-        compared(tmp_path, people(2, FEW), label="shoe")
-
-
-def test_the_result_repeats_and_is_json(tmp_path):
-    synthetic = people(2, FEW).assign(income=np.nan)
-    found = [compared(tmp_path, synthetic).to_dict() for _ in range(2)]
-    first, second = (json.dumps(result, allow_nan=False) for result in found)
-    assert first == second
-    assert list(json.loads(first)["quantiles"]) == ["age"]
 
 
 def test_text_and_page_show_what_was_found(tmp_path):

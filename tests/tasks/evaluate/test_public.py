@@ -41,10 +41,6 @@ def test_without_a_ledger_and_plans_any_table_is_public(real, synthetic):
     require_public(real, synthetic, None)
 
 
-def test_a_ledger_that_knows_nothing_refuses_nothing(real, synthetic, tmp_path):
-    require_public(real, synthetic, Ledger(f"sqlite:///{tmp_path / 'new.sqlite'}"))
-
-
 def test_a_dataset_that_the_ledger_knows_is_refused(real, synthetic, ledger):
     with pytest.raises(InputError, match="knows the dataset wages as private; compare anyway with"):
         require_public(real, synthetic, ledger, "wages")

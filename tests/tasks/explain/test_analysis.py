@@ -1,24 +1,19 @@
 """What a plan says of a model before anything is drawn."""
 
 import json
-from importlib.resources import files
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.axes import Bins, Categories, Grid, middles
+from dpcore.domain.axes import middles
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
-from dpcore.estimates.design import cells_of
 from dpcore.estimates.evidence import Evidence
-from dpcore.estimates.joined import parts_of
 from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from flows.cli import main
 from schemas.plan import load_plan
-from tasks.bundle.evidence import evidence_of
 from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import (
     RELATED,
@@ -29,7 +24,7 @@ from tasks.explain.analysis import (
 )
 from tasks.explain.explain import explain
 from tasks.inference.fit import fit
-from tests.conftest import ROOT, write_plan
+from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
 
 
@@ -64,25 +59,9 @@ def test_the_text_names_the_release_and_the_parts_of_the_error(plan):
     assert "sampling    privacy   together" in text
 
 
-def test_what_no_table_will_hold_is_said_beforehand(plan):
-    said = " ".join(expected_fit(plan, "income ~ sex", "gaussian")[1].notes)
-    assert "income (whose mean may be anything from" in said
-    assert "where values lie inside their bins, which the synthetic records assume" in said
-    assert "inside their bins" not in " ".join(
-        expected_fit(plan, "children ~ sex", "gaussian")[1].notes
-    )
-
-
 def test_what_the_plan_does_not_measure_is_named(plan):
     with pytest.raises(InputError, match=r"also: \[\[sex, children, income\]\]"):
         analysis_text(plan, "income ~ sex * children", "gaussian")
-
-
-def test_a_plan_without_counts_says_so(plan_document, tmp_path):
-    kept = [section for section in plan_document["releases"] if section["kind"] == "density"]
-    plan_document |= {"releases": kept, "synthesis": []}
-    with pytest.raises(InputError, match="no counts of records"):
-        analysis_text(load_plan(write_plan(tmp_path, plan_document)), "income ~ age", "gaussian")
 
 
 def test_models_of_the_plan_are_part_of_what_it_is_explained_by(plan_document, tmp_path):
@@ -119,69 +98,6 @@ def test_a_bundle_stands_for_the_survey_that_is_expected(plan_document, tmp_path
     del like.columns["income"]
     with pytest.raises(InputError, match="no records with income"):
         expected_fit(load_plan(path), "income ~ children", "gaussian", like)
-
-
-def test_values_are_found_in_their_cells():
-    bins = Bins("a", (0.0, 0.0, 10.0, 20.0, 20.0), nullable=True)
-    values = np.ma.masked_array([-1.0, 0, 0.1, 10, 19.9, 20, 99, 5], mask=[0] * 7 + [1])
-    assert cells_of(bins, values).tolist() == [0, 0, 1, 2, 2, 3, 3, 4]
-    assert cells_of(Grid("a", 0.0, 4.0, 4), np.array([0, 1, 3.9, 4])).tolist() == [0, 1, 3, 3]
-    letters = Categories("a", ("x", "y"))
-    assert cells_of(letters, np.array(["y", "x", "y"])).tolist() == [1, 0, 1]
-    with pytest.raises(InputError, match="categories that the plan does not list"):
-        cells_of(letters, np.array(["z"]))
-    with pytest.raises(InputError, match="nulls, which the plan does not allow"):
-        cells_of(letters, np.ma.masked_array(["x", "y"], mask=[0, 1]))
-
-
-REAL = {
-    "fair": [
-        ("{affairs > 0.02} ~ rate_marriage + yrs_married + religious", "binomial"),
-        ("rate_marriage ~ age + religious + educ", "gaussian"),
-        ("rate_marriage ~ 0 + C(religious)", "gaussian"),
-        ("children ~ yrs_married", "poisson"),
-    ],
-    "nltcs": [
-        ("v16 ~ v10 + v11 + v12 + v13", "gaussian"),
-        ("v16 ~ v10 + v11 + v12 + v13", "binomial"),
-        ("v12 ~ 0 + C(v10)", "gaussian"),
-    ],
-}
-"""Questions about real surveys, by the plan's name."""
-
-
-def drawn(plan, frame, seed):
-    """The evidence of one draw of the plan from a real table."""
-    draws = {}
-    for i, (name, release) in enumerate(plan.built.items()):
-        codes = [cells_of(axis, frame[axis.name].to_numpy()) for axis in release.domain.axes]
-        cells, counts = np.unique(release.domain.pack(np.column_stack(codes)), return_counts=True)
-        exact = release.statistic(Tally(release.domain, cells, counts))
-        source = SeededSource(100 * seed + i)
-        draws[name] = perturb(exact, release.mechanism, release.share, source)
-    return evidence_of(plan, parts_of("r", plan.built, draws), draws.__getitem__)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", REAL)
-def test_errors_that_are_expected_of_a_survey_like_an_earlier_one_are_those_of_its_fits(
-    name, request
-):
-    if name == "fair":
-        frame = pd.read_csv(files("statsmodels") / "datasets" / "fair" / "fair.csv")
-    else:
-        frame = pd.read_parquet(request.getfixturevalue("test_data") / "nltcs" / "nltcs.parquet")
-        frame.columns = [f"v{i + 1:02d}" for i in range(16)]
-    plan = load_plan(ROOT / "deployments" / "plans" / f"{name}.yaml", {"source": "x.parquet"})
-    needed = [r for r in plan.releases if r.kind not in ("classifier", "histogram")]
-    plan = plan.changed(releases=needed)
-    earlier, *later = (drawn(plan, frame, seed) for seed in range(4))
-    for formula, family in REAL[name]:
-        fits = [fit(each, formula, family) for each in later]
-        for expected in expected_fit(plan, formula, family, earlier)[1].coefficients:
-            for part in ("sampling_error", "privacy_error", "standard_error"):
-                found = np.median([getattr(each[expected.name], part) for each in fits])
-                assert getattr(expected, part) == pytest.approx(found, rel=0.3), (formula, part)
 
 
 def test_texts_whose_categories_noise_merges_answer_no_model(plan_document, tmp_path):

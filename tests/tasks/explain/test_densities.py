@@ -3,8 +3,7 @@
 import pytest
 
 from schemas.plan import load_plan
-from tasks.explain.densities import best_lines, found_ways, way_rows
-from tasks.explain.explain import densities_text
+from tasks.explain.densities import found_ways, way_rows
 from tests.conftest import write_plan
 
 MAP = {"name": "map", "kind": "density", "columns": ["age", "income"], "bandwidth": 0.1}
@@ -37,24 +36,3 @@ def test_kinds_and_mechanisms_are_compared_by_their_whole_error(tmp_path, plan_d
     needs_beta = {row["mechanism"]: row["beta"] != "0" for row in rows}
     assert needs_beta["gaussian-process"]
     assert not needs_beta["binned-laplace (as planned)"]
-
-
-def test_in_two_dimensions_a_function_has_half_the_noise_of_a_reflected_gaussian(
-    tmp_path, plan_document
-):
-    plan = plan_of(tmp_path, plan_document, MAP | {"mechanism": "spectral-gaussian"}, beta="1e-6")
-    ways = {way.section.mechanism: way.release.error_parts for way in found_ways(plan)["map"]}
-    ratio = ways["spectral-gaussian"]["noise"] / ways["gaussian-process"]["noise"]
-    assert ratio == pytest.approx(2, rel=0.2)
-    (line,) = best_lines(found_ways(plan))
-    assert "the function by gaussian-process, which is not reflected" in line
-
-
-def test_a_plan_without_densities_is_not_told_of_them(tmp_path, plan_document):
-    count = {
-        "name": "n",
-        "kind": "histogram",
-        "columns": ["region"],
-        "mechanism": "discrete-laplace",
-    }
-    assert densities_text(plan_of(tmp_path, plan_document, count)) == []

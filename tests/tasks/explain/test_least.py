@@ -1,7 +1,6 @@
 """``explain`` prints the least possible errors where they are known, and says where only a rate is."""
 
 from schemas.plan import Plan
-from tasks.explain.explain import least_text
 from tasks.explain.least import least_rows
 from tests.conftest import plan_of_every_kind
 
@@ -29,9 +28,3 @@ def test_every_known_bound_is_printed_with_its_class():
     )
     density = rows["wealth", "integrated squared error from noise"]
     assert (density["least"], density["ratio"]) == ("-", "-")
-
-
-def test_nothing_is_printed_where_nothing_is_known():
-    document = plan_of_every_kind() | {"synthesis": []}
-    document["releases"] = [r for r in document["releases"] if r["name"] == "rich"]
-    assert least_text(Plan.model_validate(document)) == []

@@ -24,11 +24,3 @@ def test_a_release_of_what_is_public_is_named(plan_document, plan_path):
         plan_document["synthesis"] = []
         plan = load_plan(write_plan(plan_path.parent, plan_document))
         assert (said in explain(plan, None, Budget())) == told
-
-
-def test_a_group_that_follows_from_a_released_column_is_not_named(plan_document, plan_path):
-    sex = plan_document["columns"]["sex"]
-    plan_document["columns"]["everybody"] = {"type": "categorical", "categories": ["all"]}
-    sex["refines"] = {"everybody": dict.fromkeys(map(str, sex["categories"]), "all")}
-    plan = load_plan(write_plan(plan_path.parent, plan_document))
-    assert "In no release" not in explain(plan, None, Budget())

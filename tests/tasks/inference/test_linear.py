@@ -9,7 +9,7 @@ from dpcore.releases.numbers.moments import HIDDEN
 from schemas.plan import load_plan
 from tasks.bundle.analyses import coefficients_table
 from tasks.bundle.reader import open_bundle
-from tasks.explain.analysis import analysis_text, check_analyses, expected_fit
+from tasks.explain.analysis import check_analyses, expected_fit
 from tasks.report.page import REPORT
 from tests.conftest import write_plan
 from tests.tasks.made_up import publish_made_up
@@ -59,20 +59,6 @@ def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_docume
     assert np.array_equal(hidden, np.ma.getmaskarray(table["lower_95"]))
 
 
-def test_scales_and_names_of_categories_do_not_matter(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path)
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
-    first, second = bundle.fit("income ~ age + sex"), bundle.fit("{income / 100} ~ 0 + age + sex")
-    assert second["age"].estimate == pytest.approx(first["age"].estimate / 100)
-    assert second["age"].standard_error == pytest.approx(first["age"].standard_error / 100)
-    other = second["sex[M]"].estimate - second["sex[F]"].estimate
-    assert other == pytest.approx(first["sex[T.M]"].estimate / 100)
-    share = bundle.fit("{sex == 'M'} ~ 1")["Intercept"]
-    table = pd.DataFrame(bundle.table("sums"))
-    stated = table[(table["statistic"] == "share") & (table["category"] == "M")]
-    assert share.estimate == pytest.approx(float(stated["estimate"].iloc[0]))
-
-
 @pytest.mark.parametrize(
     ("formula", "family", "says"),
     [
@@ -102,34 +88,3 @@ def test_tables_answer_what_moments_cannot(plan_document, tmp_path):
     assert expected_fit(plan, "income ~ region", "gaussian")[0] == "pairs"
     assert expected_fit(plan, "{income > 3600} ~ sex", "gaussian")[0] == "pairs"
     assert expected_fit(plan, "sex ~ children", "binomial")[0] == "pairs"
-
-
-def test_an_earlier_bundle_says_nothing_of_moments(plan_document, tmp_path):
-    tables = planned(plan_document, tmp_path, "pairs")
-    like = open_bundle(publish_made_up(tables, "r1", tmp_path / "out")).evidence
-    assert expected_fit(tables, "income ~ children", "gaussian", like)[0] == "pairs"
-    plan = planned(plan_document, tmp_path)
-    with pytest.raises(InputError, match="--like: is for tables of counts; what sums will find"):
-        expected_fit(plan, "income ~ age", "gaussian", like)
-
-
-def test_explain_expects_smaller_errors_of_a_larger_share(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path)
-    few = expected_fit(plan, "income ~ age", "gaussian")[1]["age"].privacy_error
-    plan_document["rows"] = 4000
-    many = expected_fit(planned(plan_document, tmp_path), "income ~ age", "gaussian")[1]["age"]
-    assert many.privacy_error == pytest.approx(few / 10, rel=0.05)
-    assert "(gaussian), from sums: supported" in analysis_text(plan, "income ~ age", "gaussian")
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"columns": ["region", "age"]}, "columns: region may be null"),
-        ({"columns": ["shoe"]}, "columns: the plan declares no column 'shoe'"),
-        ({"columns": ["age", "age"]}, "columns: a column appears twice"),
-    ],
-)
-def test_columns_that_have_no_moments_are_refused(plan_document, tmp_path, change, says):
-    with pytest.raises(PlanError, match=says):
-        planned(plan_document, tmp_path, **change)

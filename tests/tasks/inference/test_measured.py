@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.errors import InputError, PlanError
+from dpcore.errors import InputError
 from schemas.plan import load_plan
 from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import expected_fit
@@ -53,10 +53,3 @@ def test_what_is_expected_is_known_before_a_draw(plan_document, tmp_path):
     for each in found.coefficients:
         # The ratio is that of a large sample; of 400 records noise hides more.
         assert 0.8 < each.standard_error / each.sampling_error / ratio < 2
-
-
-def test_a_plan_without_beta_is_refused(plan_document, tmp_path):
-    for part in plan_document["budget"].values():
-        part["beta"] = "0"
-    with pytest.raises(PlanError, match="beta"):
-        planned(plan_document, tmp_path)

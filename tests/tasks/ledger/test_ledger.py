@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -10,11 +9,10 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-import tasks.ledger
 from dpcore.accounting.budget import Budget, ShareWeight, split
 from dpcore.errors import BudgetError, InputError, LedgerError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import Action, Charge, Ledger, State, charge_id, queries, records, tables
+from tasks.ledger import Action, Charge, Ledger, State, charge_id, queries, tables
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
@@ -38,13 +36,6 @@ def charges(**alphas: str) -> dict[str, Charge]:
 
 def noisy(*values: int) -> Noisy:
     return Noisy(np.array(values))
-
-
-@pytest.mark.parametrize("module", [tasks.ledger, records])
-def test_the_examples_in_the_documentation_run(module):
-    result = doctest.testmod(module)
-    assert result.attempted
-    assert not result.failed
 
 
 class TestGrants:

@@ -1,7 +1,5 @@
 """A function of a plan, answered point by point: charged once, and its state outlives the process."""
 
-import pytest
-
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.sampling.source import SystemSource
 from papers.online_function.online import OnlineFunction, Questions
@@ -13,12 +11,9 @@ from tests.conftest import write_plan
 from tests.tasks.made_up import made_up_tally
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "exponential"])
-def test_questions_to_a_reserved_function_cost_once_and_are_answered_alike(
-    tmp_path, plan_document, kernel
-):
+def test_questions_to_a_reserved_function_cost_once_and_are_answered_alike(tmp_path, plan_document):
     path = {"name": "path", "kind": "function", "columns": ["income"], "bandwidth": 0.1}
-    plan_document["releases"] = [path | {"kernel": kernel}]
+    plan_document["releases"] = [path]
     plan_document["synthesis"] = []
     plan, state = load_plan(write_plan(tmp_path, plan_document)), tmp_path / "answers"
     reserve_budget.fn(plan, "asked")

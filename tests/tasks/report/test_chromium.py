@@ -31,17 +31,15 @@ def report(plan_path, tmp_path):
     return publish_made_up(plan, "r1", tmp_path / "out") / REPORT
 
 
-@pytest.mark.parametrize("path", PLANS.values(), ids=PLANS)
-def test_every_worked_plan_fits_a_screen_and_a_phone(chromium, path, tmp_path):
-    plan = load_plan(path, {"source": "nowhere.parquet"})
+def test_a_worked_plan_fits_a_screen_and_a_phone(chromium, tmp_path):
+    plan = load_plan(PLANS["fair"], {"source": "nowhere.parquet"})
     page = publish_made_up(plan, "r1", tmp_path) / REPORT
     for width in (WIDE, PHONE):
         with visit(chromium, page, width) as tab:
             require_fit(tab)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (PHONE, "dark")])
 def test_axe_finds_nothing(chromium, report, width, scheme):
     with visit(chromium, report, width, scheme) as tab:
         tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -86,11 +84,3 @@ def test_hostile_texts_neither_run_nor_break_the_page(chromium, plan_document, p
             require_fit(tab)
             assert tab.evaluate("document.scripts.length") == 0
             require_accessible(tab)
-
-
-def test_a_keyboard_reaches_the_content_first(chromium, report):
-    with visit(chromium, report) as tab:
-        tab.keyboard.press("Tab")
-        assert tab.evaluate("document.activeElement.textContent") == "Skip to the content"
-        tab.keyboard.press("Enter")
-        assert tab.evaluate("document.activeElement.id") == "content"

@@ -17,8 +17,7 @@ from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import TWO_SIDED
 from dpcore.releases.tables.margins import Margins
 from schemas.survey.columns import CategoricalColumn
-from tasks.report.cells import Counts, read_counts
-from tasks.report.counts import count_table
+from tasks.report.cells import Counts
 from tasks.report.synthetic import count_records
 
 DRAWS = 4000
@@ -67,19 +66,3 @@ def test_records_are_counted_by_category_interval_and_null():
     assert count_records(ages, [(0, 17), (18, 40), None]).tolist() == [1, 2, 1]
     # A real interval leaves out its upper end, but for the last.
     assert count_records(ages, [(0.0, 18.0), (18.0, 40.0), None]).tolist() == [1, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("column", "unit", "head"),
-    [
-        ("noisy_count", Unit(), "Noisy count"),
-        ("estimate", Unit(), "Estimated count"),
-        ("noisy_count", Unit(weighted=True), "Noisy sum of weights"),
-        ("estimate", Unit(weighted=True), "Estimated sum of weights"),
-    ],
-)
-def test_a_table_s_numbers_are_headed_by_what_they_are(column, unit, head):
-    sexes = {"sex": CategoricalColumn(type="categorical", categories=["F", "M"])}
-    numbers = dict.fromkeys(("lower_90", "upper_90", "standard_error", column), np.ones(2))
-    counts = read_counts({"sex": np.array(["F", "M"])} | numbers, sexes, unit)
-    assert count_table(counts, "x.parquet").header == ("sex", head, "90% interval")

@@ -139,9 +139,10 @@ def test_records_without_unit_or_weight_stop_the_release(tmp_path):
         assert told in str(caught.value)
 
 
-def test_a_weight_is_rounded_to_steps_and_larger_ones_count_as_the_largest(tmp_path):
+def test_a_weight_is_rounded_to_steps_and_cut_at_zero_and_at_the_largest(tmp_path):
     steps = {0.0: 0, 0.2499: 0, 0.25: 1, 0.5: 1, 0.7499: 1, 0.75: 2, 1.5: 3, 1e300: 3}
     records = [("a", "F", age, 0.5, weight) for age, weight in enumerate(steps)]
+    records.append(("a", "F", 7, 0.5, -7.0))  # takes nothing away from the others of its cell
     by_age = Domain((COLUMNS["age"].axis("age"),))
     (found,) = tallies(survey(tmp_path, records), [by_age], weights=HALVES)
     assert found.dense().tolist() == [*steps.values(), 0, 0, 0]
@@ -269,15 +270,18 @@ def test_postgresql_keeps_and_weighs_the_records_that_duckdb_does(named, tmp_pat
     frame = pd.DataFrame(records, columns=columns).astype({"age": "Int64"})
     ibis.connect(url).create_table("survey", pa.Table.from_pandas(frame, preserve_index=False))
     source = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
-    domains = [BY_SEX, EVERYTHING]
+    domains, periods = [BY_SEX, EVERYTHING], Periods(COLUMNS["age"].axis("age"), 2)
     session = open_postgresql(source, READ, 1, HOMES)
     with closing_survey(session):
         validate(session, READ)
         there = keep_records(session.table, TWO).to_pyarrow().select(columns).to_pydict()
         weighted = tallies(session, domains, unit=TWO, weights=HALVES)
+        dated = tallies(session, domains, unit=TWO, periods=periods)
     expected = oracle([(str(home), *rest) for home, *rest in records], TWO)
     assert Counter(zip(*there.values(), strict=True)) == expected
-    here = tallies(survey(tmp_path, records), domains, unit=TWO, weights=HALVES)
-    for one, other in zip(weighted, here, strict=True):
+    copy = survey(tmp_path, records)
+    here = tallies(copy, domains, unit=TWO, weights=HALVES)
+    here += tallies(copy, domains, unit=TWO, periods=periods)
+    for one, other in zip([*weighted, *dated], here, strict=True):
         assert one.cells.tolist() == other.cells.tolist()
         assert one.counts.tolist() == other.counts.tolist()

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from dpcore.domain.domain import Domain
-from dpcore.errors import DataError, InputError
+from dpcore.errors import DataError
 from schemas.plan import Plan, published_plan
 from schemas.survey.columns import Column
 from schemas.survey.dates import RANGES, PartOfDate
@@ -40,9 +40,7 @@ def parts(source: str, folder, columns=PARTS, rows: int = 1):
     return contents(database), faults(database)
 
 
-@pytest.mark.parametrize(
-    "kind", ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ", "VARCHAR"]
-)
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ", "VARCHAR"])
 def test_parts_are_those_of_python_s_calendar(kind, tmp_path):
     moments = [
         datetime.datetime(year, month, day, hour, 59)
@@ -179,16 +177,6 @@ def test_the_bounds_are_those_of_the_part(plan_document):
     assert "privacy_unit.column: 'on' is already used" in refused(
         months() | {"privacy_unit": unit, "neighbours": "add-remove"}
     )
-
-
-def test_capitals_and_other_columns_are_no_obstacle(tmp_path):
-    source = write(
-        tmp_path / "t.parquet", "SELECT DATE '2026-11-22' AS Admitted, 'x' AS month, 3 AS weekday"
-    )
-    with pytest.raises(DataError, match="column 'admitted': the table lacks it"):
-        parts(source, tmp_path, DAYS)
-    with pytest.raises(InputError, match="differ only in capitals"):
-        parts(source, tmp_path, DAYS | {"Month": DAYS["month"]})
 
 
 def test_only_whole_numbers_are_parts():

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from dpcore.errors import InputError, PlanError
+from dpcore.errors import PlanError
 from flows.cli import main
 from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
@@ -80,15 +80,6 @@ def test_the_plan_of_two_tables_with_the_same_columns_is_the_same(tmp_path, caps
     assert columns[4:] == (["born"] if "csv" in form else [f"born_{part}" for part in DAY])
 
 
-@pytest.mark.parametrize(("columns", "kind"), [(3, "histogram"), (6, "histogram"), (16, "margins")])
-def test_few_columns_of_yes_and_no_are_counted_together(columns, kind):
-    names = dict.fromkeys([f"q{i}" for i in range(columns)], ColumnType.TRUTH)
-    document = yaml.safe_load(first_plan("survey", "t.parquet", names))
-    assert document["releases"][0]["kind"] == kind
-    other = yaml.safe_load(first_plan("survey", "t.parquet", names | {"age": ColumnType.WHOLE}))
-    assert other["releases"][0]["kind"] == "margins"
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
     file, *table_name = write(tmp_path, form, "a", 1, 2)
@@ -97,21 +88,6 @@ def test_types_are_those_of_the_table_and_left_open_for_csv(tmp_path, form):
     assert list(found.items()) == list(
         zip(NAMES, [ColumnType.OPEN] * 5 if "csv" in form else typed, strict=True)
     )
-
-
-def test_dates_of_a_csv_file_are_known_by_their_names(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("id,birth_date,updateTime,admittedTimestamp,Date of birth,candidate,dates\n")
-    kinds = [
-        ColumnType.OPEN,
-        ColumnType.DAY,
-        ColumnType.OPEN,
-        ColumnType.TIME,
-        ColumnType.DAY,
-        ColumnType.OPEN,
-        ColumnType.OPEN,
-    ]
-    assert list(table_schema(str(path)).values()) == kinds
 
 
 def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
@@ -128,42 +104,6 @@ def test_every_blank_is_refused_with_what_to_state_and_why(tmp_path):
     assert "columns.age.bounds" in str(refused.value)
     assert "values of single people" in str(refused.value)
     assert "releases[0].bins.pay" in str(refused.value)
-
-
-def test_what_is_wrong_beside_blanks_is_told_with_them(tmp_path):
-    path = tmp_path / "plan.yaml"
-    text = first_plan("d", "t.parquet", {"sex": ColumnType.TEXT, "age": ColumnType.WHOLE})
-    text = text.replace("neighbours: replace-one", "neighbour: replace-one")
-    path.write_text(text.replace("  age:\n", "  age:\n    nulable: true\n"))
-    with pytest.raises(PlanError) as refused:
-        load_plan(path)
-    told = {line.partition(": ")[0].strip() for line in str(refused.value).splitlines()[1:]}
-    blanks = {"rows", "columns.sex.categories", "columns.age.bounds", "publication.title"}
-    budget = {"budget.granted.alpha", "budget.requested.alpha"}
-    assert told == blanks | budget | {"neighbour", "neighbours", "columns.age.nulable"}
-
-
-def test_a_filled_in_first_plan_loads(tmp_path):
-    path = tmp_path / "plan.yaml"
-    kinds = {
-        "sex": ColumnType.TEXT,
-        "age": ColumnType.WHOLE,
-        "pay": ColumnType.REAL,
-        "insured": ColumnType.TRUTH,
-    }
-    path.write_text(first_plan("d", {"database": "d.duckdb", "table": "t"}, kinds))
-    filled = {
-        "rows": 100,
-        "budget.granted.alpha": "2",
-        "budget.requested.alpha": "1",
-        "columns.sex.categories": ["F", "M"],
-        "columns.age.bounds": [0, 99],
-        "columns.pay.bounds": [0, 1000],
-        "releases.0.bins.pay": 4,
-        "publication.title": "A survey",
-    }
-    plan = load_plan(path, filled)
-    assert plan.built["all-pairs"].mechanism.size == 2 * 100 + 2 * 4 + 2 * 2 + 400 + 200 + 8
 
 
 FILLED = {
@@ -200,48 +140,6 @@ def test_records_are_drawn_where_people_ask_for_records(tmp_path):
     assert document["releases"][0]["kind"] == "histogram"
     assert document["synthesis"][0]["from"] == document["releases"][0]["name"]
     assert document["budget"]["requested"]["beta"] == "0"
-
-
-def test_densities_are_released_where_people_ask_for_functions(tmp_path):
-    path = tmp_path / "plan.yaml"
-    kinds = {
-        "sex": ColumnType.TEXT,
-        "age": ColumnType.WHOLE,
-        "pay": ColumnType.REAL,
-        "доход": ColumnType.REAL,
-    }
-    path.write_text(first_plan("d", "t.parquet", kinds, Said("functions")), encoding="utf-8")
-    filled = {
-        k: value for k, value in FILLED.items() if not k.startswith(("columns.at", "columns.s"))
-    }
-    filled["budget.requested"] = {"alpha": "10", "beta": "0", "gamma": "0"}
-    filled |= {"columns.доход.bounds": [0, 9]}
-    assert list(load_plan(path, filled).built) == ["density-age", "density-pay", "density"]
-    with pytest.raises(InputError, match="--for functions: the table has no numeric column"):
-        first_plan(
-            "d", "t.parquet", {"sex": ColumnType.TEXT, "at": ColumnType.DAY}, Said("functions")
-        )
-
-
-def test_parts_of_dates_have_names_of_their_own():
-    kinds = {"on": ColumnType.DAY, "on_year": ColumnType.TEXT, "On_Month": ColumnType.TEXT}
-    document = yaml.safe_load(first_plan("d", "t.parquet", kinds))
-    names = ["on_year_", "on_month_", "on_weekday", "on_year", "On_Month"]
-    assert list(document["columns"]) == document["releases"][0]["columns"] == names
-    assert document["columns"]["on_year_"]["from"] == {"column": "on", "part": "year"}
-
-
-def test_what_a_plan_cannot_hold_is_left_out_and_said(tmp_path):
-    text = first_plan(
-        "d",
-        "t.parquet",
-        {"sex": ColumnType.TEXT, "photo": ColumnType.OTHER, "1st": ColumnType.WHOLE},
-    )
-    assert list(yaml.safe_load(text)["columns"]) == ["sex"]
-    assert "'photo'" in text
-    assert "'1st'" in text
-    with pytest.raises(InputError, match="no column"):
-        first_plan("d", "t.parquet", {"photo": ColumnType.OTHER})
 
 
 ODD = [
@@ -301,12 +199,3 @@ def test_a_plan_is_never_overwritten(tmp_path, capsys):
     assert main(["init", *arguments, "--out", str(tmp_path / "plan.yaml")]) == 2
     assert "is there already" in capsys.readouterr().err
     assert (tmp_path / "plan.yaml").read_text() == "mine"
-
-
-def test_files_of_one_survey_are_one_dataset(tmp_path, capsys):
-    datasets = []
-    for ending, sign in (("csv", ","), ("tsv", "\t")):
-        (tmp_path / f"pay.{ending}").write_text(f"age{sign}pay\n1{sign}2\n")
-        assert main(["init", str(tmp_path / f"pay.{ending}")]) == 0
-        datasets.append(yaml.safe_load(capsys.readouterr().out)["dataset"])
-    assert datasets == ["pay", "pay"]

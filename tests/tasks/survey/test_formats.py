@@ -111,12 +111,6 @@ def parquet(table, of, folder):
 
 
 @reader
-def dictionary(table, of, folder):
-    coded = table.set_column(1, "x", table["x"].dictionary_encode())
-    return parquet(coded, of, folder)
-
-
-@reader
 def postgresql(table, of, folder):
     psycopg = pytest.importorskip("psycopg")
     url = fresh_url("postgresql", folder)

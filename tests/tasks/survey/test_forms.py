@@ -184,13 +184,6 @@ def csv(made: pa.Table, folder: Path) -> str:
     return str(folder / "t.csv")
 
 
-def of_arrow(name: str, make: Callable[[Table], pa.Table]) -> dict[str, Form]:
-    return {
-        f"Parquet, {name}": lambda t, f: parquet(make(t), f),
-        f"Arrow, {name}": lambda t, f: MemoryTable(make(t)),
-    }
-
-
 ARROW: dict[str, Callable[[Table], pa.Table]] = {"inferred": arrow}
 for kind in (pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64()):
     ARROW[str(kind)] = lambda t, k=kind: arrow(t, **dict.fromkeys(WHOLE, k))
@@ -279,7 +272,7 @@ PANDAS: dict[str, Callable[[Table], pd.DataFrame]] = {
     "categories of text": lambda t: typed(t, category(lambda v, i: str(v), "x")),
     "mixed categories": lambda t: typed(t, category(lambda v, i: float(v) if i % 2 else v, "x")),
 }
-for dtype in ("object", "Int64", "Float64", "float64", "Int8", "int64[pyarrow]", "double[pyarrow]"):
+for dtype in ("Float64", "float64", "int64[pyarrow]"):
     PANDAS[dtype] = lambda t, d=dtype: typed(t, d)
 PANDAS["float16"] = lambda t: frame(t).astype(dict.fromkeys(WHOLE, "float16"))
 
@@ -307,7 +300,11 @@ def whole(kind: str, *more: int) -> Callable[[Any], Any]:
 HUGE = "* REPLACE (digit::HUGEINT AS digit, age::HUGEINT AS age, amount::HUGEINT AS amount)"
 
 FORMS: dict[str, Form] = {
-    **{name: form for kind, make in ARROW.items() for name, form in of_arrow(kind, make).items()},
+    **{f"Arrow, {kind}": lambda t, f, make=make: MemoryTable(make(t)) for kind, make in ARROW.items()},
+    **{
+        f"Parquet, {kind}": lambda t, f, make=ARROW[kind]: parquet(make(t), f)
+        for kind in ("inferred", "float", "decimal128(12, 3)", "dictionary of string", "zone")
+    },
     "Arrow, dictionary with a code for null": lambda t, f: MemoryTable(
         shuffled(t, pa.int64(), null=True)
     ),
@@ -316,7 +313,7 @@ FORMS: dict[str, Form] = {
     "CSV, quoted": lambda t, f: csv(arrow(t, **dict.fromkeys(t, pa.string())), f),
     **{
         f"DuckDB, {kind}": database(kind)
-        for kind in ("BIGINT", "HUGEINT", "UTINYINT", "DOUBLE", "FLOAT", "DECIMAL(9, 3)", "VARCHAR")
+        for kind in ("BIGINT", "HUGEINT", "DOUBLE", "DECIMAL(9, 3)", "VARCHAR")
     },
     "DuckDB, dates": database("BIGINT", day="DATE"),
     "DuckDB, collated": database("VARCHAR COLLATE NOCASE", "VARCHAR COLLATE NOCASE.NOACCENT"),
@@ -330,7 +327,7 @@ FORMS: dict[str, Form] = {
     },
     **{
         f"Polars, {kind}": in_polars(whole(kind))
-        for kind in ("Int64", "UInt8", "Int128", "Float32", "Float64")
+        for kind in ("UInt8", "Int128", "Float32")
     },
     "Polars, Decimal": in_polars(whole("Decimal", 9, 2), Decimal),
     "Polars, Categorical": in_polars(
@@ -347,7 +344,8 @@ SOME = (
     ("drop", True, "a value that is not listed"),
     ("own-cell", False, "a missing value"),
 )
-"""Rule, whether a person's records are bounded, and table: every form is read under each."""
+"""Rule, whether a person's records are bounded, and table: one form of each library is read under each,
+the others under the first."""
 
 
 @pytest.fixture(scope="module")
@@ -373,10 +371,18 @@ def test_the_first_form_is_counted_as_it_is_written(expected):
     assert found["of-month"] == [1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0]
 
 
-@pytest.mark.parametrize("form", FORMS)
+MAIN = (
+    "CSV",
+    "Parquet, inferred",
+    "DuckDB, DOUBLE",
+    "pandas, mixed",
+    "Polars, UInt8",
+)
+
+
 @pytest.mark.parametrize(
-    ("rule", "unit", "name"),
-    [SOME[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in SOME[1:])],
+    ("form", "rule", "unit", "name"),
+    [(form, *case) for form in FORMS for case in (SOME if form in MAIN else SOME[:1])],
 )
 def test_every_form_of_a_table_gives_the_same_tally(form, rule, unit, name, expected, tmp_path):
     source = FORMS[form](TABLES[name], tmp_path)
@@ -404,7 +410,7 @@ PEOPLE: dict[str, Form] = {
 
 @pytest.mark.parametrize("form", PEOPLE)
 def test_a_table_as_people_write_it_gives_the_same_tally(form, expected, tmp_path):
-    for rule, unit, name in SOME:
+    for rule, unit, name in SOME[:2]:
         document = plan_of(rule, unit).public() | {"source": "t.parquet"}
         for column_name, written in FORMATS.items():
             document["columns"][column_name]["format"] = written
@@ -457,7 +463,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["own-cell", "drop"])
 def test_records_of_a_data_frame_do_not_depend_on_one_another(rule, tmp_path):
     """Whatever the type of one value, it moves at most two counts by one, and notes stop nothing."""
     numbers = [1, 2, 1]
@@ -524,8 +530,8 @@ def test_no_unit_displaces_the_records_of_another(form, tmp_path):
     read, added = {"x": of, "u": IdentifierColumn()}, Adjacency("add-remove", 2, unit="u")
     domain, unit = Domain((of.axis("x"),)), UnitColumn(column="u", max_rows=2)
 
-    def tally(*present: int) -> list[Any]:
-        """By rule, the tally of three records of each of these units."""
+    def tally(*present: int) -> np.ndarray:
+        """The tally of three records of each of these units."""
         path = tmp_path / "t.duckdb"
         path.unlink(missing_ok=True)
         with duckdb.connect(str(path)) as connection:
@@ -534,13 +540,11 @@ def test_no_unit_displaces_the_records_of_another(form, tmp_path):
             connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
         source = TableSource(database=str(path), table="t")
         survey = ingest(source, read, 9, tmp_path / "work", added)
-        found = [tallies(survey, [domain], 9, added, unit, None, read, r)[0] for r in RULES]
-        return [each.dense() for each in found]
+        return tallies(survey, [domain], 9, added, unit, None, read, "drop")[0].dense()
 
     everyone = tally(0, 1, 2, 3)
     for gone in range(4):
         others = tally(*({0, 1, 2, 3} - {gone}))
-        for one, other in zip(everyone, others, strict=True):
-            assert np.abs(one - other).sum() <= 2
+        assert np.abs(everyone - others).sum() <= 2
     if form in ("text under a collation", "whole numbers"):
-        assert all(each.tolist() == [2, 2, 2, 2] for each in everyone)
+        assert everyone.tolist() == [2, 2, 2, 2]

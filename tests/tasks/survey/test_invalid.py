@@ -67,16 +67,14 @@ def counted(records, invalid, folder, unit=None, weights=None, adjacency=ADDED):
 
 
 @pytest.mark.parametrize(
-    ("relation", "unit", "weights"),
-    [  # any two of them together
-        pytest.param("add-remove", None, None, id="a row more"),
-        pytest.param("replace-one", None, None, id="another row"),
-        pytest.param("add-remove", TWO, None, id="a home more"),
-        pytest.param("add-remove", None, STEPS, id="a weight more"),
-        pytest.param("replace-one", TWO, STEPS, id="another home of weights"),
+    ("invalid", "relation", "unit", "weights"),
+    [
+        pytest.param("clamp", "replace-one", None, None, id="another row"),
+        pytest.param("own-cell", "add-remove", TWO, None, id="a home more"),
+        pytest.param("drop", "add-remove", None, STEPS, id="a weight more"),
+        pytest.param("clamp", "replace-one", TWO, STEPS, id="another home of weights"),
     ],
 )
-@pytest.mark.parametrize("invalid", RULES)
 def test_broken_tables_are_tallied_and_neighbours_stay_near(
     invalid, relation, unit, weights, tmp_path
 ):

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -21,7 +20,6 @@ from schemas.survey.columns import Column
 from schemas.survey.unit import MOST_STEPS
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import LARGEST_PACK, pack, tallies
-from tests.conftest import DATA
 from tests.tasks.survey.tables import AWKWARD, assert_tells_nothing, column
 
 
@@ -168,7 +166,7 @@ SHARING = [
 ]
 
 
-@pytest.mark.parametrize("largest", [0, 500, 10**5, LARGEST_PACK])
+@pytest.mark.parametrize("largest", [0, 500, LARGEST_PACK])
 def test_releases_that_share_a_reading_get_what_each_would_get_alone(largest, table, monkeypatch):
     database, frame = table
     domains = [Domain(tuple(AXES[name] for name in names)) for names in SHARING]
@@ -221,7 +219,7 @@ def test_domains_are_packed_while_few_cells_can_be_occupied():
 
 @pytest.mark.parametrize(
     ("lower", "upper", "cells"),
-    [(0.0, 1.0, 10), (0.1, 0.7, 3), (-1e300, 1e300, 7), (0.0, 5e-324, 2), (1e15, 1e15 + 8, 1000)],
+    [(0.0, 1.0, 10), (-1e300, 1e300, 7), (0.0, 5e-324, 2)],
 )
 def test_the_grid_agrees_at_its_edges_and_next_to_them(lower, upper, cells, tmp_path):
     edges = np.linspace(lower, upper, cells + 1)
@@ -336,51 +334,3 @@ def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):
     with pytest.raises(DataError, match="could not be tallied") as caught:
         tally(database, Domain((Categories("no such column", ("a",)),)))
     assert caught.value.__context__ is None
-
-
-def test_many_categories_and_bins_of_many_records(tmp_path):
-    names = [f"c{i}" for i in range(500)]
-    edges = np.linspace(0, 1, 1001).tolist()
-    columns = {
-        "k": column("categorical", categories=names),
-        "x": column("continuous", bounds=(0, 1)),
-    }
-    duckdb.execute(
-        "COPY (SELECT 'c' || (range % 500) AS k, (range % 1009) / 1008 AS x FROM range(1000000))"
-        f" TO '{tmp_path / 't.parquet'}'"
-    )
-    database = ingest(str(tmp_path / "t.parquet"), columns, 1_000_000, tmp_path / "work")
-    found = tally(database, Domain((columns["k"].axis("k"), columns["x"].bins("x", edges))))
-    x = np.arange(1_000_000) % 1009 / 1008
-    expected = np.minimum(np.searchsorted(edges, x, side="right") - 1, 999)
-    counted = np.bincount(np.arange(1_000_000) % 500 * 1000 + expected, minlength=500_000)
-    assert np.array_equal(found.dense(), counted)
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
-def test_a_real_survey_agrees_with_the_oracle(tmp_path):
-    source = DATA / "california_housing" / "california_housing.parquet"
-    frame = pd.read_parquet(source)
-    columns = {
-        "longitude": column("continuous", bounds=(-124.5, -114.0), grid=37),
-        "latitude": column("continuous", bounds=(32.5, 42.0), grid=64),
-        "total_bedrooms": column("continuous", bounds=(0, 7000), grid=2, nullable=True),
-        "ocean_proximity": column(
-            "categorical",
-            categories=["<1H OCEAN", "INLAND", "ISLAND", "NEAR BAY", "NEAR OCEAN"],
-        ),
-    }
-    database = ingest(str(source), columns, len(frame), tmp_path / "work")
-    assert_agrees(database, frame, Domain(tuple(of.axis(n) for n, of in columns.items())))
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
-def test_the_cells_of_the_disability_survey_are_those_published(tmp_path):
-    names = [f"v{i:02d}" for i in range(1, 17)]
-    columns = {name: column("categorical", categories=[0, 1]) for name in names}
-    source = DATA / "nltcs" / "nltcs.parquet"
-    domain = Domain(tuple(of.axis(name) for name, of in columns.items()))
-    found = tally(ingest(str(source), columns, 21574, tmp_path), domain, 21574)
-    assert len(found.cells) == 3152
-    assert (found.dense()[0], found.dense()[-1]) == (3853, 660)
-    assert sorted(found.counts.tolist(), reverse=True)[:4] == [3853, 1107, 660, 351]

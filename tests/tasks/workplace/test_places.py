@@ -66,15 +66,6 @@ def test_a_worker_without_a_named_ledger_is_refused(run, monkeypatch, value):
         ledger_url()
 
 
-def test_a_relative_folder_of_user_data_is_not_taken(folder, monkeypatch):
-    monkeypatch.delenv("DPRELEASE_HOME")
-    monkeypatch.setenv("HOME", str(folder / "user"))
-    monkeypatch.setenv("XDG_DATA_HOME", "data")
-    assert home() == folder / "user/.local/share/dprelease"
-    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
-    assert home() == folder / "data/dprelease"
-
-
 def test_an_absolute_place_is_taken(run, folder, monkeypatch):
     for variable, value, read in NAMED[:5]:
         engine, _, path = value.rpartition(":///")
@@ -85,7 +76,7 @@ def test_an_absolute_place_is_taken(run, folder, monkeypatch):
 
 
 def test_a_run_with_a_relative_ledger_or_out_charges_nothing(run, folder, monkeypatch):
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(folder)
     with pytest.raises(InputError, match="out: out is relative"):
         bare.release(plan, "r1", Path("out"))
@@ -120,7 +111,7 @@ def test_commands_use_the_folders_that_the_environment_names(folder, monkeypatch
     named, asked = folder / "named", []
     (named / "plans").mkdir(parents=True)
     (folder / "plans").mkdir()
-    bare.audit_once(monkeypatch.setattr)
+    bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(named / "plans")
     monkeypatch.setenv("DPRELEASE_PLANS", str(named / "plans"))
     monkeypatch.setenv("DPRELEASE_OUT", str(named / "out"))
@@ -149,10 +140,3 @@ def test_a_named_folder_that_is_missing_is_not_one_that_nobody_named(
     capsys.readouterr()
     assert main(["ledger", "check"]) == 2
     assert "nowhere" in capsys.readouterr().err
-
-
-def test_metrics_say_that_the_file_of_events_is_missing(monkeypatch, capsys):
-    assert main(["ledger", "grant", "survey", "--alpha", "1", "--who", "me", "--why", "it"]) == 0
-    monkeypatch.setenv("DPRELEASE_EVENTS", "/nowhere/events")
-    assert main(["ledger", "metrics"]) == 0
-    assert "DPRELEASE_EVENTS: there is no file /nowhere/events yet" in capsys.readouterr().err

@@ -17,34 +17,6 @@ def full(monkeypatch):
     monkeypatch.setattr("tasks.workplace.room.shutil.disk_usage", lambda _: Usage(2**20, 2**20, 0))
 
 
-def test_an_api_that_does_not_start_on_a_full_disk_says_so(full, monkeypatch, own_home):
-    from flows.operation import embedded
-
-    class Dead:
-        started = False
-
-        def __init__(self, _):
-            pass
-
-        def run(self):
-            pass
-
-    monkeypatch.setattr("uvicorn.Server", Dead)
-    with pytest.raises(InputError, match="its disk has 0 MiB left, too little for Prefect's"):
-        embedded._served().__enter__()
-
-
-def test_a_server_that_does_not_start_on_a_full_disk_says_so(full, own_home, tmp_path):
-    from flows.deployment import serve
-
-    class Dead:
-        def poll(self):
-            return 1
-
-    with pytest.raises(InputError, match="make room"):
-        serve._wait_until_healthy(Dead(), "http://127.0.0.1:1/", tmp_path)
-
-
 @pytest.mark.parametrize("space", [True, False])
 def test_a_copy_that_fails_on_a_full_disk_does_not_blame_the_survey(
     space, tmp_path, monkeypatch, own_home

@@ -17,7 +17,7 @@ from tasks.survey.engines.spark import open_spark
 from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 from tests.tasks.survey import test_forms as forms
 from tests.tasks.survey.engines.agreement import (
     ADDED,
@@ -46,7 +46,17 @@ def written(folder: Path, *parts: pa.Table) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize(
+    "name",
+    [
+        "every kind of axis",
+        "every fault",
+        "a domain of 2^60 cells",
+        "parts of dates",
+        "no answer",
+        "what is written otherwise",
+    ],
+)
 def test_refusals_and_tallies_are_those_of_duckdb(name, spark, tmp_path):
     table, columns, rows, domains = cases()[name]
     domains = domains[-3:]  # a query takes seconds
@@ -57,7 +67,7 @@ def test_refusals_and_tallies_are_those_of_duckdb(name, spark, tmp_path):
     assert expected
 
 
-@pytest.mark.parametrize("invalid", ["clamp", "own-cell", "drop"])
+@pytest.mark.parametrize("invalid", ["clamp", "own-cell"])
 def test_values_that_are_not_valid_count_as_in_duckdb(invalid, spark, tmp_path):
     source = at(spark, written(tmp_path / "parts", faulty_table()))
     found = settled(lambda columns: open_spark(source, columns, 7, ADDED), invalid)
@@ -130,8 +140,9 @@ def test_a_table_without_files_is_refused(spark, catalogued):
         spark._session.sql("DROP VIEW persons.none")
 
 
-@pytest.mark.parametrize("form", ["parquet", "table"])
-@pytest.mark.parametrize("change", ["another", "more", "fewer"])
+@pytest.mark.parametrize(
+    ("form", "change"), [("parquet", "another"), ("table", "more"), ("parquet", "fewer")]
+)
 def test_files_that_change_meanwhile_are_refused(change, form, spark, catalogued):
     source, folder = catalogued
     if form == "parquet":
@@ -174,7 +185,7 @@ def sent(spark, folder: Path, rows: int) -> int:
 
 
 def test_a_plan_is_released_from_spark_and_its_place_is_not_published(spark, tmp_path, monkeypatch):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     plan = small_plan(tmp_path)
     source = at(spark, tmp_path / "survey.parquet")
     asked = {"source": source.model_dump(exclude_none=True)}
@@ -185,24 +196,10 @@ def test_a_plan_is_released_from_spark_and_its_place_is_not_published(spark, tmp
     assert b"survey.parquet" not in published
 
 
-def test_fifty_thousand_categories_are_one_constant(spark, tmp_path):
-    categories = [f"{i:05d} it's" for i in range(50_000)]
-    columns = {"x": column("categorical", categories=categories)}
-    source = at(spark, written(tmp_path / "parts", pa.table({"x": categories})))
-    session = open_spark(source, columns, 50_000)
-    with closing_survey(session):
-        validate(session, columns)
-        (found,) = tallies(session, [Domain((columns["x"].axis("x"),))], 50_000)
-    assert found.cells.tolist() == list(range(50_000))
-
-
 @pytest.mark.parametrize(
     ("of", "values"),
     [
         (column("integer", bounds=(0, 9)), pa.array([1.0])),
-        (column("integer", bounds=(0, 9)), pa.array(["1"])),
-        (column("continuous", bounds=(0.0, 9.0)), pa.array([1], pa.int64())),
-        (column("categorical", categories=["a"]), pa.array([b"a"])),
         (column("categorical", categories=[1]), pa.array([1], pa.uint64())),
     ],
 )

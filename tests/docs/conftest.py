@@ -1,0 +1,18 @@
+"""One bundle of the demo for all tests that read one."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bare import leave_out_audits, release
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_audits(patch.setattr)
+        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+        patch.delenv("DPRELEASE_LEDGER", raising=False)
+        return release(ROOT / "deployments" / "plans" / "fair.yaml", "demo", folder / "out")
