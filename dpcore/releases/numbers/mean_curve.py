@@ -87,7 +87,7 @@ MOST_CELLS, MOST_STEPS = 2**17, 1000
 """Of a column with a largest step, and how many such steps its range may have: what ``longest`` can add
 up in 64 bits, in a second."""
 
-WEIGHTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+WEIGHTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """q: the best of these is within a few per cent of the best of all."""
 
 READ, CHUNK = 1e-7, 2**21

@@ -206,6 +206,11 @@ OTHER = (*points()[:-1], Grid("h7", 0.0, 8.0, 64))
         ({"domain": Domain((*points()[:-1], HOME))}, "curve: 'home' is not numeric"),
         ({"domain": Domain((*points()[:-1], Grid("h7", 0, 4, 32)))}, "curve: .* the same `grid`"),
         ({"domain": Domain(OTHER), "step_at_most": 1.0}, "step_at_most: needs the same bounds"),
+        (
+            {"domain": Domain(points(cells=2**40)), "step_at_most": 1.0},
+            "step_at_most: .*131,072 cells",
+        ),
+        ({"domain": Domain(points(cells=2**60))}, "column: exact numbers may reach"),
         ({"domain": Domain(points(cells=65536)), "step_at_most": 1e-9}, "step_at_most: .*1/1000"),
         (
             {"domain": Domain((Categories("x", tuple(range(300))), *points()))},
