@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from numpy.typing import NDArray
 
 import dprelease
 from schemas.plan import Plan
@@ -33,6 +34,8 @@ TRADES = [
     "sea",
 ]
 
+TIMES = range(0, 24, 3)
+
 COLUMNS: dict[str, Any] = {
     "region": {"type": "categorical", "categories": list(DISTRICTS)},
     "district": {"type": "categorical", "categories": [d for ds in DISTRICTS.values() for d in ds]},
@@ -43,7 +46,10 @@ COLUMNS: dict[str, Any] = {
     "wage": {"type": "continuous", "bounds": [0, 100], "unit": "dollars an hour"},
     "trade": {"type": "categorical", "categories": "open"},
     "savings": {"type": "continuous", "bounds": "open", "unit": "dollars"},
+    **{f"h{time:02}": {"type": "continuous", "bounds": [0, 3], "unit": "kW"} for time in TIMES},
 }
+
+CURVES = {"load": {"columns": [f"h{time:02}" for time in TIMES], "time": [*TIMES]}}
 
 
 def examples() -> dict[str, dict[str, Any]]:
@@ -68,6 +74,7 @@ def plan() -> Plan:
             "neighbours": "replace-one",
             "budget": {"granted": budget, "requested": budget},
             "columns": COLUMNS,
+            "curves": CURVES,
             "releases": releases,
             "publication": {"title": "Made-up people", "replicates": 40},
         }
@@ -105,8 +112,19 @@ def people() -> pd.DataFrame:
             "wage": wage,
             "savings": np.exp(random.normal(9, 1.5, ROWS)),
             "trade": random.choice(TRADES, ROWS, p=np.arange(10, 0, -1) / 55),
+            **loads(works),
         }
     )
+
+
+def loads(works: NDArray[np.bool_]) -> dict[str, Any]:
+    """Electric power at home through a day: those who work are out at noon."""
+    random, found = np.random.default_rng(2), {}
+    for time, name in zip(TIMES, CURVES["load"]["columns"], strict=True):
+        evening = np.exp(-((time - 19) ** 2) / 15)
+        noon = 0.6 * ~works * np.exp(-((time - 13) ** 2) / 12)
+        found[name] = np.clip(0.4 + evening + noon + random.normal(0, 0.2, len(works)), 0, 3)
+    return found
 
 
 @cache

@@ -47,7 +47,23 @@ def columns(chance: random.Random, kind: str) -> dict[str, Any]:
         "age": {"type": "integer", "bounds": [0, chance.choice([1, 9, 99])]},
         "x": {"type": "continuous", **of_x},
         "y": {"type": "continuous", "bounds": [0, 1], "nullable": chance.random() < 0.2},
-        **found,
+        **(of_curves(of_x, chance) if kind == "mean-curve" else found),
+    }
+
+
+def of_curves(of_x: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    gaps = {"nullable": chance.random() < 0.3}
+    hours = {f"h{i}": {"type": "continuous", **of_x, **gaps} for i in range(4)}
+    return {**hours, "older": {"type": "integer", "bounds": [5, chance.choice([5, 300])]}}
+
+
+def curves(chance: random.Random) -> dict[str, Any]:
+    """Curves of like and of unlike columns, some with a largest step that is small, large or none."""
+    step = chance.choice([{}, {"step_at_most": chance.choice([1e-9, 0.5, 3, 1e9])}])
+    return {
+        "load": {"columns": [f"h{i}" for i in range(4)], "time": [0, 0.5, 7, 1e9], **step},
+        "of-ages": {"columns": ["age", "older"], **step},
+        "mixed": {"columns": chance.sample(NUMBERS, 2)},
     }
 
 
@@ -128,6 +144,7 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "points": lambda chance, kind, so_far: chance.choice([1, 2, 9]),
     "weights": lambda chance, kind, so_far: chance.choice(["balanced", 0.001, 1000.0]),
     "chosen": lambda chance, kind, so_far: 1,
+    "curve": lambda chance, kind, so_far: chance.choice(["load", "of-ages", "mixed"]),
     "triples": lambda chance, kind, so_far: chance.choice([0, 1]),
 }
 
@@ -191,6 +208,7 @@ def document(kind: str, mechanism: str, chance: random.Random, ordinary: bool) -
             "requested": asked | amounts,
         },
         "columns": columns(chance, kind),
+        **({"curves": curves(chance)} if kind == "mean-curve" else {}),
         "releases": [section],
         "publication": {"title": "Made up", "replicates": chance.choice([0, 2])},
     }

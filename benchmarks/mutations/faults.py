@@ -466,6 +466,20 @@ FAULTS: tuple[Fault, ...] = (
         unseen="no made-up table holds more records than count",
     ),
     of_release(
+        "a replaced curve moves as an added one",
+        "numbers/mean_curve",
+        "max(4 * length,",
+        "max(length,",
+        audit="mean curve",
+    ),
+    of_release(
+        "steps are not cut",
+        "numbers/mean_curve",
+        "return below + above - self.reach, known",
+        "return 2 * np.minimum(codes[known], self.reach) - self.reach, known",
+        audit="mean curve with a largest step",
+    ),
+    of_release(
         "compressed tables share one sensitivity",
         "tables/compressed_microdata",
         "return norm(moved=Fraction(2 * tables), present=Fraction(tables))",

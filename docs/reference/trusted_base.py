@@ -131,6 +131,7 @@ PARTS = (
             "schemas/survey/dates.py",
             "schemas/survey/formats.py",
             "schemas/survey/heaping.py",
+            "schemas/survey/curves.py",
             "schemas/plan/series.py",
             "schemas/plan/linked.py",
             "schemas/survey/unit.py",

@@ -5,7 +5,7 @@ From public values alone:
     tables       records that the noise puts into wrong cells, as a share of all (total variation);
                  where cells are merged, in tables of a dozen groups; of the counts that records
                  follow, which a model of all tables has made more accurate
-    a mean       its standard error, in standard deviations of the column
+    a mean       its standard error, in standard deviations of the column; of a curve, on average
     densities    half the whole error, which bounds the same share
     a model      the privacy errors of coefficients, beside their sampling errors
 
@@ -33,6 +33,7 @@ from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.densities.tuned import TunedFunction
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean, ends_of
+from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
@@ -96,6 +97,12 @@ def _(release: CompressedMicrodata) -> float | None:
 @relative_error.register(RatioMean)
 def _(release: Mean | RatioMean) -> float:
     return release.expected_error()[0].value * NARROW / _range(release.grid)
+
+
+@relative_error.register
+def _(release: MeanCurve) -> float:
+    widest = max(_range(grid) for grid in release.grids)
+    return release.expected_error()[0].value * NARROW / widest
 
 
 @relative_error.register

@@ -39,6 +39,7 @@ Chart = Literal[
     "regions",
     "curve",
     "curves",
+    "mean-curves",
     "features",
     "contributions",
     "predictions",
@@ -55,6 +56,7 @@ Chart = Literal[
     regions      the total of each of the larger regions: bars with intervals
     curve        a function of one column inside its band, or a map of two columns
     curves       such a function for each group
+    mean-curves  means at several times inside their band, for each group
     features     a prediction along each feature
     contributions    what each feature adds to a decision value
     predictions  a decision value along each feature

@@ -38,12 +38,14 @@ def _left_out(plan: PlanDocument) -> None:
 
 def _columns(plan: PlanDocument) -> None:
     lowered: dict[str, str] = {}
+    for key, named in (("columns", plan.columns), ("curves", plan.curves)):
+        for name in named:
+            if not nameable(name):
+                raise ValueError(
+                    f"{key}.{name}: a name begins with a letter and holds letters, digits, blanks"
+                    " and _ . -"
+                )
     for name in plan.columns:
-        if not nameable(name):
-            raise ValueError(
-                f"columns.{name}: a column name begins with a letter and holds letters, "
-                "digits, blanks and _ . -"
-            )
         if lowered.setdefault(name.lower(), name) != name:
             raise ValueError(
                 f"columns.{name}: differs from {lowered[name.lower()]!r} only in capitals"

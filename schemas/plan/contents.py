@@ -36,6 +36,7 @@ from schemas.survey.columns import (
     Invalid,
     ReadColumn,
 )
+from schemas.survey.curves import Curve
 from schemas.survey.derived import groups_of
 from schemas.survey.found import OPEN
 from schemas.survey.source import Source
@@ -98,6 +99,11 @@ class PlanDocument(Section):
     )
     columns: dict[str, Column] = Field(
         min_length=1, description="The columns by name; others in the table are ignored."
+    )
+    curves: dict[str, Curve] = Field(
+        default_factory=dict,
+        description="Columns that are one function together, such as the load in each hour of a day, by"
+        " name.",
     )
     releases: list[AnyRelease] = Field(
         min_length=1, description="What is released, each with a share of the budget by weight."
@@ -236,7 +242,9 @@ class PlanDocument(Section):
     def facts(self) -> SurveyFacts:
         """The public facts from which releases are built."""
         size = SIZE if self.linked else ""
-        return SurveyFacts(self.record_columns, self.rows, self.adjacency, self.weights, size)
+        return SurveyFacts(
+            self.record_columns, self.rows, self.adjacency, self.weights, size, self.curves
+        )
 
     @property
     def requested(self) -> Budget:
@@ -328,8 +336,8 @@ class PlanDocument(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and names, and the operation."""
-        optional = ("series", "counts", "linked", "analyses")
-        absent = {key for key in optional if getattr(self, key) in (None, [])}
+        optional = ("series", "counts", "linked", "analyses", "curves")
+        absent = {key for key in optional if not getattr(self, key)}
         hidden: dict[str, Any] = dict.fromkeys({"source", "operation"} | absent, True)
         hidden |= {"privacy_unit": {"source_name"}, "weights": {"source_name"}}
         hidden["columns"] = {name: {"source_name"} for name in self.columns}

@@ -1,7 +1,7 @@
 """What the sections of all kinds have in common, and how they read the plan's columns."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -26,6 +26,7 @@ from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
 from schemas.survey.columns import Column
+from schemas.survey.curves import Curves
 from schemas.survey.unit import Weights
 from schemas.text import Line
 
@@ -56,6 +57,7 @@ class SurveyFacts:
 
     ``rows``: the number of records, or where neighbours differ in it a guess, which is a scale only.
     ``size``: where records are of several members, the column that says how many.
+    ``curves``: columns that are one function together, by its name.
     """
 
     columns: Columns
@@ -63,6 +65,7 @@ class SurveyFacts:
     adjacency: Adjacency
     weights: Weights | None = None
     size: str = ""
+    curves: Curves = field(default_factory=dict)
 
     @property
     def weighted(self) -> "SurveyFacts":

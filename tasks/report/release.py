@@ -15,6 +15,7 @@ from schemas.releases.base import ReleaseSection
 from tasks.charts.svg import figure
 from tasks.report.analyses import MODELS, draw_analysis, draw_coefficients
 from tasks.report.counts import draw_counts
+from tasks.report.curves import draw_mean_curves
 from tasks.report.density import draw_curve, draw_curves
 from tasks.report.machines import draw_contributions, draw_features, draw_predictions
 from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
@@ -28,6 +29,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "regions": draw_regions,
     "curve": draw_curve,
     "curves": draw_curves,
+    "mean-curves": draw_mean_curves,
     "features": draw_features,
     "contributions": draw_contributions,
     "predictions": draw_predictions,

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Integers
 from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.domain import Domain
+from dpcore.releases.machines.features import nulls_and_codes
 
 MOST_GROUPS = 4096
 """A number for each of more groups would be noise."""
@@ -21,3 +28,22 @@ def require_groups(axes: tuple[Axis, ...]) -> None:
         raise ValueError(
             f"by: {names} has {groups} groups, and {MOST_GROUPS} are the most; choose a coarser column"
         )
+
+
+def group_codes(axis: Axis, values: NDArray[Any]) -> Integers:
+    """(k,) codes of values (k,) of a column of groups; nulls are masked, None or NaN.
+
+    Raises ``ValueError`` where a value is not one of the axis.
+    """
+    nulls, codes = nulls_and_codes(axis, values)
+    if codes is None:
+        assert isinstance(axis, Grid)
+        codes = np.full(len(nulls), axis.size - 1)
+        places = np.ma.getdata(values)[~nulls].astype(np.float64) - axis.lower
+        if not np.all((places >= 0) & (places < axis.cells) & (places == np.floor(places))):
+            raise ValueError(
+                f"points: {axis.name} must be a whole number from {axis.lower:.15g} to"
+                f" {axis.upper - 1:.15g}"
+            )
+        codes[~nulls] = places.astype(np.int64)
+    return codes

@@ -62,6 +62,7 @@ from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.models.scores import Family
 from dpcore.releases.models.terms import ModelTerms, TermGroup
 from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
@@ -178,6 +179,8 @@ LABELLED, NUMBERED = Domain((grid("x", 4), YES)), Domain((grid("x", 3), grid("y"
 FEW_OF_EACH = Domain((YES, Grid("x", 0.0, 6.0, 6)))
 FEW_OR_NULL = Domain((Grid("x", 0.0, 6.0, 6, nullable=True),))
 BESIDE_ZERO = Domain((Grid("x", 0.0, 6.0, 6, points=(0.0, 5.5)),))
+DAY = Domain(tuple(grid(name, 3) for name in ("h0", "h1", "h2")))
+HALF_DAYS = Domain(tuple(Grid(name, 0.0, 2.0, 2, nullable=True) for name in ("h0", "h1")))
 WITH_NULLS = Domain((Grid("x", 0.0, 3.0, 3, nullable=True), YES))
 
 CASES: dict[str, Case] = {
@@ -406,6 +409,20 @@ CASES: dict[str, Case] = {
     ),
     "poisson model": Case(
         measured_model("poisson", APPROXIMATE), far=(0, 5), attained=0.99, fault=5
+    ),
+    "mean curve": Case(MeanCurve("c", DAY, 2, APPROXIMATE, times=(0, 1, 3))),
+    # The longest curve goes up in two steps; its mirror image goes down.
+    "mean curve with a largest step": Case(
+        MeanCurve("c", DAY, 2, APPROXIMATE, times=(0, 1, 2), step_at_most=0.5),
+        near=(5, 5),
+        far=(5, 21),
+        alone=5,
+    ),
+    "mean curve by group, with gaps": Case(
+        MeanCurve("c", Domain((YES, *HALF_DAYS.axes)), 2, APPROXIMATE, times=(0, 1)),
+        near=(0, 0),
+        far=(0, 4),
+        alone=4,
     ),
     # A record leaves a group for another: two densities change.
     "density by group": Case(

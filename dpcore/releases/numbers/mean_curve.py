@@ -1,0 +1,497 @@
+"""The mean of curves: a record has one, its values at T public times (Hall, Rinaldo & Wasserman 2013).
+
+A curve is a vector of codes 0, ..., R_t of the public grids, counted about their middle: v_t = 2 code
+- R_t lies in [-R_t, R_t].  What a record's curve becomes depends on that record alone:
+
+    a missing point    is on the line between the record's own neighbouring points; beyond its first or
+                       last point it is as that one.  A record without any point is left out
+    a large step       where the plan states the largest step, s codes, the curve becomes the middle of
+                       the largest curve below it and the least one above it that have no larger step
+
+The statistic of a group is the sum of A v over its records, and u times their number where it is
+private:
+
+    A v = v_1, ..., v_T, q (v_2 - v_1), ..., q (v_T - v_(T-1))         q = 0 without a largest step
+
+**Lemma.**  Let M be the largest |A v|^2.  Squared, the statistic moves by at most M + u^2 if a record
+is added or removed, 4 M if its curve is replaced, and 2 (M + u^2) if a record of another group replaces
+it.
+*Proof.*  Curves may be v and -v, so |A v - A v'| <= 2 sqrt(M), and u stays.  In two groups the squares
+add up.  QED
+
+**M** is the sum of R_t^2 for q = 0.  Else all R_t are one R, and curves lie in the polytope of |v_t| <=
+R and |v_t - v_(t+1)| <= 2 s.  A convex function is largest at a corner, where T independent bounds hold
+with equality: every run of times that are joined by steps of 2 s touches R or -R.  So all v_t are among
+R - 2 k s and 2 k s - R, k = 0, 1, ..., and ``longest`` finds the most over all curves of such values in
+the polytope.  QED  Where curves are smooth, differences cost little sensitivity and say much.
+
+**The curve** is fitted to all sums by least squares: with noise of variance w in each, the fitted sums
+of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q makes
+M trace(G) least.  The band is as many standard errors wide as noise, drawn again, nowhere exceeds in 90%
+of draws.  Between two times curves, estimates and ends of intervals are straight lines, so a band that
+holds at all times also holds between them; standard errors there are upper bounds.
+
+Where N is noisy, ends are all m with |S_t - m N| within their standard errors (Fieller 1954), and the
+band takes the correlation of these from the estimated curve, to first order.  Sums are cut at what
+``most_rows`` records can reach (``dpcore.domain.adjacency``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.arrays import Booleans, Floats, Integers, wide
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.releases.base import ErrorStatement, Release, named_points
+from dpcore.releases.counts.cells import cell_names, describe_cells
+from dpcore.releases.densities.banded import BAND, band_meanings
+from dpcore.releases.numbers.by_group import group_codes, require_groups
+from dpcore.releases.numbers.mean import TOO_LARGE, ends_of
+from dpcore.releases.table import (
+    ENDS,
+    FEWEST_ERRORS,
+    LEVEL,
+    REASON,
+    TWO_SIDED,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    reason_column,
+    unless,
+)
+from dpcore.releases.work import Work, publishing
+
+TIME = "time"
+
+MOST_TIMES, MOST_CURVES = 1000, 256
+"""The covariance has the square of as many numbers; the band of each curve is simulated on its own."""
+
+REPEATS, MOST_SIMULATED = 4000, 2**22
+"""How often noise is drawn again for a band, and how many numbers at most: from 4000 draws its level is
+known to half a per cent."""
+
+MOST_CELLS, MOST_STEPS = 2**17, 1000
+"""Of a column with a largest step, and how many such steps its range may have: what ``longest`` can add
+up in 64 bits, in a second."""
+
+WEIGHTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""q: the best of these is within a few per cent of the best of all."""
+
+READ, CHUNK = 1e-7, 2**21
+"""Seconds for each point of a record, and points that are read together."""
+
+
+@dataclass(frozen=True)
+class MeanCurve(Release):
+    """The mean curve of all records, or of each group of them.
+
+    The last axes of the domain are grids, one for each of ``times``; those before them have the groups.
+    ``step_at_most``: the largest change between neighbouring times, in the unit of the curve, if stated.
+    """
+
+    finer = "narrower bounds, a smaller step_at_most or fewer groups"
+
+    times: tuple[float, ...] = ()
+    step_at_most: float | None = None
+
+    chart = "mean-curves"
+    too_large = TOO_LARGE
+    statistics = (TIME, "estimate", "standard_error", *ENDS, *BAND, REASON)
+
+    def __post_init__(self) -> None:
+        require_groups(self.by.axes)
+        if self.groups > MOST_CURVES:
+            raise ValueError(
+                f"by: {self.groups} groups are too many for a curve each; {MOST_CURVES} are the most"
+            )
+        for axis in self.domain.axes[len(self.by.axes) :]:
+            if not isinstance(axis, Grid):
+                raise ValueError(
+                    f"curve: {axis.name!r} is not numeric, or has `levels`; state bounds"
+                )
+        same = len({axis.cells for axis in self.grids}) == 1
+        if not same and any(not axis.integer for axis in self.grids):
+            raise ValueError(
+                "curve: its columns have different grids; state the same `grid` for all"
+            )
+        if self.step_at_most is not None:
+            self._check_step()
+        super().__post_init__()
+
+    def _check_step(self) -> None:
+        if len({(axis.lower, axis.upper, axis.cells) for axis in self.grids}) > 1:
+            raise ValueError("step_at_most: needs the same bounds for all columns of the curve")
+        cells, fault = self.grids[0].cells, ""
+        if cells > MOST_CELLS:
+            fault = f"needs columns of at most {MOST_CELLS:,} cells; declare them as continuous"
+        elif self.step * MOST_STEPS < cells:
+            fault = f"must be at least 1/{MOST_STEPS} of the range of the curve"
+        if fault:
+            raise ValueError(f"step_at_most: {fault}")
+
+    @cached_property
+    def by(self) -> Domain:
+        """The columns of groups."""
+        return Domain(self.domain.axes[: len(self.domain.axes) - len(self.times)])
+
+    @cached_property
+    def grids(self) -> tuple[Grid, ...]:
+        """The columns of the curve."""
+        return tuple(
+            axis for axis in self.domain.axes[len(self.by.axes) :] if isinstance(axis, Grid)
+        )
+
+    @property
+    def groups(self) -> int:
+        """The number of curves."""
+        return self.by.size
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        return () if axis in self.grids else cell_names(axis)
+
+    @cached_property
+    def reach(self) -> Integers:
+        """(T,) R."""
+        return np.array([axis.cells - 1 for axis in self.grids])
+
+    @cached_property
+    def step(self) -> int:
+        """s: no record that keeps to the stated step is cut, wherever its values lie in their cells."""
+        assert self.step_at_most is not None
+        grid = self.grids[0]
+        width = (grid.upper - grid.lower) / grid.cells
+        return math.floor(self.step_at_most / width) + (not grid.integer)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of records is measured."""
+        nullable = any(axis.nullable for axis in self.grids)
+        return self.groups > 1 or nullable or not self.adjacency.public_rows
+
+    @cached_property
+    def weight(self) -> int:
+        """q."""
+        if self.step_at_most is None or self.step >= self.reach[0]:
+            return 0
+        return min(WEIGHTS, key=lambda q: self._length(q) * self._spread(q))
+
+    def _length(self, weight: int) -> int:
+        """M."""
+        if not weight:
+            return sum(int(reach) ** 2 for reach in self.reach)
+        return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)
+
+    def _spread(self, weight: int) -> float:
+        """The mean of the diagonal of G: the eigenvectors of D'D are cosines."""
+        size = len(self.times)
+        squared = 4 * np.sin(np.pi * np.arange(size) / (2 * size)) ** 2
+        return float(np.mean(1 / (1 + weight**2 * squared)))
+
+    @cached_property
+    def record(self) -> int:
+        """u: free up to sqrt(M) where a record is replaced, else the best for a curve halfway between
+        the middle and a bound."""
+        length = self._length(self.weight)
+        if self.adjacency.relation == "replace-one":
+            return max(math.isqrt(length), 1)
+        half = math.sqrt(float(np.mean(self.reach.astype(float) ** 2))) / 2
+        return max(round(math.sqrt(half * math.sqrt(length / self._spread(self.weight)))), 1)
+
+    @cached_property
+    def design(self) -> Floats:
+        """A (numbers, T)."""
+        points = np.eye(len(self.times))
+        return np.r_[points, self.weight * np.diff(points, axis=0)] if self.weight else points
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """G (T, T)."""
+        return np.asarray(np.linalg.inv(self.design.T @ self.design))
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        length = self._length(self.weight)
+        present = length + self.record**2 * self.counted
+        # One that is replaced by a record without a value is in one of the tables only.
+        moved = max(4 * length, 2 * present if self.groups > 1 else present)
+        squared = self.adjacency.squared(moved=Fraction(moved), present=Fraction(present))
+        size = self.groups * (len(self.design) + self.counted)
+        return DiscreteGaussian.within(self.share, size, max(squared, Fraction(1)))
+
+    @cached_property
+    def _limits(self) -> Integers:
+        """(numbers,) what one record adds to each number at most."""
+        steps = [2 * self.weight * self.step] * (len(self.times) - 1) if self.weight else []
+        return np.array([*self.reach, *steps, *[self.record] * self.counted])
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * int(self._limits.max())
+
+    def statistic(self, tally: Tally) -> Exact:
+        counts, first = wide(tally.counts, self.most_rows), len(self.by.axes)
+        sums = np.zeros((self.groups, len(self.times) + 1), dtype=counts.dtype)
+        many = CHUNK // len(self.times)
+        for start in range(0, len(counts), many):
+            here = slice(start, start + many)
+            codes = [tally.codes(i)[here].astype(np.int64) for i in range(len(self.domain.axes))]
+            group = np.zeros(len(codes[0]), dtype=np.int64)
+            for size, code in zip(self.by.shape, codes[:first], strict=True):
+                group = group * size + code
+            curves, known = self.curves(np.stack(codes[first:], axis=1))
+            terms = np.c_[curves, np.ones(len(curves), dtype=np.int64)]
+            np.add.at(sums, group[known], counts[here][known, None] * terms)
+        vectors, rows = sums[:, :-1], sums[:, -1:]
+        if self.weight:
+            vectors = np.c_[vectors, self.weight * np.diff(vectors, axis=1)]
+        if self.counted:
+            vectors = np.c_[vectors, self.record * rows]
+        most = self.most_rows * self._limits
+        return Exact(np.clip(vectors, -most, most).astype(np.int64).ravel())
+
+    def curves(self, codes: Integers) -> tuple[Integers, Booleans]:
+        """The curves v (j, T) of the records of codes (k, T) that have a value, and which these are."""
+        present: Booleans = codes <= self.reach
+        known: Booleans = np.any(present, axis=1)
+        found = codes[known]
+        some = ~present[known].all(axis=1)
+        if some.any():
+            found[some] = self._filled(found[some], present[known][some])
+        if self.step_at_most is None:
+            return 2 * found - self.reach, known
+        last, below, above = len(self.times) - 1, found, found.copy()
+        steps = [(t, t - 1) for t in range(1, last + 1)] + [(t, t + 1) for t in range(last)][::-1]
+        for t, other in steps:
+            below[:, t] = np.minimum(below[:, t], below[:, other] + self.step)
+            above[:, t] = np.maximum(above[:, t], above[:, other] - self.step)
+        return below + above - self.reach, known
+
+    def _filled(self, codes: Integers, present: Booleans) -> Integers:
+        """Codes (k, T) with those that are not present on the lines between their neighbours."""
+        size, times, rows = len(self.times), np.array(self.times), np.arange(len(codes))[:, None]
+        values = self._middle + self._half * (2 * np.minimum(codes, self.reach) - self.reach)
+        before = np.maximum.accumulate(np.where(present, np.arange(size), -1), axis=1)
+        after = np.where(present, np.arange(size), size)[:, ::-1]
+        after = np.minimum.accumulate(after, axis=1)[:, ::-1]
+        before, after = np.where(before < 0, after, before), np.where(after == size, before, after)
+        part = (times - times[before]) / np.where(after > before, times[after] - times[before], 1.0)
+        left, right = values[rows, before], values[rows, after]
+        line = (left + part * (right - left) - self._middle) / self._half
+        nearest = np.clip(np.rint((line + self.reach) / 2), 0, self.reach)
+        return np.asarray(nearest, dtype=np.int64)
+
+    @cached_property
+    def _middle(self) -> Floats:
+        """(T,) the values of v = 0."""
+        return np.array([sum(ends_of(grid)) / 2 for grid in self.grids])
+
+    @cached_property
+    def _half(self) -> Floats:
+        """(T,) by how much the value moves when v moves by one."""
+        return np.array([(grid.upper - grid.lower) / grid.cells / 2 for grid in self.grids])
+
+    @cached_property
+    def _again(self) -> tuple[Floats, Floats]:
+        """Noise of the fitted sums (repeats, T) and of the number of records (repeats, 1), drawn again
+        in standard deviations of the noise.  Its law is public: the same seed makes the same band."""
+        numbers = len(self.design) + 1
+        repeats = min(REPEATS, MOST_SIMULATED // numbers)
+        drawn = self.mechanism.simulate(repeats * numbers, np.random.default_rng(0))
+        noise = drawn.reshape(repeats, numbers) / self.mechanism.stddev
+        return noise[:, :-1] @ self.design @ self.covariance, noise[:, -1:] * self._per_row
+
+    @property
+    def _per_row(self) -> float:
+        """Standard deviations of the noise in the number of records for one of the noise: 1/u, or 0."""
+        return 1 / self.record if self.counted else 0.0
+
+    def _lengths(self, means: Floats) -> Floats:
+        """(T,) standard deviations of S_t - m_t N for means m (T,), in those of the noise."""
+        return np.asarray(np.sqrt(np.diag(self.covariance) + (means * self._per_row) ** 2))
+
+    def factor(self, means: Floats) -> float:
+        """Standard errors that the noise in a mean curve m (T,) nowhere exceeds in 90% of draws."""
+        sums, rows = self._again
+        largest = np.max(np.abs(sums - means * rows) / self._lengths(means), axis=1)
+        return float(np.quantile(largest, LEVEL, method="higher"))
+
+    def stated(self, noisy: Noisy) -> tuple[dict[str, Floats], Floats, Floats]:
+        """The curves with their errors, intervals and bands (groups, T); and of each group (groups,) the
+        number of records and the factor of its band."""
+        values = noisy.values.reshape(self.groups, -1)
+        sums = values[:, : len(self.design)] @ self.design @ self.covariance
+        rows = np.full(self.groups, float(self.rows))
+        if self.counted:
+            rows = values[:, -1] / self.record
+        safe = np.where(self._hidden(rows), np.inf, rows)
+        means = np.clip(sums / safe[:, None], -self.reach, self.reach)
+        factors = np.array([self.factor(each) for each in means])
+        lengths = np.array([self._lengths(each) for each in means])
+        found = {
+            "estimate": sums / safe[:, None],
+            "standard_error": self.mechanism.stddev * lengths / safe[:, None],
+        }
+        for names, width in ((ENDS, np.full(self.groups, TWO_SIDED)), (BAND, factors)):
+            found |= zip(names, self._ends(sums, rows, width), strict=True)
+        in_units = {name: self._middle + self._half * each for name, each in found.items()}
+        in_units["standard_error"] = self._half * found["standard_error"]
+        return in_units, rows, factors
+
+    def _ends(self, sums: Floats, rows: Floats, width: Floats) -> tuple[Floats, Floats]:
+        """(groups, T) ends of all m with |S_t - m N| at most as many standard errors."""
+        squared = (width * self.mechanism.stddev)[:, None] ** 2
+        of_rows = squared * self._per_row**2
+        rest = np.where(self._hidden(rows)[:, None], np.inf, rows[:, None] ** 2 - of_rows)
+        middle = sums * rows[:, None] / rest
+        half = np.sqrt((squared * np.diag(self.covariance) + sums**2 / rest * of_rows) / rest)
+        return middle - half, middle + half
+
+    def _hidden(self, rows: Floats) -> Booleans:
+        """Which groups may have no records."""
+        return np.asarray(rows <= FEWEST_ERRORS * self.mechanism.stddev * self._per_row)
+
+    def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+        """The curve with its error, interval and band at values of ``time`` and of the columns of
+        groups; masked where there may be no records."""
+        *given, at = named_points(points, (*self.by.names, TIME))
+        times, group = np.array(self.times), np.zeros(len(at), dtype=np.int64)
+        if not np.all(np.ma.filled((at >= times[0]) & (at <= times[-1]), False)):
+            raise ValueError(f"points: time must lie in [{times[0]:.15g}, {times[-1]:.15g}]")
+        for axis, values in zip(self.by.axes, given, strict=True):
+            group = group * axis.size + group_codes(axis, values)
+        left = np.clip(np.searchsorted(times, at, "right") - 1, 0, len(times) - 2)
+        part = (at - times[left]) / (times[left + 1] - times[left])
+        found, rows, _ = self.stated(noisy)
+        hidden = self._hidden(rows)[group]
+        return {
+            name: unless(hidden, (1 - part) * each[group, left] + part * each[group, left + 1])
+            for name, each in found.items()
+        }
+
+    def publish(self, noisy: Noisy) -> Published:
+        found, rows, factors = self.stated(noisy)
+        size = len(self.times)
+        hidden = np.repeat(self._hidden(rows), size)
+        by = (
+            describe_cells(self.by, np.repeat(np.arange(self.groups), size)) if self.by.axes else []
+        )
+        columns = [
+            *by,
+            TableColumn(TIME, np.tile(self.times, self.groups), "The time of a point of the curve"),
+        ]
+        meanings = (
+            "Mean of the records' curves plus noise of mean zero",
+            "Standard deviation of the noise in estimate",
+            *band_meanings("the mean curve"),
+        )
+        columns += [
+            TableColumn(name, unless(hidden, each.ravel()), meaning)
+            for (name, each), meaning in zip(found.items(), meanings, strict=True)
+        ]
+        columns += [reason_column(hidden)] * self.counted
+        stated = self.of_the_curves
+        noise = "From the distribution of the noise" + ", to first order" * self.counted
+        uncertainty = (
+            Uncertainty(
+                "estimate", "standard_error", ENDS, "normal", f"{noise}; at each time. {stated}"
+            ),
+            Uncertainty(
+                "estimate",
+                "standard_error",
+                BAND,
+                "simulated",
+                "Holds the mean curve at all times at once, and between them, by the simulated"
+                " distribution of the largest noise in standard errors; of each group by itself."
+                f" {stated}",
+            ),
+        )
+        facts = {
+            "columns": [grid.name for grid in self.grids],
+            "function": "Between two times, all columns are straight lines; standard errors there are"
+            " upper bounds",
+            "simultaneous_factor": factors.tolist(),
+            "grid_step": float(2 * self._half[0]),
+        }
+        if self.counted:
+            error = self.mechanism.stddev * self._per_row
+            facts |= {"noisy_rows": rows.tolist(), "rows_standard_error": error}
+        return Published((Table("tables", self.name, columns, uncertainty),), facts)
+
+    @property
+    def of_the_curves(self) -> str:
+        """What stated errors do not include: from public values alone."""
+        found = "Not included: a value beyond a bound, where the plan clamps, counts as the bound"
+        if not self.grids[0].integer:
+            found += (
+                f"; values move to the middle of their cells, by at most {self._half.max():.3g}"
+            )
+        if any(axis.nullable for axis in self.grids):
+            found += "; a missing value counts as on the line between the record's own neighbours"
+        if self.step_at_most is not None:
+            found += (
+                "; a record whose step between neighbouring times is larger than"
+                f" {self.step_at_most:.6g} counts as the nearest curve without such a step"
+            )
+        return f"{found}."
+
+    @property
+    def work(self) -> Work:
+        size, distinct = len(self.times), min(self.rows, self.domain.size)
+        again = Work(2e-8 * REPEATS * size * self.groups, 40 * MOST_SIMULATED)
+        read = Work(READ * distinct * size, 2 * distinct * size + 80 * CHUNK)
+        return publishing(self.mechanism.size) + again + read
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        nothing = np.zeros(len(self.times))
+        each = self.rows / self.groups
+        error = float(np.mean(self._half * self._lengths(nothing))) * self.mechanism.stddev / each
+        note = self.of_the_curves
+        if self.counted:
+            note = f"if the curve is in the middle of its bounds; more elsewhere. {note}"
+        if self.groups > 1:
+            note = f"in a group of {each:.3g} records, an equal part; {note}"
+        of = "averaged over times"
+        found = [
+            ErrorStatement(f"standard error of the mean curve, {of}", error, note),
+            ErrorStatement(
+                f"90% band of the whole curve, {of}: plus or minus", self.factor(nothing) * error
+            ),
+        ]
+        if self.counted:
+            off = self.mechanism.stddev * self._per_row
+            found.append(ErrorStatement("standard error of a number of records", off))
+        return tuple(found)
+
+
+def longest(reach: int, step: int, size: int, weight: int) -> int:
+    """The largest sum of v_t^2 and of weight^2 (v_t - v_(t+1))^2 over ``size`` numbers of size at most
+    ``reach`` that change by at most ``step``.
+
+    >>> longest(3, 6, 2, 1), longest(3, 2, 3, 1)
+    (54, 27)
+    """
+    up = np.arange(0, 2 * reach + 1, step)
+    values = np.unique(np.r_[reach - up, up - reach])
+    best = values**2
+    for _ in range(size - 1):
+        following = best.copy()  # no step; two values lie between v and v + step at most
+        for off in (1, 2):
+            steps = values[off:] - values[:-off]
+            gain = np.where(steps <= step, weight**2 * steps**2, -(2**61))
+            following[:-off] = np.maximum(following[:-off], gain + best[off:])
+            following[off:] = np.maximum(following[off:], gain + best[:-off])
+        best = values**2 + following
+    return int(best.max())
