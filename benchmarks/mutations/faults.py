@@ -472,11 +472,12 @@ FAULTS: tuple[Fault, ...] = (
         "max(length,",
         audit="mean curve",
     ),
-    of_release(
+    Fault(
         "steps are not cut",
-        "numbers/mean_curve",
+        "dpcore/domain/curves.py",
         "return below + above - self.reach, known",
         "return 2 * np.minimum(codes[known], self.reach) - self.reach, known",
+        (CONTRACT, "tests/dpcore/releases/numbers/test_mean_curve.py"),
         audit="mean curve with a largest step",
     ),
     of_release(

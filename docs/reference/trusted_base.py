@@ -86,6 +86,7 @@ PARTS = (
             "dpcore/domain/transforms.py",
             "dpcore/domain/regions.py",
             "dpcore/domain/lattice.py",
+            "dpcore/domain/curves.py",
             "dpcore/domain/series.py",
             "dpcore/arrays.py",
         ),

@@ -25,6 +25,7 @@ import numpy as np
 
 from dpcore.advice.kinds import alike, cell_variances
 from dpcore.domain.axes import Grid, in_order
+from dpcore.domain.cell_values import ends_of
 from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
@@ -32,7 +33,7 @@ from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.densities.tuned import TunedFunction
 from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.numbers.mean import Mean, ends_of
+from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles

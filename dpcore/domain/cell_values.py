@@ -200,3 +200,10 @@ def multiple(values: Floats, step: Fraction, direction: int) -> Floats:
 def _times(numbers: Floats, step: Fraction) -> Floats:
     """The doubles nearest to multiples (k,) of the step."""
     return np.asarray(numbers * step.numerator / step.denominator)
+
+
+def ends_of(grid: Grid) -> tuple[float, float]:
+    """The values of the first and the last code: the middle of a cell, or a whole number itself."""
+    step = (grid.upper - grid.lower) / grid.cells
+    first = grid.lower + (0.0 if grid.integer else step / 2)
+    return first, grid.upper - step + (first - grid.lower)

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpcore.arrays import Booleans, Floats
 from dpcore.domain.axes import Grid
+from dpcore.domain.cell_values import ends_of
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -62,13 +63,6 @@ def of_the_grid(grid: Grid) -> str:
     return (
         f"{clamped} Nor that values move to the middle of their grid cells, by at most {half:.3g}."
     )
-
-
-def ends_of(grid: Grid) -> tuple[float, float]:
-    """The values of the first and the last code: the middle of a cell, or a whole number itself."""
-    step = (grid.upper - grid.lower) / grid.cells
-    first = grid.lower + (0.0 if grid.integer else step / 2)
-    return first, grid.upper - step + (first - grid.lower)
 
 
 def mean_columns(

@@ -1,29 +1,12 @@
 """The mean of curves: a record has one, its values at T public times (Hall, Rinaldo & Wasserman 2013).
 
-A curve is a vector of codes 0, ..., R_t of the public grids, counted about their middle: v_t = 2 code
-- R_t lies in [-R_t, R_t].  What a record's curve becomes depends on that record alone:
+What the curve v of a record is, and that no |A v|^2 exceeds M: ``dpcore.domain.curves``.  The statistic
+of a group is the sum of A v over its records, and u times their number where it is private.
 
-    a missing point    is on the line between the record's own neighbouring points; beyond its first or
-                       last point it is as that one.  A record without any point is left out
-    a large step       where the plan states the largest step, s codes, the curve becomes the middle of
-                       the largest curve below it and the least one above it that have no larger step
-
-The statistic of a group is the sum of A v over its records, and u times their number where it is
-private:
-
-    A v = v_1, ..., v_T, q (v_2 - v_1), ..., q (v_T - v_(T-1))         q = 0 without a largest step
-
-**Lemma.**  Let M be the largest |A v|^2.  Squared, the statistic moves by at most M + u^2 if a record
-is added or removed, 4 M if its curve is replaced, and 2 (M + u^2) if a record of another group replaces
-it.
+**Lemma.**  Squared, the statistic moves by at most M + u^2 if a record is added or removed, 4 M if its
+curve is replaced, and 2 (M + u^2) if a record of another group replaces it.
 *Proof.*  Curves may be v and -v, so |A v - A v'| <= 2 sqrt(M), and u stays.  In two groups the squares
 add up.  QED
-
-**M** is the sum of R_t^2 for q = 0.  Else all R_t are one R, and curves lie in the polytope of |v_t| <=
-R and |v_t - v_(t+1)| <= 2 s.  A convex function is largest at a corner, where T independent bounds hold
-with equality: every run of times that are joined by steps of 2 s touches R or -R.  So all v_t are among
-R - 2 k s and 2 k s - R, k = 0, 1, ..., and ``longest`` finds the most over all curves of such values in
-the polytope.  QED  Where curves are smooth, differences cost little sensitivity and say much.
 
 **The curve** is fitted to all sums by least squares: with noise of variance w in each, the fitted sums
 of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q makes
@@ -50,6 +33,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers, wide
 from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.curves import Curves
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -58,7 +42,7 @@ from dpcore.releases.base import ErrorStatement, Release, named_points
 from dpcore.releases.counts.cells import cell_names, describe_cells
 from dpcore.releases.densities.banded import BAND, band_meanings
 from dpcore.releases.numbers.by_group import group_codes, require_groups
-from dpcore.releases.numbers.mean import TOO_LARGE, ends_of
+from dpcore.releases.numbers.mean import TOO_LARGE
 from dpcore.releases.table import (
     ENDS,
     FEWEST_ERRORS,
@@ -137,7 +121,7 @@ class MeanCurve(Release):
         cells, fault = self.grids[0].cells, ""
         if cells > MOST_CELLS:
             fault = f"needs columns of at most {MOST_CELLS:,} cells; declare them as continuous"
-        elif self.step * MOST_STEPS < cells:
+        elif self.curves.step * MOST_STEPS < cells:
             fault = f"must be at least 1/{MOST_STEPS} of the range of the curve"
         if fault:
             raise ValueError(f"step_at_most: {fault}")
@@ -154,6 +138,11 @@ class MeanCurve(Release):
             axis for axis in self.domain.axes[len(self.by.axes) :] if isinstance(axis, Grid)
         )
 
+    @cached_property
+    def curves(self) -> Curves:
+        """How a record's codes become a curve."""
+        return Curves(self.grids, self.times, self.step_at_most)
+
     @property
     def groups(self) -> int:
         """The number of curves."""
@@ -161,19 +150,6 @@ class MeanCurve(Release):
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return () if axis in self.grids else cell_names(axis)
-
-    @cached_property
-    def reach(self) -> Integers:
-        """(T,) R."""
-        return np.array([axis.cells - 1 for axis in self.grids])
-
-    @cached_property
-    def step(self) -> int:
-        """s: no record that keeps to the stated step is cut, wherever its values lie in their cells."""
-        assert self.step_at_most is not None
-        grid = self.grids[0]
-        width = (grid.upper - grid.lower) / grid.cells
-        return math.floor(self.step_at_most / width) + (not grid.integer)
 
     @property
     def counted(self) -> bool:
@@ -184,15 +160,9 @@ class MeanCurve(Release):
     @cached_property
     def weight(self) -> int:
         """q."""
-        if self.step_at_most is None or self.step >= self.reach[0]:
+        if self.step_at_most is None or self.curves.step >= self.curves.reach[0]:
             return 0
-        return min(WEIGHTS, key=lambda q: self._length(q) * self._spread(q))
-
-    def _length(self, weight: int) -> int:
-        """M."""
-        if not weight:
-            return sum(int(reach) ** 2 for reach in self.reach)
-        return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)
+        return min(WEIGHTS, key=lambda q: self.curves.length(q) * self._spread(q))
 
     def _spread(self, weight: int) -> float:
         """The mean of the diagonal of G: the eigenvectors of D'D are cosines."""
@@ -204,10 +174,10 @@ class MeanCurve(Release):
     def record(self) -> int:
         """u: free up to sqrt(M) where a record is replaced, else the best for a curve halfway between
         the middle and a bound."""
-        length = self._length(self.weight)
+        length = self.curves.length(self.weight)
         if self.adjacency.relation == "replace-one":
             return max(math.isqrt(length), 1)
-        half = math.sqrt(float(np.mean(self.reach.astype(float) ** 2))) / 2
+        half = math.sqrt(float(np.mean(self.curves.reach.astype(float) ** 2))) / 2
         return max(round(math.sqrt(half * math.sqrt(length / self._spread(self.weight)))), 1)
 
     @cached_property
@@ -223,7 +193,7 @@ class MeanCurve(Release):
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
-        length = self._length(self.weight)
+        length = self.curves.length(self.weight)
         present = length + self.record**2 * self.counted
         # One that is replaced by a record without a value is in one of the tables only.
         moved = max(4 * length, 2 * present if self.groups > 1 else present)
@@ -234,8 +204,8 @@ class MeanCurve(Release):
     @cached_property
     def _limits(self) -> Integers:
         """(numbers,) what one record adds to each number at most."""
-        steps = [2 * self.weight * self.step] * (len(self.times) - 1) if self.weight else []
-        return np.array([*self.reach, *steps, *[self.record] * self.counted])
+        steps = [2 * self.weight * self.curves.step] * (len(self.times) - 1) if self.weight else []
+        return np.array([*self.curves.reach, *steps, *[self.record] * self.counted])
 
     @property
     def largest_statistic(self) -> int:
@@ -251,7 +221,7 @@ class MeanCurve(Release):
             group = np.zeros(len(codes[0]), dtype=np.int64)
             for size, code in zip(self.by.shape, codes[:first], strict=True):
                 group = group * size + code
-            curves, known = self.curves(np.stack(codes[first:], axis=1))
+            curves, known = self.curves.of(np.stack(codes[first:], axis=1))
             terms = np.c_[curves, np.ones(len(curves), dtype=np.int64)]
             np.add.at(sums, group[known], counts[here][known, None] * terms)
         vectors, rows = sums[:, :-1], sums[:, -1:]
@@ -261,47 +231,6 @@ class MeanCurve(Release):
             vectors = np.c_[vectors, self.record * rows]
         most = self.most_rows * self._limits
         return Exact(np.clip(vectors, -most, most).astype(np.int64).ravel())
-
-    def curves(self, codes: Integers) -> tuple[Integers, Booleans]:
-        """The curves v (j, T) of the records of codes (k, T) that have a value, and which these are."""
-        present: Booleans = codes <= self.reach
-        known: Booleans = np.any(present, axis=1)
-        found = codes[known]
-        some = ~present[known].all(axis=1)
-        if some.any():
-            found[some] = self._filled(found[some], present[known][some])
-        if self.step_at_most is None:
-            return 2 * found - self.reach, known
-        last, below, above = len(self.times) - 1, found, found.copy()
-        steps = [(t, t - 1) for t in range(1, last + 1)] + [(t, t + 1) for t in range(last)][::-1]
-        for t, other in steps:
-            below[:, t] = np.minimum(below[:, t], below[:, other] + self.step)
-            above[:, t] = np.maximum(above[:, t], above[:, other] - self.step)
-        return below + above - self.reach, known
-
-    def _filled(self, codes: Integers, present: Booleans) -> Integers:
-        """Codes (k, T) with those that are not present on the lines between their neighbours."""
-        size, times, rows = len(self.times), np.array(self.times), np.arange(len(codes))[:, None]
-        values = self._middle + self._half * (2 * np.minimum(codes, self.reach) - self.reach)
-        before = np.maximum.accumulate(np.where(present, np.arange(size), -1), axis=1)
-        after = np.where(present, np.arange(size), size)[:, ::-1]
-        after = np.minimum.accumulate(after, axis=1)[:, ::-1]
-        before, after = np.where(before < 0, after, before), np.where(after == size, before, after)
-        part = (times - times[before]) / np.where(after > before, times[after] - times[before], 1.0)
-        left, right = values[rows, before], values[rows, after]
-        line = (left + part * (right - left) - self._middle) / self._half
-        nearest = np.clip(np.rint((line + self.reach) / 2), 0, self.reach)
-        return np.asarray(nearest, dtype=np.int64)
-
-    @cached_property
-    def _middle(self) -> Floats:
-        """(T,) the values of v = 0."""
-        return np.array([sum(ends_of(grid)) / 2 for grid in self.grids])
-
-    @cached_property
-    def _half(self) -> Floats:
-        """(T,) by how much the value moves when v moves by one."""
-        return np.array([(grid.upper - grid.lower) / grid.cells / 2 for grid in self.grids])
 
     @cached_property
     def _again(self) -> tuple[Floats, Floats]:
@@ -337,7 +266,7 @@ class MeanCurve(Release):
         if self.counted:
             rows = values[:, -1] / self.record
         safe = np.where(self._hidden(rows), np.inf, rows)
-        means = np.clip(sums / safe[:, None], -self.reach, self.reach)
+        means = np.clip(sums / safe[:, None], -self.curves.reach, self.curves.reach)
         factors = np.array([self.factor(each) for each in means])
         lengths = np.array([self._lengths(each) for each in means])
         found = {
@@ -346,8 +275,10 @@ class MeanCurve(Release):
         }
         for names, width in ((ENDS, np.full(self.groups, TWO_SIDED)), (BAND, factors)):
             found |= zip(names, self._ends(sums, rows, width), strict=True)
-        in_units = {name: self._middle + self._half * each for name, each in found.items()}
-        in_units["standard_error"] = self._half * found["standard_error"]
+        in_units = {
+            name: self.curves.middle + self.curves.half * each for name, each in found.items()
+        }
+        in_units["standard_error"] = self.curves.half * found["standard_error"]
         return in_units, rows, factors
 
     def _ends(self, sums: Floats, rows: Floats, width: Floats) -> tuple[Floats, Floats]:
@@ -423,7 +354,7 @@ class MeanCurve(Release):
             "function": "Between two times, all columns are straight lines; standard errors there are"
             " upper bounds",
             "simultaneous_factor": factors.tolist(),
-            "grid_step": float(2 * self._half[0]),
+            "grid_step": float(2 * self.curves.half[0]),
         }
         if self.counted:
             error = self.mechanism.stddev * self._per_row
@@ -435,9 +366,8 @@ class MeanCurve(Release):
         """What stated errors do not include: from public values alone."""
         found = "Not included: a value beyond a bound, where the plan clamps, counts as the bound"
         if not self.grids[0].integer:
-            found += (
-                f"; values move to the middle of their cells, by at most {self._half.max():.3g}"
-            )
+            half = self.curves.half.max()
+            found += f"; values move to the middle of their cells, by at most {half:.3g}"
         if any(axis.nullable for axis in self.grids):
             found += "; a missing value counts as on the line between the record's own neighbours"
         if self.step_at_most is not None:
@@ -457,7 +387,9 @@ class MeanCurve(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         nothing = np.zeros(len(self.times))
         each = self.rows / self.groups
-        error = float(np.mean(self._half * self._lengths(nothing))) * self.mechanism.stddev / each
+        error = (
+            float(np.mean(self.curves.half * self._lengths(nothing))) * self.mechanism.stddev / each
+        )
         note = self.of_the_curves
         if self.counted:
             note = f"if the curve is in the middle of its bounds; more elsewhere. {note}"
@@ -474,24 +406,3 @@ class MeanCurve(Release):
             off = self.mechanism.stddev * self._per_row
             found.append(ErrorStatement("standard error of a number of records", off))
         return tuple(found)
-
-
-def longest(reach: int, step: int, size: int, weight: int) -> int:
-    """The largest sum of v_t^2 and of weight^2 (v_t - v_(t+1))^2 over ``size`` numbers of size at most
-    ``reach`` that change by at most ``step``.
-
-    >>> longest(3, 6, 2, 1), longest(3, 2, 3, 1)
-    (54, 27)
-    """
-    up = np.arange(0, 2 * reach + 1, step)
-    values = np.unique(np.r_[reach - up, up - reach])
-    best = values**2
-    for _ in range(size - 1):
-        following = best.copy()  # no step; two values lie between v and v + step at most
-        for off in (1, 2):
-            steps = values[off:] - values[:-off]
-            gain = np.where(steps <= step, weight**2 * steps**2, -(2**61))
-            following[:-off] = np.maximum(following[:-off], gain + best[off:])
-            following[off:] = np.maximum(following[off:], gain + best[:-off])
-        best = values**2 + following
-    return int(best.max())

@@ -21,6 +21,7 @@ import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Categories, Grid, in_order
+from dpcore.domain.cell_values import ends_of
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
@@ -28,7 +29,6 @@ from dpcore.post.levels import SIGMAS_95
 from dpcore.post.points import Estimated, Points
 from dpcore.post.units import assumptions
 from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.products import BITS, Products
 from dpcore.releases.table import (
     Published,

@@ -29,6 +29,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, wide
 from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.cell_values import ends_of
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
@@ -38,7 +39,6 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.numbers.by_group import require_groups
 from dpcore.releases.numbers.mean import (
     TOO_LARGE,
-    ends_of,
     mean_columns,
     mean_uncertainty,
     of_the_grid,

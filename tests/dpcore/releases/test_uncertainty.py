@@ -10,13 +10,13 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.cell_values import ends_of
 from dpcore.domain.domain import Domain
 from dpcore.releases.abilities import Evaluable
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.numbers.mean import ends_of
 from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.ratio_mean import RatioMean

@@ -12,11 +12,12 @@ from dpcore.accounting.budget import Budget
 from dpcore.advice.usable import relative_error, verdict
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories, Grid
+from dpcore.domain.curves import longest
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.banded import BAND
-from dpcore.releases.numbers.mean_curve import MeanCurve, longest
+from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.table import ENDS, LEVEL
 from tests.chance import FALSE_ALARM, most_failures
 
@@ -88,7 +89,7 @@ def test_gaps_are_filled_from_the_records_own_neighbours():
     curves = random.integers(0, 64, (200, len(TIMES)))
     curves[random.random(curves.shape) < 0.5] = 64
     curves[0], curves[1] = 64, [64] * 3 + [9] + [64] * 4
-    found, known = release.curves(curves)
+    found, known = release.curves.of(curves)
     assert not known[0]
     assert known[1:].sum() == len(found) == (curves < 64).any(axis=1).sum()
     assert np.all(found[0] == 2 * 9 - 63)
@@ -96,7 +97,7 @@ def test_gaps_are_filled_from_the_records_own_neighbours():
         has = curve < 64
         line = np.interp(TIMES, np.array(TIMES)[has], curve[has])
         assert np.abs(line - (got + 63) / 2).max() <= 0.5 + 1e-9
-        one, _ = release.curves(curve[None])  # whatever the other records are
+        one, _ = release.curves.of(curve[None])  # whatever the other records are
         assert np.array_equal(one[0], got)
 
 
@@ -106,12 +107,12 @@ def test_steps_are_cut_and_curves_that_keep_to_the_stated_step_stay_as_they_are(
     exact = exact[np.all((exact >= 0) & (exact < 4), axis=1)]
     kept = (exact * 16).astype(np.int64)
     assert len(kept) > 200
-    assert np.array_equal(SMOOTH.curves(kept)[0], 2 * kept - 63)
+    assert np.array_equal(SMOOTH.curves.of(kept)[0], 2 * kept - 63)
     wild = random.integers(0, 64, (500, len(TIMES)))
-    cut = SMOOTH.curves(wild)[0]
-    assert np.abs(np.diff(cut, axis=1)).max() == 2 * SMOOTH.step
+    cut = SMOOTH.curves.of(wild)[0]
+    assert np.abs(np.diff(cut, axis=1)).max() == 2 * SMOOTH.curves.step
     assert np.abs(cut).max() <= 63
-    far = 2 * SMOOTH.step * np.abs(np.subtract.outer(range(len(TIMES)), range(len(TIMES))))
+    far = 2 * SMOOTH.curves.step * np.abs(np.subtract.outer(range(len(TIMES)), range(len(TIMES))))
     given = 2 * wild - 63
     below, above = (given[:, None] + far).min(axis=2), (given[:, None] - far).max(axis=2)
     assert np.array_equal(2 * cut, below + above)  # no curve with such steps is nearer everywhere
@@ -135,7 +136,7 @@ def test_a_curve_is_as_usable_as_its_noise_is_small_beside_the_range():
 @pytest.mark.parametrize("release", [PLAIN, SMOOTH, COUNTED], ids=["plain", "smooth", "counted"])
 def test_errors_are_those_stated_and_the_band_holds_as_often_as_it_says(release: MeanCurve):
     curves, times = codes(ROWS), 1500
-    curves = (release.curves(curves)[0] + 63) // 2
+    curves = (release.curves.of(curves)[0] + 63) // 2
     truth, z, held, inside = values(curves).mean(axis=0), [], 0, 0
     for noisy in draws(release, curves, times):
         found = {name: each[0] for name, each in release.stated(noisy)[0].items()}

@@ -1,0 +1,123 @@
+"""Curves of records: values at T public times, on the public grids of as many columns.
+
+A curve is a vector of codes 0, ..., R_t, counted about their middle: v_t = 2 code - R_t lies in
+[-R_t, R_t].  What a record's curve becomes depends on that record alone:
+
+    a missing point    is on the line between the record's own neighbouring points; beyond its first or
+                       last point it is as that one.  A record without any point is left out
+    a large step       where the plan states the largest step, s codes, the curve becomes the middle of
+                       the largest curve below it and the least one above it that have no larger step
+
+**M** is the largest |A v|^2 over all curves, where
+
+    A v = v_1, ..., v_T, q (v_2 - v_1), ..., q (v_T - v_(T-1))         q = 0 without a largest step
+
+It is the sum of R_t^2 for q = 0.  Else all R_t are one R, and curves lie in the polytope of |v_t| <= R
+and |v_t - v_(t+1)| <= 2 s.  A convex function is largest at a corner, where T independent bounds hold
+with equality: every run of times that are joined by steps of 2 s touches R or -R.  So all v_t are among
+R - 2 k s and 2 k s - R, k = 0, 1, ..., and ``longest`` finds the most over all curves of such values in
+the polytope.  QED  Where curves are smooth, differences cost little sensitivity and say much.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.domain.axes import Grid
+from dpcore.domain.cell_values import ends_of
+
+
+@dataclass(frozen=True)
+class Curves:
+    """``grids``: the column of each of ``times`` (T,), in ascending order; ``step_at_most``: the largest
+    change between neighbouring times, in the unit of the curve, if stated; the grids are then equal."""
+
+    grids: tuple[Grid, ...]
+    times: tuple[float, ...]
+    step_at_most: float | None = None
+
+    @cached_property
+    def reach(self) -> Integers:
+        """(T,) R."""
+        return np.array([axis.cells - 1 for axis in self.grids])
+
+    @cached_property
+    def step(self) -> int:
+        """s: no record that keeps to the stated step is cut, wherever its values lie in their cells."""
+        assert self.step_at_most is not None
+        grid = self.grids[0]
+        width = (grid.upper - grid.lower) / grid.cells
+        return math.floor(self.step_at_most / width) + (not grid.integer)
+
+    def length(self, weight: int) -> int:
+        """M, for the q of ``weight``."""
+        if not weight:
+            return sum(int(reach) ** 2 for reach in self.reach)
+        return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)
+
+    def of(self, codes: Integers) -> tuple[Integers, Booleans]:
+        """The curves v (j, T) of the records of codes (k, T) that have a value, and which these are."""
+        present: Booleans = codes <= self.reach
+        known: Booleans = np.any(present, axis=1)
+        found = codes[known]
+        some = ~present[known].all(axis=1)
+        if some.any():
+            found[some] = self._filled(found[some], present[known][some])
+        if self.step_at_most is None:
+            return 2 * found - self.reach, known
+        last, below, above = len(self.times) - 1, found, found.copy()
+        steps = [(t, t - 1) for t in range(1, last + 1)] + [(t, t + 1) for t in range(last)][::-1]
+        for t, other in steps:
+            below[:, t] = np.minimum(below[:, t], below[:, other] + self.step)
+            above[:, t] = np.maximum(above[:, t], above[:, other] - self.step)
+        return below + above - self.reach, known
+
+    def _filled(self, codes: Integers, present: Booleans) -> Integers:
+        """Codes (k, T) with those that are not present on the lines between their neighbours."""
+        size, times, rows = len(self.times), np.array(self.times), np.arange(len(codes))[:, None]
+        values = self.middle + self.half * (2 * np.minimum(codes, self.reach) - self.reach)
+        before = np.maximum.accumulate(np.where(present, np.arange(size), -1), axis=1)
+        after = np.where(present, np.arange(size), size)[:, ::-1]
+        after = np.minimum.accumulate(after, axis=1)[:, ::-1]
+        before, after = np.where(before < 0, after, before), np.where(after == size, before, after)
+        part = (times - times[before]) / np.where(after > before, times[after] - times[before], 1.0)
+        left, right = values[rows, before], values[rows, after]
+        line = (left + part * (right - left) - self.middle) / self.half
+        nearest = np.clip(np.rint((line + self.reach) / 2), 0, self.reach)
+        return np.asarray(nearest, dtype=np.int64)
+
+    @cached_property
+    def middle(self) -> Floats:
+        """(T,) the values of v = 0."""
+        return np.array([sum(ends_of(grid)) / 2 for grid in self.grids])
+
+    @cached_property
+    def half(self) -> Floats:
+        """(T,) by how much the value moves when v moves by one."""
+        return np.array([(grid.upper - grid.lower) / grid.cells / 2 for grid in self.grids])
+
+
+def longest(reach: int, step: int, size: int, weight: int) -> int:
+    """The largest sum of v_t^2 and of weight^2 (v_t - v_(t+1))^2 over ``size`` numbers of size at most
+    ``reach`` that change by at most ``step``.
+
+    >>> longest(3, 6, 2, 1), longest(3, 2, 3, 1)
+    (54, 27)
+    """
+    up = np.arange(0, 2 * reach + 1, step)
+    values = np.unique(np.r_[reach - up, up - reach])
+    best = values**2
+    for _ in range(size - 1):
+        following = best.copy()  # no step; two values lie between v and v + step at most
+        for off in (1, 2):
+            steps = values[off:] - values[:-off]
+            gain = np.where(steps <= step, weight**2 * steps**2, -(2**61))
+            following[:-off] = np.maximum(following[:-off], gain + best[off:])
+            following[off:] = np.maximum(following[off:], gain + best[:-off])
+        best = values**2 + following
+    return int(best.max())
