@@ -88,7 +88,6 @@ def measured(
 
     own = bands(release, draws)
     held = np.all((own[:, 0] <= truth) & (truth <= own[:, 1]), axis=1)
-    cut = np.abs(np.diff(codes, axis=1)).max(axis=1) > release.curves.step if step else np.zeros(1)
     share = Budget.of(Fraction(alpha) / points)
     one = Mean("mean", Domain(release.grids[:1]), rows, share)  # replace-one: rows are public
     at_once = one.mechanism.half_width(1 - (1 - LEVEL) / points) * HIGHEST / CELLS / rows
