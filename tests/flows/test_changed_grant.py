@@ -9,7 +9,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError
 from tasks.ledger import Charge, Ledger
 from tasks.workplace.home import ledger_url
-from tests.bare import audit_once, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 
 
 def meanwhile(monkeypatch, act: Callable[[Ledger], object]) -> None:
@@ -26,7 +26,7 @@ def meanwhile(monkeypatch, act: Callable[[Ledger], object]) -> None:
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
-    audit_once(monkeypatch.setattr)
+    leave_out_audits(monkeypatch.setattr)
     Ledger(ledger_url()).grant("survey", Budget.of(2), who="the board", why="two releases")
     return small_plan(tmp_path)
 
