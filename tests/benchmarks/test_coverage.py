@@ -227,7 +227,8 @@ def test_every_kind_of_release_with_intervals_is_measured():
     measured = {type(build(100)) for build in RELEASES.values()}
     # Bandwidths err in rank; the others' intervals have tests of their own (moments and
     # models state those of a population), and those of a drawn bandwidth, or of groups that were drawn,
-    # are those of the release at them; bands of mean curves: ``benchmarks.curves``.  Sums of features have none: a classifier is fitted to them.
+    # are those of the release at them.  Sums of features have none: a classifier is fitted to them.
+    # Bands of mean curves are measured by ``benchmarks.curves``.
     # Searches are steps to another release, by histograms that are measured here.
     # What a descent finds without noise is no function of a statistic: ``test_descent`` takes its steps.
     assert concrete_releases() - measured <= {
