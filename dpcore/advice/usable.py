@@ -140,7 +140,9 @@ def in_words(release: Release, error: float) -> str:
     """What a relative error means for readers."""
     percent = f"{100 * min(error, 1.0):.2g}%"
     if isinstance(release, TableOfCounts):
-        return f"noise moves {percent} of the records of a table to wrong cells"
+        made = isinstance(release, Microdata | CompressedMicrodata)
+        of = "synthetic records" if made else "the records of a table"
+        return f"noise moves {percent} of {of} to wrong cells"
     first = release.expected_error()[0]
     if isinstance(release, EstimatesDensity):
         return f"noise and smoothing move at most {percent} of the records"

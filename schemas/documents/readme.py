@@ -236,7 +236,7 @@ def _conditions(file: TableFile, plan: Plan) -> Iterator[RowCondition]:
             value = next((each for each in column.categories if each != ""), None)
             if name == about and value is not None:  # "" is like null in CSV files
                 yield RowCondition(name, value)
-        elif name in (about, f"{about}_from"):
+        elif name in (about, f"{about}_to"):
             low, high = (float(bound) for bound in column.bounds)
             yield RowCondition(name, float(plain((low + high) / 2)), equal=False)
 
@@ -252,6 +252,8 @@ def letter(position: int) -> str:
 
 
 def _instead(record: ReleaseRecord, missing: list[TableFile]) -> str:
+    if record.kind in ("density", "function", "mean-curve"):
+        return "a curve: each row has its interval and band; `bundle.evaluate` in Python for any point."
     if "threshold" in record.facts:
         return (
             "counts that passed a threshold are too large on average and the others are missing, so"

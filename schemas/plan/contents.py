@@ -169,7 +169,7 @@ class PlanDocument(Section):
             counted,
             totals,
             clamped,
-            tuple(self.open_columns),
+            *self._found,
         )
 
     @property
@@ -254,6 +254,12 @@ class PlanDocument(Section):
             any(section.spends_beta(composition) for section in self.releases),
             any(section.spends_gamma for section in self.releases),
         )
+
+    @property
+    def _found(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The open columns of texts, and of numbers."""
+        texts = [n for n in self.open_columns if self.columns[n].type == "categorical"]
+        return tuple(texts), tuple(n for n in self.open_columns if n not in texts)
 
     @property
     def open_columns(self) -> list[str]:

@@ -42,7 +42,8 @@ class Protection:
     counted: bool = False
     totals: tuple[str, ...] = ()
     clamped: tuple[str, ...] = ()
-    open_columns: tuple[str, ...] = ()
+    open_texts: tuple[str, ...] = ()
+    open_numbers: tuple[str, ...] = ()
 
     @property
     def within(self) -> str:
@@ -117,13 +118,17 @@ class Protection:
             return f"all tables with the columns of the plan{count}: {rule}{also}"
         return (
             f"tables that fit the plan: they have its columns{count}, and every value has its column's"
-            f" type and is a listed category{self._any_text}, within the bounds{self._moved}, or null"
-            f" where null is allowed{also}"
+            f" type and is a listed category{self._any_text}, within the bounds{self._any_number}"
+            f"{self._moved}, or null where null is allowed{also}"
         )
 
     @property
     def _any_text(self) -> str:
-        return f" (any text in {' and '.join(self.open_columns)})" if self.open_columns else ""
+        return f" (any text in {' and '.join(self.open_texts)})" if self.open_texts else ""
+
+    @property
+    def _any_number(self) -> str:
+        return f" (any number in {' and '.join(self.open_numbers)})" if self.open_numbers else ""
 
     @property
     def _moved(self) -> str:
@@ -194,5 +199,6 @@ class Protection:
                 "The number of records is private; every published value of it is a guess or noisy."
             )
             known += " Public are"
-        but = f", but for those of {' and '.join(self.open_columns)}" if self.open_columns else ""
+        found = self.open_texts + self.open_numbers
+        but = f", but for those of {' and '.join(found)}" if found else ""
         return (*said, f"{known} the categories{but}, bounds and bins of the plan.")

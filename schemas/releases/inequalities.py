@@ -39,6 +39,8 @@ def read_inequality(domain: Domain, text: str) -> Difference:
         greater, less = less, greater
     terms, constant = _terms(syntax, domain, greater)
     taken, less_constant = _terms(syntax, domain, less)
+    if terms.keys() & taken.keys():
+        raise syntax.fault(node, FORM)
     for name, multiple in taken.items():
         terms[name] = terms.get(name, Fraction(0)) - multiple
     high = [name for name, multiple in terms.items() if multiple > 0]

@@ -147,7 +147,8 @@ def _check_circle(domain: Domain, differences: Sequence[Difference]) -> None:
     circle = " below ".join([*names, names[0]])
     if not math.isclose(multiple, 1.0, rel_tol=1e-9):
         raise ValueError(
-            f"inequalities close a circle, {circle}, which leads back to another multiple; leave one out"
+            f"inequalities close a circle, {circle}, with different multiples; bound a column from both"
+            " sides by the same multiple of another, or leave one of them out"
         )
     if (rise, any(each.strict for each in differences)) > (0.0, False):
         raise ValueError(

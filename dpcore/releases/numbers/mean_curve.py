@@ -369,11 +369,16 @@ class MeanCurve(Release):
             half = self.curves.half.max()
             found += f"; values move to the middle of their cells, by at most {half:.3g}"
         if any(axis.nullable for axis in self.grids):
-            found += "; a missing value counts as on the line between the record's own neighbours"
+            found += (
+                "; a missing value counts as on the line between the record's own neighbouring values,"
+                " before the first and after the last as equal to that: where records begin late or end"
+                " early, the mean is of curves that are carried on so"
+            )
         if self.step_at_most is not None:
             found += (
                 "; a record whose step between neighbouring times is larger than"
-                f" {self.step_at_most:.6g} counts as the nearest curve without such a step"
+                f" {self.step_at_most:.6g} counts as a curve without such a step, whose largest distance"
+                " is least; it may be higher or lower everywhere"
             )
         return f"{found}."
 
