@@ -31,15 +31,34 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Grid
 from dpcore.domain.cell_values import ends_of
 
+MOST_TIMES = 1000
+"""What is fitted to a curve has the square of as many numbers."""
+
+MOST_CELLS, MOST_STEPS = 2**17, 1000
+"""Of a column with a largest step, and how many such steps its range may have: what ``longest`` can add
+up in 64 bits, in a second."""
+
 
 @dataclass(frozen=True)
-class Curves:
+class RecordCurves:
     """``grids``: the column of each of ``times`` (T,), in ascending order; ``step_at_most``: the largest
     change between neighbouring times, in the unit of the curve, if stated; the grids are then equal."""
 
     grids: tuple[Grid, ...]
     times: tuple[float, ...]
     step_at_most: float | None = None
+
+    def require_step(self) -> None:
+        """Raise ``ValueError`` where the largest step cannot be kept on these grids."""
+        if len({(axis.lower, axis.upper, axis.cells) for axis in self.grids}) > 1:
+            raise ValueError("step_at_most: needs the same bounds for all columns of the curve")
+        cells, fault = self.grids[0].cells, ""
+        if cells > MOST_CELLS:
+            fault = f"needs columns of at most {MOST_CELLS:,} cells; declare them as continuous"
+        elif self.step * MOST_STEPS < cells:
+            fault = f"must be at least 1/{MOST_STEPS} of the range of the curve"
+        if fault:
+            raise ValueError(f"step_at_most: {fault}")
 
     @cached_property
     def reach(self) -> Integers:

@@ -1,5 +1,6 @@
 """``dprelease serve`` and ``dprelease deploy``: run plans on schedule and on demand with Prefect."""
 
+import gc
 import os
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from flows.cli.arguments import (
 )
 
 RUNS_AT_ONCE = 2
+GARBAGE_OF_A_SERVICE = 10_000
 RunsAtOnce = Annotated[
     int,
     Parameter(
@@ -40,6 +42,7 @@ def serve(
     from tasks.workplace.plans import plans_folder, published_folder
 
     _check(runs_at_once)
+    gc.set_threshold(GARBAGE_OF_A_SERVICE)  # unlike a command it lives for years
     folders = plans or plans_folder(), out or published_folder()
     with progress.shown():
         service.serve(*folders, port, runs_at_once, ready=_print_address)

@@ -113,7 +113,7 @@ class Example:
 
     @property
     def rows(self) -> list[RowCondition]:
-        """The rows of which the example tells the number."""
+        """What picks the rows of the example."""
         return [*self.first, *([self.condition] if self.condition else [])]
 
     @property

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
-from dpcore.releases.numbers.mean_curve import MOST_TIMES
+from dpcore.domain.curves import MOST_TIMES
 from schemas.document import Section, absent
 
 Number = StrictInt | StrictFloat
@@ -18,7 +18,8 @@ class Curve(Section):
         min_length=2,
         max_length=MOST_TIMES,
         description="Numeric columns, in the order of time. Where one is null, the curve is on the line"
-        " between the record's own neighbouring points.",
+        " between the record's own neighbouring points; before the first and after the last it stays as"
+        " it is there.",
     )
     time: list[Number] | None = Field(
         default=None,
@@ -29,7 +30,8 @@ class Curve(Section):
         default=None,
         exclude_if=absent,
         description="The largest change between neighbouring times, from public knowledge: curves with a"
-        " larger one are cut, and the noise is smaller. All columns then need the same bounds.",
+        " larger one are changed until none is, and the noise is smaller. All columns then need the same"
+        " bounds.",
     )
 
     @model_validator(mode="after")

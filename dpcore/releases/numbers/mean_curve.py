@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers, wide
 from dpcore.domain.axes import Axis, Grid
-from dpcore.domain.curves import Curves
+from dpcore.domain.curves import RecordCurves
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -60,16 +60,12 @@ from dpcore.releases.work import Work, publishing
 
 TIME = "time"
 
-MOST_TIMES, MOST_CURVES = 1000, 256
-"""The covariance has the square of as many numbers; the band of each curve is simulated on its own."""
+MOST_CURVES = 256
+"""The band of each is simulated on its own."""
 
 REPEATS, MOST_SIMULATED = 4000, 2**22
 """How often noise is drawn again for a band, and how many numbers at most: from 4000 draws its level is
 known to half a per cent."""
-
-MOST_CELLS, MOST_STEPS = 2**17, 1000
-"""Of a column with a largest step, and how many such steps its range may have: what ``longest`` can add
-up in 64 bits, in a second."""
 
 WEIGHTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """q: the best of these is within a few per cent of the best of all."""
@@ -112,19 +108,8 @@ class MeanCurve(Release):
                 "curve: its columns have different grids; state the same `grid` for all"
             )
         if self.step_at_most is not None:
-            self._check_step()
+            self.curves.require_step()
         super().__post_init__()
-
-    def _check_step(self) -> None:
-        if len({(axis.lower, axis.upper, axis.cells) for axis in self.grids}) > 1:
-            raise ValueError("step_at_most: needs the same bounds for all columns of the curve")
-        cells, fault = self.grids[0].cells, ""
-        if cells > MOST_CELLS:
-            fault = f"needs columns of at most {MOST_CELLS:,} cells; declare them as continuous"
-        elif self.curves.step * MOST_STEPS < cells:
-            fault = f"must be at least 1/{MOST_STEPS} of the range of the curve"
-        if fault:
-            raise ValueError(f"step_at_most: {fault}")
 
     @cached_property
     def by(self) -> Domain:
@@ -139,9 +124,9 @@ class MeanCurve(Release):
         )
 
     @cached_property
-    def curves(self) -> Curves:
+    def curves(self) -> RecordCurves:
         """How a record's codes become a curve."""
-        return Curves(self.grids, self.times, self.step_at_most)
+        return RecordCurves(self.grids, self.times, self.step_at_most)
 
     @property
     def groups(self) -> int:
