@@ -40,7 +40,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.machines.sobol import sobol_points
 
 # Bound on ||Phi(x)|| as computed: cosines and sines are off by a few 1e-16, which stays far below.
 KAPPA = 1.0 + 1e-12
@@ -97,7 +96,9 @@ class FourierFeatures:
         uniforms[:, 0] = 0.5 + (np.arange(count) + 0.5) / (2 * count)
         if self.dimensions > 1:
             log_cells = (count - 1).bit_length()
-            sobol = sobol_points(self.dimensions - 1, log_cells)
+            from scipy.stats import qmc
+
+            sobol = qmc.Sobol(self.dimensions - 1, scramble=False).random_base2(log_cells)
             uniforms[:, 1:] = sobol[:count] + 0.5 / 2**log_cells
         return np.asarray(ndtri(uniforms) / np.array(self.bandwidths()))
 
