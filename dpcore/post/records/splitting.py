@@ -65,10 +65,24 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
 
     What is lacking goes to the cells in proportion to what is still unknown of each.
     """
+    likely = _beside_many(likely, noisy, rows, variance)
     kept = kept_beside(likely, noisy, variance)
     found = likely + kept * (noisy - likely)
     found = np.maximum(found + (rows - found.sum()) * kept / kept.sum(), 0.0)
     return found if found.any() else likely
+
+
+def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
+    """Likely counts (k,) once cells that hold far more are known: these leave fewer for the others."""
+    many = np.zeros(len(likely), dtype=bool)
+    while not many.all():
+        left = max(rows - noisy[many].sum(), 0.0)
+        beside = np.where(many, noisy, likely * left / max(likely[~many].sum(), 1e-300))
+        more = noisy - beside > NO_NOISE * variance**0.5
+        if not more.any():
+            return beside
+        many |= more
+    return likely
 
 
 def _seem_alike(noisy: Floats, variance: float) -> bool:

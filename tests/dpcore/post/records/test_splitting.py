@@ -59,3 +59,13 @@ def test_a_value_that_many_people_have_stands_out_of_its_group():
         split_groups(column, groups, noisy, 100.0, generator, np.zeros(100, int)), minlength=100
     )
     assert abs(made[80] - 200) < 50
+
+
+def test_a_value_that_nearly_all_of_a_group_have_is_kept():
+    generator, groups, exact = np.random.default_rng(6), np.zeros(25, np.int64), np.zeros(25)
+    exact[24] = 380
+    for _ in range(100):
+        noisy = exact + generator.normal(0, 20, 25)
+        column = np.zeros(380 + round(generator.normal(0, 8)), dtype=np.int64)
+        made = np.bincount(split_groups(column, groups, noisy, 400.0, generator), minlength=25)
+        assert made[24] > 200
