@@ -111,7 +111,7 @@ def draw(
         return
     release = plan.built[name]
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
-    noisy = perturb(exact, release.mechanism, release.share, source or SystemSource())
+    noisy = release.kept(perturb(exact, release.mechanism, release.share, source or SystemSource()))
     Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)
 
 

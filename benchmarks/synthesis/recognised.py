@@ -193,17 +193,19 @@ def published(plan: Plan, survey: pd.DataFrame, unseen: pd.DataFrame) -> dict[st
 def drawn(
     plan: Plan, survey: pd.DataFrame, numbers: Sequence[int]
 ) -> dict[int, Mapping[str, NDArray[Any]]]:
-    """Columns of so many records of each number, from one draw of the plan's one release."""
+    """Columns of so many records of each number, from one draw of the plan's releases."""
     with TemporaryDirectory() as folder:
         survey.to_parquet(Path(folder) / "t.parquet")
         database = ingest(
             f"{folder}/t.parquet", plan.read_columns, plan.rows, Path(folder) / "work"
         )
-        (release,) = plan.built.values()
-        tally = tally_releases(plan, [release.name], database)[release.name]
-    noisy = perturb(release.statistic(tally), release.mechanism, release.share, SystemSource())
+        tallies = tally_releases(plan, [*plan.built], database)
+    noisy = {
+        name: perturb(of.statistic(tallies[name]), of.mechanism, of.share, SystemSource())
+        for name, of in plan.built.items()
+    }
     return {
-        rows: synthetic_records(plan, plan.synthesis[0], lambda _: noisy, rows).columns
+        rows: synthetic_records(plan, plan.synthesis[0], noisy.__getitem__, rows).columns
         for rows in numbers
     }
 

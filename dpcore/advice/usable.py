@@ -28,6 +28,7 @@ from dpcore.domain.axes import Grid, in_order
 from dpcore.domain.cell_values import ends_of
 from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import Release
+from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.counts.unit import TableOfCounts
@@ -43,6 +44,9 @@ from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.microdata import Microdata
 
 GOOD, ROUGH = 0.05, 0.25
+
+INSIDE = 0.1
+"""Of an error inside bins, next to one of bins."""
 
 NARROW = 20
 """The range of bounds in standard deviations."""
@@ -98,6 +102,12 @@ def _(release: CompressedMicrodata) -> float | None:
 @relative_error.register(RatioMean)
 def _(release: Mean | RatioMean) -> float:
     return release.expected_error()[0].value * NARROW / _range(release.grid)
+
+
+@relative_error.register
+def _(release: Heaping) -> float:
+    """Values inside bins matter less than which bins records are in."""
+    return release.mechanism.stddev / release.rows * INSIDE
 
 
 @relative_error.register

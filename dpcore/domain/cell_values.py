@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order
 
 Quantile = Callable[[Floats, Floats, Floats], Floats]
@@ -127,35 +127,6 @@ class CellNumbers:
             values = _times(np.rint(self.first / float(self.step)) + above, self.step)
         return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
 
-    def heaped(
-        self, positions: Floats, every: Floats, but: Floats, density: Quantile | None = None
-    ) -> Floats:
-        """The number at each position (k,) among those of its cell that are of one degree of roundness.
-
-        They are multiples of ``every`` (k,), whole numbers or 0 for any, and not of ``but``, which is
-        infinite or a multiple of ``every`` and of the step.  NaN where a cell holds none.
-        """
-        own, values = every > 0, self.at(positions, density)
-        unit = np.where(own, every, float(self.step or 1))
-        apart = np.rint(but / unit)  # units from one left out to the next
-        lowest, highest = self.first / unit, self.last / unit
-        lowest = np.where(own, np.ceil(lowest), np.rint(lowest))
-        highest = np.where(own, np.floor(highest), np.rint(highest))
-        before = _kept(lowest - 1, apart)
-        count = _kept(highest, apart) - before
-        place = np.floor(self._warped(positions, density) * count)
-        rank = before + 1 + np.clip(place, 0, np.maximum(count - 1, 0))
-        number = rank + np.floor((rank - 1) / np.maximum(apart - 1, 1))
-        if self.step is None:
-            free = np.where(_multiples(values, but), np.nextafter(values, self.last), values)
-        else:
-            free = np.where(count > 0, _times(number, self.step), np.nan)
-        found = np.where(own, np.where(count > 0, number * unit, np.nan), free)
-        found = np.where(self.first == self.last, values, found)
-        round_enough = ~own | (np.fmod(found, unit) == 0)
-        fine = round_enough & ~_multiples(found, but) & ~np.isnan(every)
-        return np.where(fine & (self.first <= found) & (found <= self.last), found, np.nan)
-
     def _warped(self, positions: Floats, density: Quantile | None) -> Floats:
         """Positions among the numbers of each cell, by what they follow there."""
         if density is None:
@@ -163,27 +134,6 @@ class CellNumbers:
         lower, upper = (self.first, self.last) if self.step is None else (self.lower, self.upper)
         width = np.where(upper > lower, upper - lower, 1.0)
         return np.asarray((density(lower, upper, positions) - lower) / width)
-
-
-def _multiples(values: Floats, of: Floats) -> Booleans:
-    """(k,) which values are multiples of numbers (k,); none is of infinity."""
-    return np.asarray(np.isfinite(of) & (np.fmod(values, of) == 0))
-
-
-def _kept(number: Floats, apart: Floats) -> Floats:
-    """How many of the whole numbers 1 to ``number`` are left without the multiples of ``apart``."""
-    return np.asarray(number - np.floor(number / apart))
-
-
-def spacing(levels: Categories, codes: Integers) -> tuple[Floats, Floats]:
-    """Of levels 0, 5, 10 and so on, each of codes (k,) and the next one; NaN for null.
-
-    >>> spacing(Categories("x", (0, 5, 10), nullable=True, ordered=True), np.array([0, 2, 3]))
-    (array([ 0., 10., nan]), array([ 5., inf, nan]))
-    """
-    numbers = np.asarray(levels.categories, dtype=np.float64)
-    null = np.full(int(levels.nullable), np.nan)
-    return np.r_[numbers, null][codes], np.r_[numbers[1:], np.inf, null][codes]
 
 
 def multiple(values: Floats, step: Fraction, direction: int) -> Floats:

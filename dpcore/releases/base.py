@@ -190,6 +190,10 @@ class Release(ABC):
         """Tables on which an audit expects the largest loss, besides those tried for any kind."""
         return self.mechanism.worst_counts(self.rows)
 
+    def kept(self, noisy: Noisy) -> Noisy:
+        """What is stored of a draw: all of it, or the part that everything published follows from."""
+        return noisy
+
     @abstractmethod
     def publish(self, noisy: Noisy) -> Published:
         """Tables for the bundle and facts for its manifest, from the noisy statistic alone."""

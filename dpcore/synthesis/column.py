@@ -9,6 +9,7 @@ and those of a column with a step as multiples of it (``dpcore.domain.cell_value
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import Samplable
+from dpcore.releases.counts.heaping import Heaping
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,29 +76,99 @@ class ColumnDensity:
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnCells:
-    """The cells of one column of numbers: what they hold and follow, and which are null (rows,).
+class ColumnValues:
+    """Which multiples of a step occur, ``first`` being the smallest, in steps.
 
-    ``heaps``: (2, rows) of what each number is a multiple, and of what not, where it is known.
+    ``weights`` (k,): how often in proportion to others of their bin; ``shared``: places of values that
+    ``counts`` (m,) records of ``rows`` have.
     """
+
+    step: Fraction
+    first: int
+    weights: Floats
+    shared: Integers
+    counts: Integers
+    rows: int
+
+    @classmethod
+    def of(cls, release: Heaping, noisy: Noisy, column: str) -> ColumnValues:
+        """What a release of shared and round values says of a column."""
+        values, weights, shared, counts = release.occurring(noisy, column)
+        return cls(values.step, values.first, weights, shared, counts, release.rows)
+
+    def inside(self, axis: Bins, codes: Integers) -> ValuesInside:
+        """How often each occurs in records (rows,) of these bins."""
+        edges = _multiples(self.first + np.arange(len(self.weights) + 1), self.step)
+        places = np.clip(
+            np.searchsorted(axis.edges, edges[:-1], side="right") - 1, 0, axis.cells - 1
+        )
+        each = np.bincount(codes, minlength=axis.size)[: axis.cells] * (self.rows / len(codes))
+        smooth = ColumnDensity.smooth(axis, codes)
+        weights = self.weights.copy()
+        if smooth is not None:
+            weights *= np.maximum(
+                np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), 1e-300
+            )
+        weights[self.shared] = 0.0
+        taken = np.bincount(places[self.shared], self.counts, axis.cells)
+        left = np.maximum(each - taken, 0.0) / np.maximum(np.bincount(places, weights), 1e-300)
+        weights *= left[places]
+        weights[self.shared] = self.counts
+        return ValuesInside(self.step, self.first, np.r_[0.0, np.cumsum(weights)])
+
+
+@dataclass(frozen=True, eq=False)
+class ValuesInside:
+    """How often each multiple of a step occurs: ``first``, in steps; ``cumulative`` (k+1,)."""
+
+    step: Fraction
+    first: int
+    cumulative: Floats
+
+    def at(self, inside: CellNumbers, positions: Floats) -> Floats:
+        """The number at each position (k,) of a cell, from 0 to below 1."""
+        first, last = (np.rint(end / float(self.step)) for end in (inside.first, inside.last))
+        lowest, above = (self._place(end) for end in (first, last + 1))
+        start, end = self.cumulative[lowest], self.cumulative[above]
+        found = (
+            np.searchsorted(self.cumulative, start + positions * (end - start), side="right") - 1
+        )
+        steps = self.first + np.clip(found, lowest, np.maximum(above - 1, lowest))
+        values = _multiples(steps, self.step)
+        # A cell of one number, which need not be a multiple, holds that.
+        return np.where(
+            last > first, np.clip(values, inside.first, inside.last), inside.at(positions)
+        )
+
+    def _place(self, steps: Floats) -> Integers:
+        return np.clip(steps - self.first, 0, len(self.cumulative) - 1).astype(np.int64)
+
+
+Follows = ColumnDensity | ColumnValues | None
+"""What numbers inside bins follow, if it is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCells:
+    """The cells of one column of numbers: what they hold and follow, and which are null (rows,)."""
 
     axis: Axis
     inside: CellNumbers
     null: Booleans
-    density: ColumnDensity | None
-    heaps: Floats | None = None
+    density: ColumnDensity | ValuesInside | None
 
     @classmethod
-    def of(cls, axis: Axis, codes: Integers, density: ColumnDensity | None) -> ColumnCells:
+    def of(cls, axis: Axis, codes: Integers, density: Follows | ValuesInside) -> ColumnCells:
         null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
         inside = CellNumbers.of(axis, np.where(null, 0, codes))
-        if isinstance(axis, Bins):
-            return cls(axis, inside, null, density or ColumnDensity.smooth(axis, codes))
-        return cls(axis, inside, null, None)
+        if not isinstance(axis, Bins):
+            return cls(axis, inside, null, None)
+        if isinstance(density, ColumnValues):
+            return cls(axis, inside, null, density.inside(axis, codes))
+        return cls(axis, inside, null, density or ColumnDensity.smooth(axis, codes))
 
     def select(self, rows: Integers) -> ColumnCells:
-        heaps = None if self.heaps is None else self.heaps[:, rows]
-        return replace(self, inside=self.inside.select(rows), null=self.null[rows], heaps=heaps)
+        return replace(self, inside=self.inside.select(rows), null=self.null[rows])
 
     def draw(self, generator: np.random.Generator, null: bool = True) -> Floats:
         """Numbers (rows,), NaN for null unless they are wanted there too."""
@@ -104,12 +176,11 @@ class ColumnCells:
 
     def at(self, positions: Floats, null: bool = True) -> Floats:
         """The numbers at positions (rows,) in their cells."""
+        if isinstance(self.density, ValuesInside):
+            values = self.density.at(self.inside, positions)
+            return np.where(self.null, np.nan, values) if null else values
         follows = None if self.density is None else self.density.draw
         values = self.inside.at(positions, follows)
-        if self.heaps is not None:
-            every, but = self.heaps
-            found = self.inside.heaped(positions, every, but, follows)
-            values = np.where(np.isnan(found), values, found)
         return np.where(self.null, np.nan, values) if null else values
 
     def written(self, numbers: Floats) -> NDArray[Any]:
@@ -118,6 +189,11 @@ class ColumnCells:
         if isinstance(self.axis, Bins | Grid) and self.axis.integer:
             values = values.astype(np.int64)
         return np.ma.masked_array(values, mask=self.null) if self.null.any() else values
+
+
+def _multiples(steps: Integers, step: Fraction) -> Floats:
+    """(k,) the doubles nearest to multiples of a step."""
+    return np.asarray(steps * step.numerator / step.denominator)
 
 
 def wide_cells(axis: Axis) -> Booleans:

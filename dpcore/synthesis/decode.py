@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Categories, in_order
-from dpcore.domain.cell_values import spacing
 from dpcore.domain.domain import Domain
 from dpcore.post.records.differences import Difference, drawn_in_turn
 from dpcore.post.records.ordered import positions_in_order
 from dpcore.post.records.ranks import positions_in_bins
 from dpcore.post.records.rules import Rule
 from dpcore.releases.counts.cells import masked_categories
-from dpcore.synthesis.column import ColumnCells, ColumnDensity, wide_cells
+from dpcore.synthesis.column import ColumnCells, ColumnDensity, ColumnValues, wide_cells
 
 TRIES = 8
 """Numbers of a record that break an inequality are drawn again this often, all together."""
@@ -37,15 +36,13 @@ Applying = tuple[Difference, Booleans]
 def decode_records(
     domain: Domain,
     codes: Integers,
-    densities: Mapping[str, ColumnDensity],
+    densities: Mapping[str, ColumnDensity | ColumnValues],
     generator: np.random.Generator,
     rules: Sequence[Rule] = (),
-    rounded: Sequence[tuple[str, str]] = (),
 ) -> dict[str, NDArray[Any]]:
     """Columns of records (rows,) from codes (rows, axes); nulls are masked.
 
-    A column with bins that has no density follows a smooth one.  ``rounded``: columns of numbers, each
-    with the one whose levels say of which number its values are multiples.
+    A column with bins that has no density follows a smooth one.
 
     The numbers of records that obey the rules obey their differences too.  Those of a record that break
     one are drawn again together, and after ``TRIES`` one after another from the room that is left.
@@ -55,12 +52,6 @@ def decode_records(
         for i, axis in enumerate(domain.axes)
         if in_order(axis)
     }
-    for pair in rounded:
-        if set(pair) <= set(domain.names):
-            of, heap = map(domain.names.index, pair)
-            levels = domain.axes[heap]
-            assert isinstance(levels, Categories)
-            cells[of] = replace(cells[of], heaps=np.stack(spacing(levels, codes[:, heap])))
     positions = {i: generator.random(len(codes)) for i in cells}
     few = [i for i in cells if domain.axes[i].size <= LARGEST_RELATED]
     wide = [wide_cells(domain.axes[i]) for i in few]

@@ -72,12 +72,18 @@ class Numbers:
     unit: str = ""
 
     @property
-    def _unit(self) -> Decimal | None:
+    def step_or_one(self) -> Decimal | None:
+        """Of what all values are multiples; None of nothing."""
         return self.step or (Decimal(1) if self.whole else None)
 
     @property
-    def _number(self) -> Decimal:
-        return (self.upper - self.lower) / self._unit + 1 if self._unit else Decimal("Infinity")
+    def number(self) -> Decimal:
+        """How many values there are."""
+        return (
+            (self.upper - self.lower) / self.step_or_one + 1
+            if self.step_or_one
+            else Decimal("Infinity")
+        )
 
     @property
     def _top(self) -> Decimal:
@@ -86,27 +92,27 @@ class Numbers:
     @property
     def _end(self) -> Decimal:
         """Above all values: the last cell of real numbers holds its upper edge."""
-        return self._top if self.whole else self.upper + (self._unit or Decimal(1))
+        return self._top if self.whole else self.upper + (self.step_or_one or Decimal(1))
 
     def for_records(self, points: Sequence[float] | None = None) -> Cells:
         """Many cells; ``points``: the values that have a cell of their own in all tables of a plan."""
-        if self._number > MOST_VALUES:
+        if self.number > MOST_VALUES:
             alike = self._equal(EQUAL, FEW) if self._alike else ()
             return self._as_cells(alike or self._growing(FINE, ALONE), points)
-        if self._unit == 1 and self.whole:
+        if self.step_or_one == 1 and self.whole:
             return Cells(None, [])
-        assert self._unit is not None
-        edges = equal(self.lower, self._top, self._unit)
+        assert self.step_or_one is not None
+        edges = equal(self.lower, self._top, self.step_or_one)
         if (
             not self.whole
         ):  # the last cell holds its upper end: between two values, each has its own
-            half = self._unit / 2
+            half = self.step_or_one / 2
             edges = [each - half for each in (*edges, self.upper)] + [self.lower + half]
         return Cells(self._written(edges), [])
 
     def for_tables(self, points: Sequence[float] | None = None) -> Cells:
         """Cells that people read."""
-        if self.whole and self._unit == 1 and self._top - self.lower <= MOST_IN_TABLES:
+        if self.whole and self.step_or_one == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
         if self._alike or is_measure(self.unit):
             own = [Decimal(str(point)) for point in points or ()]
@@ -127,20 +133,20 @@ class Numbers:
         return self.lower * self.upper != 0 and ends[1] < ALIKE * ends[0]
 
     def _equal(self, most: int, steps: Sequence[Decimal]) -> Sequence[Decimal]:
-        width = round_width((self._top - self.lower) / most, steps, self._unit)
+        width = round_width((self._top - self.lower) / most, steps, self.step_or_one)
         return equal(self.lower, self._top, width)
 
     def _growing(self, steps: Sequence[Decimal], alone: int) -> Sequence[Decimal]:
         """Edges that grow from zero; small whole numbers are cells by themselves."""
         if self._alike:
             return ()
-        single = self.whole and self._unit == 1
+        single = self.whole and self.step_or_one == 1
         small = range(-alone, alone + 2) if single else ()
-        least = max(self._unit or Decimal(0), max(-self.lower, self.upper) / SPREAD)
+        least = max(self.step_or_one or Decimal(0), max(-self.lower, self.upper) / SPREAD)
         if single and alone:
             least = Decimal(alone)
-        above = growing(max(self.lower, least), self._top, self._unit, steps)
-        below = growing(max(-self.upper, least), -self.lower, self._unit, steps)
+        above = growing(max(self.lower, least), self._top, self.step_or_one, steps)
+        below = growing(max(-self.upper, least), -self.lower, self.step_or_one, steps)
         return [*map(Decimal, small), *above, *(-edge for edge in below)]
 
     def _as_cells(self, inner: Iterable[Decimal], points: Sequence[float] | None) -> Cells:
@@ -148,7 +154,7 @@ class Numbers:
         own = sorted(p for p in alone if self._apart(p, {*inner, self.lower}))
         if points is not None:
             own = [Decimal(str(point)) for point in points]
-        unit = self._unit
+        unit = self.step_or_one
         inner = {*inner, *(e for p in alone - {*own} if unit for e in (p, p + unit))}
         cast = int if self.whole else float
         return Cells(self._written(inner, own), [cast(point) for point in own])
@@ -173,10 +179,10 @@ class Numbers:
 
     def _any(self, first: Decimal, last: Decimal, above: bool) -> bool:
         """Whether a multiple of the step lies from ``first`` (or above it) to below ``last``."""
-        if self._unit is None:
+        if self.step_or_one is None:
             return first < last
-        least = multiple(first, self._unit)
-        return least + self._unit * (above and least == first) < last
+        least = multiple(first, self.step_or_one)
+        return least + self.step_or_one * (above and least == first) < last
 
 
 def growing(

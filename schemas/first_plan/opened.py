@@ -98,6 +98,11 @@ class PlannedUse(ColumnUse):
         columns = {name: self.plan.columns[name] for name in self.numbers}
         return {name: getattr(column, "point_masses", []) for name, column in columns.items()}
 
+    @property
+    def heaped(self) -> list[str]:
+        """None where alphas add up: then a share of the budget costs the records too much."""
+        return super().heaped if self.plan.budget.composition == "concentrated" else []
+
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:
         if not self.plan.adjacency.public_rows:
             return "the number of records is private"

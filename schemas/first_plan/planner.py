@@ -72,6 +72,8 @@ class Draft(Written):
         of_all = {wish.kind: wish for wish in wishes if wish.kind in ("records", "tables")}
         if "records" in of_all:  # which follow all pairs
             draft = draft.having(draft.together(self.use.records(of_all["records"])))
+            if self.use.heaped and draft.section("microdata-margins"):
+                draft = draft.having(self.use.heaping())
         elif "tables" in of_all:
             draft = draft.having(draft.together(draft.quieter(self.use.pairs(of_all["tables"]))))
         draft = draft.with_tables([wish for wish in wishes if wish.kind == "table"])
@@ -206,6 +208,8 @@ class Draft(Written):
         plan = replace(self, sections=(section,), models=models).trial
         if plan is None:
             return 1.0
+        if not section.wishes:
+            return relative_error(plan.built[section.name]) or GOOD
         return sum(self._error(plan, section.name, wish) for wish in section.wishes) or GOOD
 
     def _error(self, plan: Plan, name: str, wish: Wish) -> float:

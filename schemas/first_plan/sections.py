@@ -15,7 +15,7 @@ from itertools import combinations, count
 from typing import Any
 
 from dpcore.errors import InputError
-from schemas.first_plan.cells import Numbers
+from schemas.first_plan.cells import MOST_VALUES, Numbers
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.wishes import Wish
 from schemas.survey.blanks import BLANK
@@ -24,6 +24,9 @@ MOST_ON_A_MAP = 4096
 
 FINEST, FINE_ON_A_SCALE = 65536, 4096
 """Cells to which real numbers are rounded; the default suits maps, whose columns multiply."""
+
+MOST_HEAPED = 2**21
+"""Values of all columns together."""
 
 GAUSSIAN_NOISE = "Its noise grows with the root of the number of tables; it spends beta."
 
@@ -160,6 +163,26 @@ class ColumnUse:
             **more,
         }
         return Section(keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,))
+
+    @property
+    def heaped(self) -> list[str]:
+        """The columns whose values share cells of records, though each is a multiple of a step."""
+        if self.of.role("weight"):
+            return []
+        found, left = list[str](), MOST_HEAPED
+        for name, of in self.numbers.items():
+            if of.step_or_one and MOST_VALUES < of.number <= left:
+                found.append(name)
+                left -= int(of.number) + 1
+        return found
+
+    def heaping(self) -> Section:
+        why = (
+            "Values that many people share, such as 50,000 or a top code, and how round the others are:"
+            " the values of the records follow both."
+        )
+        keys = {"name": "shared-values", "kind": "heaping", "columns": self.heaped}
+        return Section(keys | {"mechanism": "discrete-gaussian"}, {"": why})
 
     def for_models(self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()) -> Section:
         """Counts of records, which models that moments cannot answer are fitted to."""

@@ -88,7 +88,7 @@ class Written:
     @property
     def text(self) -> str:
         of, use = self.of, self.use
-        gaussian = any(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
+        gaussian = sum(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
         lists = [of.said[name].keys.get("categories") for name in use.columns if name in of.said]
         weighted = any(section.keys.get("weighted") for section in self.sections)
         types = {of.columns[name] for name in use.columns}
@@ -99,6 +99,7 @@ class Written:
             unit=_unit(*role) if (role := of.role("unit")) else None,
             weights=_weights(*role) if weighted and (role := of.role("weight")) else None,
             beta=BLANK if gaussian or OPEN in lists else '"0"',
+            concentrated=gaussian > 1,
             lines=of.lines(use.columns, use.more),
             unnamed=of.unnamed,
             absent=of.absent,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dpcore.suggestion import suggestion
 from schemas.plan.contents import PlanDocument
 from schemas.releases import check_names
-from schemas.survey.columns import CategoricalColumn, check_rounded, nameable, rounded, sources
+from schemas.survey.columns import CategoricalColumn, nameable, sources
 from schemas.survey.derived import check_groups
 
 LARGEST_SHARE_BITS = 6000
@@ -76,7 +76,6 @@ def _unpublished(plan: PlanDocument) -> None:
 
 def _groups(plan: PlanDocument) -> None:
     check_groups(plan.columns)
-    check_rounded(plan.columns)
 
 
 def _open(plan: PlanDocument) -> None:
@@ -140,8 +139,6 @@ def _linked(plan: PlanDocument) -> None:
                 f"synthesis[{i}].from: linked tables are drawn from microdata-margins, whose records"
                 " obey rules"
             )
-    for _, name in rounded(plan.columns):
-        raise ValueError(f"columns.{name}.from: not available with linked; leave the column out")
     for name, column in plan.columns.items():
         if isinstance(column, CategoricalColumn) and column.refines:
             raise ValueError(
@@ -194,7 +191,6 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
     opened = {name: plan.columns[name] for name in columns}
     with _inside(f"{place}: open the columns too that these refer to: "):
         check_groups(opened)
-        check_rounded(opened)
 
 
 def _names(plan: PlanDocument) -> None:

@@ -12,6 +12,7 @@ from dpcore.domain.domain import Domain
 from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release
+from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
@@ -175,7 +176,7 @@ class Synthesis(Section):
                         f" multiple of the column's step {plain(float(axis.step or 0))}; make it wider"
                     )
 
-    def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable]:
+    def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable | Heaping]:
         """By binned column, the release that its values follow inside the bins.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
@@ -185,17 +186,17 @@ class Synthesis(Section):
         for column in self.within_bins:
             if column not in columns:
                 raise ValueError(f"within_bins.{column}: {self.from_} has no bins of this column")
-        found: dict[str, Samplable] = {}
+        found: dict[str, Samplable | Heaping] = {}
         for column in columns:
             known = [
                 r
                 for r in built.values()
-                if isinstance(r, Samplable) and r.refines and column in r.domain.names
+                if isinstance(r, Samplable | Heaping) and r.refines and column in r.domain.names
             ]
             by_name = {release.name: release for release in known}
-            densities = [release for release in known if release.refines == "density"]
-            densities.sort(key=lambda density: len(density.domain.axes))
-            wanted = self.within_bins.get(column, densities[0].name if densities else None)
+            usual = [release for release in known if release.refines != "counts"]
+            usual.sort(key=lambda r: (r.refines != "values", len(r.domain.axes)))
+            wanted = self.within_bins.get(column, usual[0].name if usual else None)
             if wanted in by_name:
                 found[column] = by_name[wanted]
             elif wanted not in (None, UNIFORM):

@@ -1,42 +1,45 @@
-"""Which bins of numbers may occur with which multiples, as rules over cells."""
+"""Heaping in a plan."""
 
-from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar, Literal
 
-import numpy as np
+from pydantic import Field, StrictStr
 
-from dpcore.domain.axes import Bins, Categories
-from dpcore.domain.cell_values import CellNumbers, spacing
-from dpcore.domain.domain import Domain
-from dpcore.post.records.rules import Rule
+from dpcore.accounting.budget import Budget
+from dpcore.domain.step_values import StepValues
+from dpcore.releases.base import Release
+from dpcore.releases.counts.heaping import Heaping
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
+from schemas.survey.columns import CategoricalColumn
 
 
-def heaping_rules(domain: Domain, rounded: Sequence[tuple[str, str]]) -> tuple[Rule, ...]:
-    """Which bins of numbers may occur with which multiples: those that hold one.
+class HeapingSection(ReleaseSection):
+    """Which values of columns many records share, and how round the others are."""
 
-    ``rounded``: columns of numbers, each with the one of its multiples.  Raises ``ValueError`` where the
-    numbers have no bins.
-    """
-    found: list[Rule] = []
-    for numbers, multiples in rounded:
-        if numbers not in domain.names or multiples not in domain.names:
-            continue
-        base, heap = domain.names.index(numbers), domain.names.index(multiples)
-        axis, levels = domain.axes[base], domain.axes[heap]
-        if not isinstance(axis, Bins):
+    words: ClassVar[str] = "Shared and round values"
+    kind: Literal["heaping"]
+    columns: list[StrictStr] = Field(
+        min_length=1, description="Columns of whole numbers, or of multiples of a `step`."
+    )
+    mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"
+
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        values = tuple(self._values(survey, name) for name in self.columns)
+        domain = domain_of([each.axis for each in values])
+        return self.make(Heaping, domain, survey, share, values=values)
+
+    def _values(self, survey: SurveyFacts, name: str) -> StepValues:
+        column = declared(survey.columns, name)
+        if isinstance(column, CategoricalColumn) or column.listed is not None:
+            raise ValueError(f"columns: {name!r} is no column of numbers with bounds")
+        step = column.written or (Fraction(1) if column.type == "integer" else None)
+        if step is None:
             raise ValueError(
-                f"columns: {multiples} adds nothing to {numbers}, which has a cell for each number;"
-                f" state bins of {numbers}, or leave {multiples} out"
+                f"columns: values of {name!r} may be any real numbers; state its `step`, of which they"
+                " are multiples"
             )
-        assert isinstance(levels, Categories)
-        for code in range(levels.size - levels.nullable):
-            found.append(Rule(((heap, (code,)),), ((base, _holding(axis, levels, code)),)))
-        if axis.nullable:
-            found.append(Rule(((heap, (levels.size - 1,)),), ((base, (axis.size - 1,)),)))
-    return tuple(found)
+        return StepValues.of(name, column.bounds, step, column.nullable)
 
-
-def _holding(axis: Bins, levels: Categories, code: int) -> tuple[int, ...]:
-    """The bins that hold a multiple of this level and of no larger one."""
-    inside = CellNumbers.of(axis, np.arange(axis.cells))
-    values = inside.heaped(np.zeros(axis.cells), *spacing(levels, np.full(axis.cells, code)))
-    return tuple(np.flatnonzero(np.isfinite(values)).tolist())
+    @property
+    def subject(self) -> str:
+        return listed(self.columns, ", ")

@@ -22,11 +22,9 @@ from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
-from schemas.releases.heaping import heaping_rules
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection, build_rules
-from schemas.survey.columns import rounded
 from schemas.survey.derived import details
 
 USUALLY_CHOSEN, USUAL_TRIPLES = 20, 5
@@ -162,15 +160,7 @@ class MicrodataSection(CountsSection):
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:
-        stated = build_rules(self.rules, domain, details(self.columns, survey.columns))
-        unequal = {c for rule in stated for d in rule.differences for c in (d.high, d.low)}
-        for numbers, multiples in rounded(survey.columns):
-            if {numbers, multiples} <= set(domain.names) and domain.names.index(numbers) in unequal:
-                raise ValueError(
-                    f"rules: an inequality of {numbers} cannot be kept together with {multiples}, which"
-                    " numbers inside a bin are multiples of; leave one of them out"
-                )
-        return stated + heaping_rules(domain, rounded(survey.columns))
+        return build_rules(self.rules, domain, details(self.columns, survey.columns))
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:

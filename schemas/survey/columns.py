@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BeforeValidator,
-    Discriminator,
     Field,
     SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
-    Tag,
     model_serializer,
     model_validator,
 )
@@ -50,7 +48,6 @@ from schemas.survey.found import (
     publishable,
     unknown,
 )
-from schemas.survey.heaping import Multiples
 from schemas.text import Line, look_alikes, told_apart
 
 
@@ -113,15 +110,6 @@ def _of_one_type(value: Any) -> Any:
             f"must all be of one type: text, whole numbers, numbers or truth values{quoted}"
         )
     return value
-
-
-def _with_levels(given: Any) -> Any:
-    """The levels of multiples are known; what is at fault in them is said elsewhere."""
-    of = given.get("from") if isinstance(given, dict) else None
-    every = of.get("multiples_of") if isinstance(of, dict) else None
-    if not isinstance(every, list) or not every or given.get("levels"):
-        return given
-    return {**given, "levels": [0, *reversed(every)]}
 
 
 def _two_numbers(value: Any) -> Any:
@@ -288,7 +276,6 @@ class _NumberColumn(Section):
     @classmethod
     def _bounds_of_levels(cls, given: Any) -> Any:
         """Levels bound a column: its bounds need not be stated."""
-        given = _with_levels(given)
         levels = given.get("levels") if isinstance(given, dict) else None
         if not isinstance(levels, list | tuple) or not levels or "bounds" in given:
             return given
@@ -372,16 +359,6 @@ POINTS = (
 )
 
 
-_Computed = Annotated[
-    Annotated[PartOfDate, Tag("date")] | Annotated[Multiples, Tag("multiples")],
-    Discriminator(
-        lambda given: (
-            "multiples" if isinstance(given, Multiples) or "multiples_of" in dict(given) else "date"
-        )
-    ),
-]
-
-
 class IntegerColumn(_NumberColumn):
     """A column of whole numbers between public bounds, both included."""
 
@@ -392,11 +369,11 @@ class IntegerColumn(_NumberColumn):
     step: StrictInt | None = Field(default=None, ge=1, description=STEP)
     levels: list[StrictInt] | None = Field(default=None, min_length=1, description=LEVELS)
     point_masses: list[StrictInt] = Field(default_factory=list, description=POINTS)
-    from_: _Computed | None = Field(
+    from_: PartOfDate | None = Field(
         default=None,
         alias="from",
         description="What the numbers are computed from, where the survey has no column of this name: "
-        "the part of a date, or the multiples to which another column is rounded.",
+        "the part of a date.",
     )
 
     @model_validator(mode="before")
@@ -410,14 +387,8 @@ class IntegerColumn(_NumberColumn):
 
     @model_validator(mode="after")
     def _exact(self) -> Self:
-        if isinstance(self.from_, PartOfDate):
+        if self.from_:
             self.from_.check(self.bounds)
-        if isinstance(self.from_, Multiples) and self.missing:
-            raise ValueError(
-                f"missing: state it for {self.from_.column}, of which these are multiples"
-            )
-        if isinstance(self.from_, Multiples) and self.levels != self.from_.levels:
-            raise ValueError(f"levels: follow from `from`, {self.from_.levels}; leave them out")
         if max(abs(bound) for bound in self.bounds) > 2**53:
             raise ValueError("bounds: larger than 2**53")
         return self
@@ -428,11 +399,7 @@ class IntegerColumn(_NumberColumn):
         return {k: v for k, v in dump(self).items() if v is not None}
 
     def _check_format(self) -> None:
-        if isinstance(self.from_, Multiples):
-            for key in ("format", "source_name"):
-                if getattr(self, key):
-                    raise ValueError(f"{key}: state it for {self.from_.column}, of which these are")
-        elif self.from_ and self.format:
+        if self.from_ and self.format:
             try:
                 date_format(self.format)
             except ValueError as error:
@@ -557,27 +524,7 @@ ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierCo
 
 def part_of_date(column: ReadColumn) -> PartOfDate | None:
     """The part of a date that a column is, if it is one."""
-    part = column.from_ if isinstance(column, IntegerColumn) else None
-    return part if isinstance(part, PartOfDate) else None
-
-
-def multiples_in(column: ReadColumn) -> Multiples | None:
-    """The multiples of another column that a column is, if it is."""
-    part = column.from_ if isinstance(column, IntegerColumn) else None
-    return part if isinstance(part, Multiples) else None
-
-
-def rounded(columns: Mapping[str, "Column"]) -> list[tuple[str, str]]:
-    """Columns of numbers, each with the one of its multiples."""
-    found = {name: multiples_in(column) for name, column in columns.items()}
-    return [(heap.column, name) for name, heap in found.items() if heap]
-
-
-def check_rounded(columns: Mapping[str, "Column"]) -> None:
-    """Raise ``ValueError`` where multiples are of a column that has none."""
-    for name, column in columns.items():
-        if heap := multiples_in(column):
-            heap.check(name, column, columns.get(heap.column))
+    return column.from_ if isinstance(column, IntegerColumn) else None
 
 
 def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
@@ -586,7 +533,7 @@ def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
 
 
 def _source(name: str, column: ReadColumn, columns: Mapping[str, ReadColumn]) -> str:
-    of = part_of_date(column) or multiples_in(column)
+    of = part_of_date(column)
     if column.source_name or of is None:
         return column.source_name or name
     base = columns.get(of.column)
@@ -596,7 +543,7 @@ def _source(name: str, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
 
 def source_in_words(name: str, columns: Mapping[str, ReadColumn]) -> str:
     """What a message calls the survey's column: a ``source_name`` is not shown."""
-    of = part_of_date(columns[name]) or multiples_in(columns[name])
+    of = part_of_date(columns[name])
     return name if columns[name].source_name or of is None else of.column
 
 
@@ -613,12 +560,8 @@ def written_dates(column: ReadColumn) -> DateFormat | None:
     return date_format(dated) if dated else None
 
 
-def missing_codes(
-    name: str, columns: Mapping[str, ReadColumn]
-) -> tuple[Sequence[str], Sequence[float]]:
+def missing_codes(column: ReadColumn) -> tuple[Sequence[str], Sequence[float]]:
     """The text and the numbers that stand for no answer where a column is read."""
-    heap = multiples_in(columns[name])
-    column = columns[heap.column if heap else name]
     codes = () if isinstance(column, IdentifierColumn) else column.missing
     texts = [code for code in codes if isinstance(code, str)]
     return texts, [float(code) for code in codes if not isinstance(code, str) or code == NAN]

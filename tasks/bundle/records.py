@@ -23,9 +23,10 @@ from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release, post_processing_generator
+from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import Table, TableColumn
-from dpcore.synthesis.column import ColumnDensity, wide_cells
+from dpcore.synthesis.column import ColumnDensity, ColumnValues, wide_cells
 from dpcore.synthesis.decode import decode_records
 from dpcore.synthesis.households import group_households
 from schemas.bundle.grades import NOT_MEASURED, ROUGHLY, WITHIN, grade
@@ -33,7 +34,7 @@ from schemas.bundle.manifest import Understated
 from schemas.plan import Plan
 from schemas.plan.linked import NUMBER, PLACE, SIZE
 from schemas.plan.synthesis import UNIFORM, Synthesis
-from schemas.survey.columns import Column, rounded
+from schemas.survey.columns import Column
 from schemas.survey.derived import Derived
 
 HOUSEHOLD = (
@@ -235,7 +236,9 @@ def synthetic_records(
         domain = sampler.domain
     refining = synthesis.refining(plan.built)
     densities = {
-        column: ColumnDensity.of(finer, draws(finer.name), column)
+        column: ColumnValues.of(finer, draws(finer.name), column)
+        if isinstance(finer, Heaping)
+        else ColumnDensity.of(finer, draws(finer.name), column)
         for column, finer in refining.items()
     }
     densities |= {
@@ -243,7 +246,7 @@ def synthetic_records(
         for axis in domain.axes
         if isinstance(axis, Bins) and synthesis.within_bins.get(axis.name) == UNIFORM
     }
-    columns = decode_records(domain, codes, densities, within, sampler.rules, rounded(plan.columns))
+    columns = decode_records(domain, codes, densities, within, sampler.rules)
     derived = synthesis.deriving(sampler, plan.record_columns)
     for column in derived:
         columns[column.name] = column.values(columns)

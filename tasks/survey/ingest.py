@@ -30,7 +30,6 @@ from dpcore.errors import DataError, InputError
 from schemas.survey.columns import (
     ReadColumn,
     missing_codes,
-    multiples_in,
     part_of_date,
     sources,
     written_dates,
@@ -44,7 +43,7 @@ from tasks.survey.dates import part_in_sql
 from tasks.survey.memory import MemoryTable
 from tasks.survey.private_file import FAULTS, FILE, TABLE, UNFIT, call_guarded, connect
 from tasks.survey.sources import Relation, found_columns, locate
-from tasks.survey.sql import answered, clamp, convert, look, multiples_in_sql, quote, sql_type
+from tasks.survey.sql import answered, clamp, convert, look, quote, sql_type
 from tasks.workplace.home import private_folder
 from tasks.workplace.room import require_room_at_home
 
@@ -209,8 +208,11 @@ def _sql_of(
 ) -> tuple[str, str]:
     """SQL of what is stored, null where it means no answer, and of the column's value made of it."""
     column, (stored, kind) = columns[name], relation.columns[read]
-    heap, part, codes = multiples_in(column), part_of_date(column), missing_codes(name, columns)
-    base, objects = columns[heap.column] if heap else column, relation.objects.get(read)
+    part, codes, objects = (
+        part_of_date(column),
+        missing_codes(column),
+        relation.objects.get(read),
+    )
     # A format is for text, and for eight digits that are a date.
     applies = objects and (f"NOT {objects}.date" if part else f"{objects}.text")
 
@@ -219,7 +221,7 @@ def _sql_of(
             return sql(form)
         return f"CASE WHEN {applies} THEN {sql(form)} ELSE {sql(None)} END"
 
-    numbers, raw = written_numbers(base), f"raw{i}"
+    numbers, raw = written_numbers(column), f"raw{i}"
     given = by_format(numbers, lambda form: answered(stored, kind, *codes, form), applies)
     given += f" AS {raw}, {applies or True} AS applies{i}"
     applies = applies and f"applies{i}"
@@ -227,5 +229,4 @@ def _sql_of(
         days = written_dates(column)
         part_of = partial(part_in_sql, raw, kind, part.part)
         return given, by_format(days, part_of, applies)
-    value = by_format(numbers, partial(convert, raw, kind, sql_type(base)), applies)
-    return given, multiples_in_sql(f"({clamp(value, base)})", heap.multiples_of) if heap else value
+    return given, by_format(numbers, partial(convert, raw, kind, sql_type(column)), applies)

@@ -60,12 +60,6 @@ def answered(
     return f"CASE WHEN {' OR '.join(tests)} THEN NULL ELSE {value} END" if tests else value
 
 
-def multiples_in_sql(value: str, every: Sequence[int]) -> str:
-    """SQL of the first of some numbers of which a value is a multiple, or 0; null for null."""
-    whens = (f"WHEN floor({value}::DOUBLE / {m}) * {m} = {value} THEN {m}" for m in every)
-    return f"CASE WHEN {value} IS NULL THEN NULL::BIGINT {' '.join(whens)} ELSE 0 END"
-
-
 def clamp(value: str, column: ReadColumn) -> str:
     """SQL that moves a value to the nearest bound if the column says ``clamp``; not NaN, infinity."""
     if isinstance(column, CategoricalColumn | IdentifierColumn) or column.clamps_nothing:

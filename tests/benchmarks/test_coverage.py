@@ -13,6 +13,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.found_bounds import FoundBounds
+from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
@@ -248,6 +249,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
         FeatureSums,
         FoundBounds,
         FoundCategories,
+        Heaping,
         Descent,
         GradientClassifier,
     }

@@ -20,7 +20,6 @@ from schemas.survey.columns import (
     IntegerColumn,
     ReadColumn,
     missing_codes,
-    multiples_in,
     part_of_date,
     source_in_words,
     sources,
@@ -91,9 +90,7 @@ def open_session(
     return Session(table, unread, unfit, close, unchanged)
 
 
-def _fits(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> tuple[str, ...]:
-    if heap := multiples_in(column):
-        column = columns[heap.column]
+def _fits(column: ReadColumn) -> tuple[str, ...]:
     if part := part_of_date(column):
         stored = TIMES if part.part == "hour" else ("date", *TIMES)
         return stored + ("string", "int32", "int64") * (written_dates(column) is not None)
@@ -109,7 +106,7 @@ def _fitting(
     """The columns whose types fit, and a line about each of the others."""
     read, fitting, lines = sources(columns), dict[str, ReadColumn](), list[str]()
     for name, column in columns.items():
-        fits = _fits(column, columns)
+        fits = _fits(column)
         if types[read[name]] in fits:
             fitting[name] = column
         else:
@@ -128,34 +125,25 @@ def _typed(
     are private."""
     read = sources(columns)
     raw = {
-        name: _answered(table[read[name]], *missing_codes(name, columns), _form(column, columns))
+        name: _answered(table[read[name]], *missing_codes(column), written_numbers(column))
         for name, column in columns.items()
     }
     typed = table.select(
-        **{
-            name: _clamp(_value(raw[name], column, columns), column)
-            for name, column in columns.items()
-        }
+        **{name: _clamp(_value(raw[name], column), column) for name, column in columns.items()}
     )
     parts = [
         name
         for name, column in columns.items()
-        if part_of_date(column) or (_form(column, columns) and raw[name].type().is_string())
+        if part_of_date(column) or (written_numbers(column) and raw[name].type().is_string())
     ]
     asked = {
-        f"n{i}": (raw[name].notnull() & _value(raw[name], columns[name], columns).isnull()).sum()
+        f"n{i}": (raw[name].notnull() & _value(raw[name], columns[name]).isnull()).sum()
         for i, name in enumerate(parts)
     }
     answers = table.aggregate(rows=table.count(), **asked).to_pyarrow().to_pylist()[0]
     unread: dict[str, dict[str, int]] = {name: {} for name in columns}
     unread |= {name: {"date": int(n)} for i, name in enumerate(parts) if (n := answers[f"n{i}"])}
     return typed, int(answers["rows"]), unread
-
-
-def _form(column: ReadColumn, columns: Mapping[str, ReadColumn]) -> NumberFormat | None:
-    """How the numbers are written from which a column is read, if the plan says so."""
-    heap = multiples_in(column)
-    return written_numbers(columns[heap.column] if heap else column)
 
 
 def _answered(
@@ -181,18 +169,7 @@ def _answered(
     return ibis.ifelse(found, ibis.null(kind), value) if codes else value
 
 
-def _value(value: Any, column: ReadColumn, columns: Mapping[str, ReadColumn]) -> Any:
-    import ibis
-
-    if heap := multiples_in(column):
-        base = columns[heap.column]
-        number = _clamp(_number(value, base), base)
-        real = number.cast("float64")
-        known = [
-            ((real / m).floor() * m == real, ibis.literal(m, "int64")) for m in heap.multiples_of
-        ]
-        found = ibis.cases(*known, else_=ibis.literal(0, "int64"))
-        return ibis.ifelse(number.notnull(), found, ibis.null("int64"))
+def _value(value: Any, column: ReadColumn) -> Any:
     part = part_of_date(column)
     if (
         part

@@ -31,6 +31,7 @@ from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.regions import Regions
 from dpcore.domain.series import square_root, totals
+from dpcore.domain.step_values import StepValues
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
 from dpcore.line.privacy_line import perturb
@@ -42,6 +43,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.found_bounds import FoundBounds
+from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
@@ -125,6 +127,11 @@ class Case:
 def grid(name: str, size: int) -> Grid:
     """A fine grid over [0, size]."""
     return Grid(name, 0.0, float(size), size)
+
+
+def heaping(*values: StepValues) -> Heaping:
+    """Of two records."""
+    return Heaping("h", Domain(tuple(each.axis for each in values)), 2, APPROXIMATE, values=values)
 
 
 def tuned(smooth: BinnedDensity) -> TunedDensity:
@@ -409,6 +416,16 @@ CASES: dict[str, Case] = {
     ),
     "poisson model": Case(
         measured_model("poisson", APPROXIMATE), far=(0, 5), attained=0.99, fault=5
+    ),
+    "heaping": Case(
+        heaping(
+            StepValues.of("x", (4, 5), Fraction(1), False),
+            StepValues.of("y", (9, 10), Fraction(1), False),
+        )
+    ),
+    # A blank is in no table, and zero in one alone.
+    "heaping with blanks and parts": Case(
+        heaping(StepValues.of("x", (0, 1), Fraction(1, 2), True)), near=(1, 1), far=(1, 2), alone=2
     ),
     "mean curve": Case(MeanCurve("c", DAY, 2, APPROXIMATE, times=(0, 1, 3))),
     # The longest curve goes up in two steps; its mirror image goes down.

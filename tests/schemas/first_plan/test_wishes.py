@@ -83,11 +83,15 @@ PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
         (Said(models=["poisson: visits ~ age"]), {"model-poisson-visits-age": "model"}),
         (
             Said(records=True, tables=["health x insured", "health x insured x region"]),
-            {"all-pairs": "microdata-margins"},
+            {"all-pairs": "microdata-margins", "shared-values": "heaping"},
         ),
         (
             Said(records=True, tables=["health x income"]),
-            {"all-pairs": "microdata-margins", "table-health-income": "histogram"},
+            {
+                "all-pairs": "microdata-margins",
+                "shared-values": "heaping",
+                "table-health-income": "histogram",
+            },
         ),
     ],
     ids=str,

@@ -48,11 +48,6 @@ def test_a_step_is_exactly_the_number_that_is_written():
         ("continuous", {"levels": [0, 1.5], "labels": {"1": "x"}}, "are not values of the column"),
         ("integer", {"bounds": [0, 9], "missing": [-9], "nullable": False}, "leave out `nullable"),
         ("categorical", {"categories": ["9", "NA"], "missing": [9, "NA"]}, "are categories too"),
-        (
-            "integer",
-            {"from": {"column": "x", "multiples_of": [5]}, "missing": [9]},
-            "state it for x",
-        ),
         ("continuous", {"bounds": [0, 9], "point_masses": [10]}, "point_masses: must lie within"),
     ],
 )

@@ -284,17 +284,11 @@ def test_codes_of_no_answer_are_read_in_the_format(tmp_path):
         validate(ingest(source, columns, 5, tmp_path / "w"), columns)
 
 
-def test_weights_and_multiples_are_read_in_the_format_of_their_numbers(tmp_path):
+def test_weights_are_read_in_their_format(tmp_path):
     stated = {"largest": "2000", "step": "1", "total": "5000", "format": "1.234,5"}
     weights = Weights.model_validate({"column": "x", **stated})
     table = table_of(["1.234,5", "7", "1234.5"])
     assert parquet(table, weights.read, tmp_path) == [1234.5, 7.0, None]
-    of = column("integer", bounds=(0, 10**4), format="1.234", nullable=True)
-    heap = column("integer", nullable=True, **{"from": {"column": "x", "multiples_of": [500, 10]}})
-    pa.parquet.write_table(table_of(["1.500", "20", "21", "1500.0"]), tmp_path / "t.parquet")
-    survey = ingest(str(tmp_path / "t.parquet"), {"x": of, "y": heap}, 4, tmp_path / "w")
-    with open_survey(survey) as (read, _):
-        assert read.to_pyarrow()["y"].to_pylist() == [500, 10, 0, None]
     with pytest.raises(ValidationError, match=r"is not 1234\.5"):
         Weights.model_validate({"column": "x", **stated, "format": "DD.MM.YYYY"})
 

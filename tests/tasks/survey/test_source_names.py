@@ -40,7 +40,6 @@ def plans(tmp_path):
     public["privacy_unit"] = {"column": "home", "max_rows": 2}
     public["weights"] = {"column": "weight", "largest": "4", "step": "1", "total": "10"}
     public["columns"] |= {
-        "age_round": {"type": "integer", "from": {"column": "age", "multiples_of": [10, 5]}},
         "month": {
             "type": "integer",
             "bounds": [1, 12],
@@ -51,7 +50,7 @@ def plans(tmp_path):
         {
             "name": "people",
             "kind": "histogram",
-            "columns": ["sex", "age_round", "month"],
+            "columns": ["sex", "age", "month"],
             "weighted": True,
         },
     ]
@@ -95,11 +94,4 @@ def test_a_column_that_is_not_published_is_in_no_other_role(plans):
     document = plans[1]
     document["columns"]["sex"] = document["columns"]["sex"] | {"source_name": OWN["home"]}
     with pytest.raises(PlanError, match=r"privacy_unit\.column: 'home' is already used"):
-        load_plan(document)
-
-
-def test_multiples_are_read_under_the_name_of_their_numbers(plans):
-    document = plans[1]
-    document["columns"]["age_round"] = document["columns"]["age_round"] | {"source_name": "x"}
-    with pytest.raises(PlanError, match="source_name: state it for age"):
         load_plan(document)

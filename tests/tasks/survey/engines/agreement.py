@@ -120,24 +120,12 @@ def cases() -> dict[str, Case]:
             "age": pa.array([0, 5, 40, 99, 10**6, None, -45, 7], INTEGER),
         }
     )
-    base = {
-        "pay": column("continuous", bounds=(-1e3, 1e4), outside="clamp", nullable=True),
-        "age": column("integer", bounds=(-50, 99), outside="clamp", nullable=True),
-    }
-    rounded = {
-        f"{of} round": column(
-            "integer", nullable=True, **{"from": {"column": of, "multiples_of": [250, 50, 5]}}
-        )
-        for of in base
-    }
-
     unanswered = heaped.append_column("said", pa.array([*"ab", "NA", "-9", "99", None, *"ab"]))
     codes = {"missing": [-45, 99, "NA", 100.0]}
     answers = {
         "pay": column("continuous", bounds=(-1e3, 1e4), outside="clamp", **codes),
         "age": column("integer", bounds=(-50, 99), outside="clamp", **codes),
         "said": column("categorical", categories=["a", "b", "-9"], missing=["NA", 99]),
-        "age round": rounded["age round"],
     }
     known = {"year": parts["year on"].model_copy(update={"missing": ["1999-12-31"]})}
 
@@ -192,12 +180,6 @@ def cases() -> dict[str, Case]:
             parts,
             5,
             [Domain((of.axis(name),)) for name, of in parts.items()],
-        ),
-        "multiples": (
-            heaped,
-            base | rounded,
-            8,
-            [Domain((of.axis(name),)) for name, of in rounded.items()],
         ),
         "no answer": (unanswered, answers, 8, axes(answers)),
         "transformed axes": (

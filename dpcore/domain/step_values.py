@@ -1,0 +1,90 @@
+"""The multiples of a column's step, and how round each of them is.
+
+income, in dollars    decimal power    multiple of
+50,000                4                50,000
+52,000                4                1,000
+137                   2                1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Grid
+
+
+class Roundness(NamedTuple):
+    """``of`` (values,): the class of each value, -1 for zero; by class (k,): the decimal power of its
+    sizes, the number of which all are multiples, in steps, and how many values it has."""
+
+    of: Integers
+    power: Integers
+    every: Integers
+    values: Integers
+
+
+@dataclass(frozen=True)
+class StepValues:
+    """All multiples of a column's step, one in each cell of ``axis``; ``first``: the least, in steps."""
+
+    axis: Grid
+    step: Fraction
+    first: int
+
+    @classmethod
+    def of(
+        cls, name: str, bounds: tuple[float, float], step: Fraction, nullable: bool
+    ) -> StepValues:
+        """The multiples of the step between the bounds; a cell reaches half a step around its own."""
+        first, last = math.floor(Fraction(bounds[0]) / step), math.ceil(Fraction(bounds[1]) / step)
+        cells, edges = last - first + 1, (first - Fraction(1, 2), last + Fraction(1, 2))
+        if step == 1:
+            axis = Grid(name, first, last + 1, cells, nullable, integer=True)
+        else:
+            lower, upper = (float(edge * step) for edge in edges)
+            axis = Grid(name, lower, upper, cells, nullable, step=step)
+        return cls(axis, step, first)
+
+    def numbers(self, cells: Integers) -> Floats | Integers:
+        """The values of cells (k,), as they would be read from a file."""
+        steps = self.first + cells
+        return steps if self.axis.integer else steps * self.step.numerator / self.step.denominator
+
+    @cached_property
+    def roundness(self) -> Roundness:
+        """By powers of ten of their sizes, and the largest of 1, 5, 10, 50, ... of which they are
+        multiples."""
+        steps = np.abs(self.first + np.arange(self.axis.cells))
+        every = np.array([1, *_round_numbers(self.step, int(steps.max(initial=1)))])
+        level = np.zeros(len(steps), dtype=np.int64)
+        for i, number in enumerate(every[1:].tolist(), 1):
+            level[steps % number == 0] = i
+        powers = 10 ** np.arange(19)
+        power = np.searchsorted(powers, steps, side="right") - 1
+        found, of = np.unique(
+            np.where(steps > 0, power * len(every) + level, -1), return_inverse=True
+        )
+        none = int(found[0] == -1)
+        kinds = found[none:]
+        values = np.bincount(of, minlength=len(found))[none:]
+        return Roundness(
+            of.reshape(-1) - none, kinds // len(every), every[kinds % len(every)], values
+        )
+
+
+def _round_numbers(step: Fraction, most: int) -> Iterator[int]:
+    """1, 5, 10, 50, ... and decimal parts of these, in steps, which are all whole, up to ``most``."""
+    power = Fraction(10) ** math.floor(math.log10(step))
+    while power / step <= most:
+        for number in (power, 5 * power):
+            if (number / step).denominator == 1 and 1 < number / step <= most:
+                yield int(number / step)
+        power *= 10

@@ -1,0 +1,224 @@
+"""Which values many records share, and how round the others are.
+
+People round, and some numbers look continuous and are not: 50,000 is a hundred times as common an income
+as 50,137, and a density of five districts has five values.  Neither shows in bins.  So of each column
+are counted, by two tables,
+
+    all multiples of its step              of which those are published that no noise would reach
+    powers of ten x degrees of roundness   all of them: how many incomes from 10,000 to 99,999 are
+                                           multiples of 10,000, of others how many of 5,000, ...
+
+**Lemma.**  A record adds 1 to one cell of the first table and to at most one of the second, and
+replacing it moves 2 in each.  So of k columns the squared L2 norm moves by at most 2k, or 4k.
+
+**Published values.**  With half-width t of the noise at level 1 - 0.1/K for one of K cells, all K noisy
+counts are within t of the exact ones with a probability of at least 90% (union bound).  Those above t
+are published with the interval +- t, so all intervals hold at once, though the values were chosen; in
+particular, with that probability each of them has a record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis
+from dpcore.domain.domain import Domain
+from dpcore.domain.step_values import Roundness, StepValues
+from dpcore.domain.tally import Tally
+from dpcore.domain.words import summed
+from dpcore.line.statistic import Exact, Noisy
+from dpcore.mechanisms import DiscreteGaussian
+from dpcore.post.records.denoise import kept_beside
+from dpcore.post.tables.bounded import bounded_interval
+from dpcore.releases.base import LARGEST_STATISTIC, ErrorStatement, Release
+from dpcore.releases.counts.unit import RECORDS
+from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
+from dpcore.releases.tables.fitted import dotted_name
+from dpcore.releases.work import Work
+
+MOST_VALUES = 2**22
+"""Of all columns together."""
+
+VALUE, VALUE_BYTES = 1e-6, 64
+"""Seconds and bytes for each value."""
+
+ROUNDNESS = ("size_from", "size_to", "multiple_of", "values")
+
+
+@dataclass(frozen=True)
+class Heaping(Release):
+    """Values of columns that many records share, and how round others are."""
+
+    values: tuple[StepValues, ...] = ()
+
+    chart = None
+    refines = "values"
+    statistics = (*ROUNDNESS, "noisy_count", "standard_error", *ENDS)
+    finer = "fewer columns"
+
+    def __post_init__(self) -> None:
+        if sum(column.axis.cells for column in self.values) > MOST_VALUES:
+            raise ValueError(
+                f"columns: have more than {MOST_VALUES:,} different values; leave some out, or state a"
+                " larger `step` or narrower bounds"
+            )
+        super().__post_init__()
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows
+
+    @cached_property
+    def mechanism(self) -> DiscreteGaussian:
+        tables = 2 * len(self.values)
+        squared = self.adjacency.squared(moved=Fraction(2 * tables), present=Fraction(tables))
+        return DiscreteGaussian.within(self.share, sum(self._sizes), squared)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """The cells of each table: of each column its values, then its classes."""
+        of = ((each.axis.cells, len(each.roundness.power)) for each in self.values)
+        return [size for both in of for size in both]
+
+    @property
+    def work(self) -> Work:
+        """Of all values noise is drawn, and nearly none of them is published."""
+        return Work(VALUE * sum(self._sizes), VALUE_BYTES * sum(self._sizes))
+
+    def statistic(self, tally: Tally) -> Exact:
+        tables = []
+        for column in self.values:
+            counts = tally.margin((column.axis.name,))[: column.axis.cells]
+            kinds = column.roundness
+            tables += [counts, _by_class(kinds, kinds.of, counts)]
+        return Exact(np.concatenate(tables))
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        return tuple(Domain((column.axis,)) for column in self.values)
+
+    def table_name(self, domain: Domain) -> str:
+        return dotted_name(self.name, domain)
+
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        return (axis.name,)
+
+    def threshold(self, column: StepValues) -> int:
+        """What no noise in any value of a column exceeds, with 90% probability."""
+        level = 1 - (1 - LEVEL) / column.axis.cells
+        return math.ceil(self.mechanism.half_width(level))
+
+    def kept(self, noisy: Noisy) -> Noisy:
+        """The counts of shared values and of classes: of a million values nearly all are noise."""
+        least = [
+            -LARGEST_STATISTIC if own is None else own
+            for column in self.values
+            for own in (self.threshold(column), None)
+        ]
+        cells = np.flatnonzero(noisy.values > np.repeat(least, self._sizes))
+        return Noisy(noisy.values[cells], cells, noisy.reproducible)
+
+    def _drawn(self, noisy: Noisy) -> Iterator[tuple[StepValues, Integers, Integers, Integers]]:
+        """Each column with the cells of shared values, their noisy counts, and those of classes."""
+        noisy = self.kept(noisy) if noisy.cells is None else noisy
+        assert noisy.cells is not None
+        ends = np.cumsum(self._sizes)
+        parts = np.searchsorted(noisy.cells, ends)
+        cells, values = (np.split(each, parts[:-1]) for each in (noisy.cells, noisy.values))
+        for i, column in enumerate(self.values):
+            before = ends[2 * i] - column.axis.cells
+            yield column, cells[2 * i] - before, values[2 * i], values[2 * i + 1]
+
+    def publish(self, noisy: Noisy) -> Published:
+        found = [
+            table
+            for column, cells, counts, classes in self._drawn(noisy)
+            for table in (
+                self._shared_values(column, cells, counts),
+                self._round_values(column, classes),
+            )
+        ]
+        return Published(tuple(found))
+
+    def _shared_values(self, column: StepValues, cells: Integers, counts: Integers) -> Table:
+        name, width = column.axis.name, self.threshold(column)
+        ends = np.maximum(counts - width, 0), np.minimum(counts + width, self.most_rows)
+        columns = [
+            TableColumn(name, column.numbers(cells), f"{name}: a value that many share", name),
+            *RECORDS.noisy_columns(counts, self.mechanism.stddev, ""),
+            *RECORDS.interval(*ends),
+        ]
+        statement = (
+            f"The values are those of all {column.axis.cells:,} whose noisy count is above {width}. The"
+            " intervals hold for all values at once with at least 90% probability, so also for these."
+        )
+        known = Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement)
+        return Table("tables", self.table_name(Domain((column.axis,))), columns, (known,))
+
+    def _round_values(self, column: StepValues, counts: Integers) -> Table:
+        kinds, unit = column.roundness, float(column.step)
+        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+        ends = bounded_interval(counts, both, one, self.most_rows)
+        sizes = 10.0**kinds.power * unit, 10.0 ** (kinds.power + 1) * unit
+        about = column.axis.name
+        means = (
+            f"Without its sign {about} is at least",
+            f"Without its sign {about} is below",
+            f"{about} is a multiple of this, and not of the next larger one in the table",
+            f"How many values of {about} are such",
+        )
+        described = (*sizes, kinds.every * unit, kinds.values)
+        columns = [
+            *(TableColumn(*part) for part in zip(ROUNDNESS, described, means, strict=True)),
+            *RECORDS.noisy_columns(counts, self.mechanism.stddev, "; may be negative"),
+            *RECORDS.interval(*ends),
+        ]
+        known = Uncertainty(
+            "noisy_count", "standard_error", ENDS, "exact", "From the distribution of the noise."
+        )
+        name = self.table_name(Domain((column.axis,)))
+        return Table("tables", f"{name}.roundness", columns, (known,))
+
+    def occurring(self, noisy: Noisy, name: str) -> tuple[StepValues, Floats, Integers, Integers]:
+        """What is known of the values (cells,) of a column.
+
+        Returns:
+            The values; how often each occurs in proportion to others of its bin, by its roundness as far
+            as that is no noise; cells of shared values (k,), and their noisy counts.
+        """
+        column, cells, counts, classes = next(
+            drawn for drawn in self._drawn(noisy) if drawn[0].axis.name == name
+        )
+        kinds = column.roundness
+        rest = (classes - _by_class(kinds, kinds.of[cells], counts)).astype(np.float64)
+        values = kinds.values - _by_class(kinds, kinds.of[cells], np.ones_like(cells))
+        even = np.maximum(_alike(rest, values, kinds.power), 1e-9)
+        kept = kept_beside(even, rest, self.mechanism.stddev**2)
+        seen = np.maximum(even + kept * (rest - even), 1e-9)
+        each = np.append(seen / np.maximum(values, 1), 0.0)  # zero has no class
+        return column, each[kinds.of], cells, counts
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        widest = max(self.threshold(column) for column in self.values)
+        return (
+            ErrorStatement("standard error of a count", self.mechanism.stddev),
+            ErrorStatement("records that a value needs to be published, at most", float(widest)),
+        )
+
+
+def _by_class(kinds: Roundness, of: Integers, counts: Integers) -> Integers:
+    """Sums by class of the counts (k,) of values of classes ``of`` (k,), without zero."""
+    return summed(of[of >= 0], counts[of >= 0], len(kinds.power))
+
+
+def _alike(counts: Floats, values: Integers, power: Integers) -> Floats:
+    """(k,) counts of classes in proportion to their ``values``, among those of one power of ten."""
+    totals = np.maximum(np.bincount(power, counts), 1.0)
+    return np.asarray(totals[power] * values / np.maximum(np.bincount(power, values), 1)[power])

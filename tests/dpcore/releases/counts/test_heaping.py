@@ -1,0 +1,129 @@
+"""Values that many records share, and how round others are."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
+from dpcore.domain.step_values import StepValues
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Noisy
+from dpcore.releases.counts.heaping import Heaping
+from dpcore.synthesis.column import ColumnCells, ColumnValues
+from tests.chance import most_failures
+
+SHARE = Budget.of("1", "1e-6")
+
+
+def heaping(values: StepValues, rows: int) -> Heaping:
+    return Heaping("h", Domain((values.axis,)), rows, SHARE, values=(values,))
+
+
+def exact_of(release: Heaping, of: Tally) -> np.ndarray:
+    return release.statistic(of)._values
+
+
+def tally(values: StepValues, numbers: np.ndarray) -> Tally:
+    """Of numbers, as they would be read from a file; NaN is null."""
+    axis = values.axis
+    position = np.floor((numbers - axis.lower) / (axis.upper - axis.lower) * axis.cells)
+    return Tally.of(Domain((axis,)), np.where(np.isnan(numbers), axis.cells, position).astype(int))
+
+
+@pytest.mark.parametrize("step", ["1", "5", "0.5", "0.25", "0.01"])
+def test_every_multiple_has_its_cell_and_its_roundness(step):
+    step = Fraction(step)
+    values = StepValues.of("x", (-20.0, 123.0), step, nullable=False)
+    numbers = values.numbers(np.arange(values.axis.cells))
+    assert numbers[0] <= -20
+    assert numbers[-1] >= 123
+    edges = values.axis.edge(np.arange(values.axis.cells + 1))
+    assert np.all((edges[:-1] <= numbers) & (numbers < edges[1:]))
+    kinds = values.roundness
+    for number, of in zip(numbers.tolist(), kinds.of.tolist(), strict=True):
+        steps = abs(round(Fraction(number) / step))
+        if steps == 0:
+            assert of == -1
+            continue
+        round_ones = [m * Fraction(10) ** p / step for p in range(-3, 4) for m in (1, 5)]
+        every = [int(r) for r in round_ones if r.denominator == 1 and r > 1 and steps % r == 0]
+        assert kinds.every[of] == max(every, default=1)
+        assert kinds.power[of] == len(str(steps)) - 1
+    assert np.array_equal(kinds.values, np.bincount(kinds.of[kinds.of >= 0]))
+
+
+def test_the_statistic_counts_each_record_by_value_and_by_roundness():
+    values = StepValues.of("x", (0, 100), Fraction(1), nullable=True)
+    numbers = np.array([0, 0, 50, 50, 50, 52, 7, np.nan])
+    release = heaping(values, len(numbers))
+    exact = exact_of(release, tally(values, numbers))
+    by_value, by_class = np.split(exact, [101])
+    assert by_value[[0, 50, 52, 7]].tolist() == [2, 3, 1, 1]
+    assert by_value.sum() == 7
+    assert by_class.sum() == 5  # neither zero nor null
+    assert by_class[values.roundness.of[[50, 52, 7]]].tolist() == [3, 1, 1]
+
+
+def test_intervals_of_shared_values_hold_at_once_and_only_values_that_somebody_has_are_published():
+    generator = np.random.default_rng(1)
+    values = StepValues.of("x", (0, 2000), Fraction(1), nullable=False)
+    numbers = np.concatenate(
+        [generator.integers(0, 2001, 3000), np.repeat([1000, 1500, 1999], 120)]
+    )
+    release = heaping(values, len(numbers))
+    exact = exact_of(release, tally(values, numbers))
+    wrong, found, times = 0, np.zeros(2001), 400
+    for _ in range(times):
+        noise = release.mechanism.simulate(len(exact), generator)
+        table, _ = release.publish(Noisy(exact + noise)).tables
+        of = np.asarray(table.columns["x"])
+        truth = exact[of]
+        inside = (table.columns["lower_90"] <= truth) & (truth <= table.columns["upper_90"])
+        wrong += not np.all(inside & (truth > 0))
+        found[of] += 1
+    assert wrong <= most_failures(times, 0.1)
+    assert np.all(found[[1000, 1500, 1999]] > 0.9 * times)
+
+
+def test_records_have_the_shared_values_and_the_roundness_of_the_survey():
+    generator = np.random.default_rng(2)
+    rows = 20_000
+    incomes = np.rint(generator.lognormal(10, 0.7, rows)).clip(1, 199_999)
+    heaped = generator.random(rows)
+    incomes = np.where(heaped < 0.5, np.rint(incomes / 1000) * 1000, incomes)
+    incomes = np.where(heaped < 0.05, 31_234, incomes).clip(1, 199_999)
+    values = StepValues.of("x", (0, 199_999), Fraction(1), nullable=False)
+    release = heaping(values, rows)
+    exact = exact_of(release, tally(values, incomes))
+    noisy = Noisy(exact + release.mechanism.simulate(len(exact), generator))
+    edges = (0.0, 1.0, *(1000.0 * e for e in (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 200)))
+    axis = Bins("x", edges, integer=True)
+    codes = np.searchsorted(edges, incomes, side="right") - 1
+    made = ColumnCells.of(axis, codes, ColumnValues.of(release, noisy, "x")).draw(generator)
+    assert np.array_equal(np.searchsorted(edges, made, side="right") - 1, codes)
+    assert np.array_equal(made, np.rint(made))
+    assert abs(np.mean(made == 31_234) - np.mean(incomes == 31_234)) < 0.005
+    assert abs(np.mean(made % 1000 == 0) - np.mean(incomes % 1000 == 0)) < 0.06
+    without = ColumnCells.of(axis, codes, None).draw(generator)
+    assert np.mean(without % 1000 == 0) < 0.01
+
+
+def test_decimal_values_are_written_as_a_file_would_have_them():
+    values = StepValues.of("x", (16.3, 528.7), Fraction("0.1"), nullable=False)
+    numbers = np.repeat([20.3, 100.7, 528.7], 500)
+    release = heaping(values, len(numbers))
+    noisy = Noisy(exact_of(release, tally(values, numbers)))
+    axis = Bins("x", (16.3, 50.0, 200.0, 528.7), step=Fraction("0.1"))
+    codes = np.repeat([0, 1, 2], 500)
+    cells = ColumnCells.of(axis, codes, ColumnValues.of(release, noisy, "x"))
+    made = cells.draw(np.random.default_rng(3))
+    assert np.mean(made == numbers) > 0.99
+
+
+def test_more_values_than_can_be_drawn_are_refused():
+    values = StepValues.of("x", (0, 1e7), Fraction(1), nullable=False)
+    with pytest.raises(ValueError, match=r"columns: have more than 4,194,304 different values"):
+        heaping(values, 100)
