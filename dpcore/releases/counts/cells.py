@@ -27,6 +27,10 @@ BIN = "_bin"
 """Ends the name of a column that says in words what an interval is."""
 
 
+MOST_DIGITS = 9
+"""Numbers that are longer are rounded in words."""
+
+
 def cell_names(axis: Axis) -> tuple[str, ...]:
     """The names of the columns that describe the cells of an axis."""
     return tuple(name for name, *_ in _axis_columns(axis, np.empty(0, dtype=np.int64)))
@@ -76,7 +80,7 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
     found, places = np.unique(cells, return_inverse=True)
     words = []
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
-        start, end = f"{low:.15g}", f"{high - axis.integer:.15g}"
+        start, end = _number_words(low, high - axis.integer)
         if start == end:
             words.append(start)
         elif axis.integer:
@@ -84,6 +88,20 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
         else:
             words.append(f"{start} to {'' if cell == axis.cells - 1 else 'under '}{end}")
     return np.array(words, dtype=np.str_)[places]
+
+
+def _number_words(low: float, high: float) -> list[str]:
+    """Both ends, of which those of many decimals are rounded if they stay different.
+
+    >>> _number_words(2500 / 3, 1250.0), _number_words(0.1234567891, 0.1234567892)
+    (['833.333', '1250'], ['0.1234567891', '0.1234567892'])
+    """
+    exact = [f"{each:.15g}" for each in (low, high)]
+    short = [f"{float(f'{each:.6g}'):.15g}" for each in (low, high)]
+    words = [
+        one if len(one) <= MOST_DIGITS else other for one, other in zip(exact, short, strict=True)
+    ]
+    return words if len({*words}) == len({*exact}) else exact
 
 
 def _has_points(axis: Bins | Grid) -> bool:

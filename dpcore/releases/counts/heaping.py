@@ -171,7 +171,7 @@ class Heaping(Release):
         means = (
             f"Without its sign {about} is at least",
             f"Without its sign {about} is below",
-            f"{about} is a multiple of this, and not of the next larger one in the table",
+            f"The largest of 1, 5, 10, 50, ... that divides {about}",
             f"How many values of {about} are such",
         )
         described = (*sizes, kinds.every * unit, kinds.values)
