@@ -751,6 +751,13 @@ FAULTS: tuple[Fault, ...] = (
         unseen="audits draw with words of their own",
     ),
     Fault(
+        "multiplied tables are paid for as if they were not",
+        "dpcore/releases/tables/compressed_microdata.py",
+        "return sum(each**2 if noise",
+        "return sum(each if noise",
+        ("tests/dpcore/releases/test_contract.py",),
+    ),
+    Fault(
         "the roundness of values is counted for nothing",
         "dpcore/releases/counts/heaping.py",
         "tables = 2 * len(self.values)",

@@ -14,7 +14,9 @@ checks it).
 
 Proof.  The groups are post-processing of Y1.  Given Y1 the second round is noise on tables over public
 groups; merging acts on each record alone, so a record moves a table of groups by no more than a
-table of cells, whichever the groups are.  ``rounds`` proves both prices.
+table of cells, whichever the groups are.  Multiplying a table by a public whole number multiplies by
+it what a record moves, and the sensitivity of ``again`` is that of multiplied tables.  ``rounds`` proves
+both prices.
 
 Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
 Y1, then the second round.
@@ -69,7 +71,8 @@ class CompressedMargins(Rounds):
 
     On the tally of ``domain``.  ``sets``: positions of the columns of each table of round 2; ``merged``:
     the wide columns, whose cells become ``keep`` groups each; ``first``, ``again``: the noise of either
-    round, on all its cells, with the sensitivity of all its tables.
+    round, on all its cells, with the sensitivity of all its tables; ``times``: by table of round 2, what
+    its counts are multiplied by before the noise, which so is the smaller for it.
     """
 
     domain: Domain
@@ -78,6 +81,7 @@ class CompressedMargins(Rounds):
     keep: int
     first: Noise
     again: Noise
+    times: tuple[int, ...]
 
     sparse = True
 
@@ -134,12 +138,12 @@ class CompressedMargins(Rounds):
     def together(self, tally: Tally, groups: Sequence[Integers]) -> Integers:
         """The exact tables of the second round, one after the other: private."""
         tables = []
-        for columns in self.sets:
+        for columns, times in zip(self.sets, self.times, strict=True):
             packed = np.zeros(len(tally.cells), dtype=np.int64)
             for column in columns:
                 packed = packed * self.shape[column] + groups[column][tally.codes(column)]
             size = math.prod(self.shape[column] for column in columns)
-            tables.append(summed(packed, tally.counts, size))
+            tables.append(times * summed(packed, tally.counts, size))
         return np.concatenate(tables)
 
     def groups(self, once: Integers) -> list[Integers]:

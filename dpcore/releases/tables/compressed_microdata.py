@@ -4,7 +4,8 @@
     noisy pairs of groups                   -->  records of groups, as ``Microdata`` makes them
     noisy tables of the wide columns alone  -->  cells within the groups of the records
 
-A part of the budget pays for the first tables, the rest for the pairs
+Tables of more cells get less noise, so that all errors together are least (``_times``).  A part of the
+budget pays for the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
 known before anything is opened.  The association of a cell with other columns is measured for its
 group only, and assumed to be the same for all cells of the group.
@@ -61,6 +62,9 @@ from dpcore.releases.work import Work, publishing
 
 MOVED = 0.15
 """The share of a pair's records that noise may move, which decides how many groups there are."""
+
+PRECISE = 8
+"""The largest multiple: others are rounded to whole numbers."""
 
 GROUPS = (4, 32)
 """The fewest and the most groups that are chosen."""
@@ -137,13 +141,20 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @cached_property
     def mechanism(self) -> CompressedMargins:
-        shape = [min(size, self.keep) for size in self.domain.shape]
-        cells = sum(int(np.prod([shape[a] for a in attrs])) for attrs in self.tables)
-        alone, together = (self._alone, len(self.merged)), (cells, len(self.tables))
+        cells = _cells(self.domain, self.tables, self.keep)
+        alone, together = (self._alone, (1,) * len(self.merged)), (sum(cells), self.times)
         first, again = _rounds(self.share, self.noise, self.part, self.adjacency, alone, together)
-        return CompressedMargins(
-            self.domain.size, self.domain, self.tables, self.merged, self.keep, first, again
-        )
+        of = self.domain, self.tables, self.merged, self.keep
+        return CompressedMargins(self.domain.size, *of, first, again, self.times)
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * max(self.times)
+
+    @cached_property
+    def times(self) -> tuple[int, ...]:
+        """What the counts of each table are multiplied by."""
+        return _times(_cells(self.domain, self.tables, self.keep), self.noise)
 
     @property
     def stddev(self) -> float:
@@ -155,7 +166,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def after(self, once: Integers) -> Microdata:
         """The second round, for the groups that a noisy first round (cells,) suggests."""
-        return replace(self._over(once), bought=self.mechanism.again)
+        return replace(self._over(once), bought=self.mechanism.again, times=self.times)
 
     def _over(self, once: Integers) -> Microdata:
         """``Microdata`` of the groups."""
@@ -356,10 +367,18 @@ def usual_groups(
     With k groups a pair has k^2 cells, so that noise moves about 0.4 k^2 stddev / rows of its records to
     wrong cells; k keeps this near ``MOVED``.
     """
-    alone, together = (1, len(domain.axes)), (1, len(sets or all_pairs(domain, nested)))
-    again = _rounds(share, noise, part, adjacency, alone, together)[1]
+    tables = sets or all_pairs(domain, nested)
+    alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
+    alike = _rounds(share, noise, part, adjacency, alone, together)[1].stddev
+
+    def moved(groups: int) -> float:
+        times = _times(_cells(domain, tables, groups), noise)
+        cost = _norm(times, noise) / len(times)
+        own = alike * (cost**0.5 if noise == "discrete-gaussian" else cost) / max(times)
+        return 0.4 * groups**2 * own / rows
+
     few, many = GROUPS
-    groups = max(few, min(many, math.isqrt(int(MOVED / 0.4 * rows / max(again.stddev, 1e-9)))))
+    groups = next((k for k in range(many, few, -1) if moved(k) <= MOVED), few)
     while wide := [i for i, axis in enumerate(domain.axes) if axis.size > groups]:
         least = [
             1 + least_groups(_kinds(i, axis, rules, nested), in_order(axis))
@@ -377,20 +396,50 @@ def _rounds(
     noise: TableNoise,
     part: Fraction,
     adjacency: Adjacency,
-    alone: tuple[int, int],
-    together: tuple[int, int],
+    alone: tuple[int, tuple[int, ...]],
+    together: tuple[int, tuple[int, ...]],
 ) -> tuple[Noise, Noise]:
-    """The noise of both rounds; ``alone``, ``together``: cells and tables of either."""
+    """The noise of both rounds; ``alone``, ``together``: cells of either, and what its tables are
+    multiplied by."""
     first, again = (
-        (cells, _sensitivity(adjacency, noise, tables)) for cells, tables in (alone, together)
+        (cells, _sensitivity(adjacency, noise, times)) for cells, times in (alone, together)
     )
     return two_rounds(share, noise, (part, 1 - part), first, again)
 
 
-def _sensitivity(adjacency: Adjacency, noise: TableNoise, tables: int) -> Fraction:
-    """Sensitivity of this number of tables: in the L1 norm, or squared in the L2 norm."""
+def _sensitivity(adjacency: Adjacency, noise: TableNoise, times: tuple[int, ...]) -> Fraction:
+    """Of tables with multiplied counts: in the L1 norm, or squared in the L2 norm."""
     norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
-    return norm(moved=Fraction(2 * tables), present=Fraction(tables))
+    present = Fraction(_norm(times, noise))
+    return norm(moved=2 * present, present=present)
+
+
+def _norm(times: tuple[int, ...], noise: TableNoise) -> int:
+    """Of what one record adds to the tables, squared for Gaussian noise."""
+    return sum(each**2 if noise == "discrete-gaussian" else each for each in times)
+
+
+def _cells(domain: Domain, tables: tuple[Attributes, ...], keep: int) -> list[int]:
+    """The cells of each table over at most ``keep`` groups of a column."""
+    shape = [min(size, keep) for size in domain.shape]
+    return [math.prod(shape[a] for a in attributes) for attributes in tables]
+
+
+@lru_cache(maxsize=64)
+def _multiples(cells: tuple[int, ...], noise: TableNoise) -> tuple[int, ...]:
+    power = 1 / 3 if noise == "discrete-gaussian" else 1 / 2
+    found = [max(1, round(PRECISE * (each / max(cells)) ** power)) for each in cells]
+    return tuple(each // math.gcd(*found) for each in found)
+
+
+def _times(cells: Sequence[int], noise: TableNoise) -> tuple[int, ...]:
+    """What the counts of tables are multiplied by, so that their errors add up to least.
+
+    Noise of deviation s in c cells is an error in proportion to c s.  With s in proportion to 1/m and
+    sum of m^2 fixed (or sum of m, of Laplace noise) the sum of all is least for m prop. to c^(1/3) (or
+    c^(1/2)).
+    """
+    return _multiples(tuple(cells), noise)
 
 
 def _kinds(position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]) -> Integers:

@@ -39,7 +39,8 @@ class MeasuredTables:
     """Count tables over ``sets`` of positions in a domain of this shape, each ascending.
 
     ``aim``: what the precisions are chosen for; None: all tables get the same.
-    ``bought``: the noise, where the share also pays for another draw.
+    ``bought``: the noise, where the share also pays for another draw; ``times``: by table, what its
+    counts are multiplied by before that noise.
     """
 
     shape: tuple[int, ...]
@@ -49,6 +50,7 @@ class MeasuredTables:
     noise: TableNoise
     aim: Aim | None = None
     bought: DiscreteLaplace | DiscreteGaussian | None = None
+    times: tuple[int, ...] = ()
 
     @property
     def possible(self) -> tuple[Attributes, ...]:
@@ -120,18 +122,23 @@ class MeasuredTables:
     def counted(self, table: Callable[[Attributes], Integers]) -> Integers:
         """What is counted of all parts, by the tables over their attributes."""
         found = []
-        for part in self.allocation.parts:
+        for part, times in zip(self.allocation.parts, self._times, strict=True):
             counts = table(part.attributes)
-            found.append((differences(counts) if part.centred else counts).ravel())
+            found.append((differences(counts) if part.centred else counts).ravel() * times)
         return np.concatenate(found)
+
+    @property
+    def _times(self) -> tuple[int, ...]:
+        return self.times or (1,) * len(self.allocation.parts)
 
     def measured(self, noisy: Noisy) -> list[Margin | Residual]:
         """What was measured, each with the variance of its noise."""
         found, start = [], 0
-        for part, variance in zip(self.allocation.parts, self.variances.tolist(), strict=True):
+        parts = zip(self.allocation.parts, self.variances.tolist(), self._times, strict=True)
+        for part, variance, times in parts:
             shape = [self.shape[a] - part.centred for a in part.attributes]
             values = noisy.values[start : start + math.prod(shape)].astype(np.float64)
-            table = values.reshape(shape)
+            table = values.reshape(shape) / times
             if part.centred:
                 table = centred(table)
             found.append(measured(part, table, self.shape, variance))
@@ -143,7 +150,7 @@ class MeasuredTables:
         """(parts,) of the noise on what is counted."""
         mechanism, parts = self.mechanism, self.allocation.parts
         if not isinstance(mechanism, BlockGaussian | BlockLaplace):
-            return np.full(len(parts), mechanism.stddev**2)
+            return mechanism.stddev**2 / np.square(self._times, dtype=np.float64)
         weights = {part.weight for part in parts}
         of_weight = {weight: mechanism.stddev(weight) ** 2 for weight in weights}
         return np.array([of_weight[part.weight] for part in parts])

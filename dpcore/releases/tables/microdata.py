@@ -69,7 +69,7 @@ class Microdata(FittedTables):
     ``rules``: what holds in every synthetic record; public, and not measured.
     ``nested``: groups that follow from a column in every synthetic record, and are measured like it.
     ``memory``: bytes that the model, the fit and the records may take.
-    ``bought``: the noise, where the share also pays for another draw.
+    ``bought``, ``times``: the noise, where the share also pays for another draw (``MeasuredTables``).
     ``chosen``: how many pairs are measured twice, which the first noisy tables determine; 0: none.
     ``triples``: how many triples are measured besides, chosen from the counts at a price.
     """
@@ -78,6 +78,7 @@ class Microdata(FittedTables):
     memory: int = USUAL_MEMORY
     nested: tuple[Nested, ...] = ()
     bought: DiscreteLaplace | DiscreteGaussian | None = None
+    times: tuple[int, ...] = ()
     chosen: int = field(default=0, kw_only=True)
     triples: int = field(default=0, kw_only=True)
 
@@ -94,7 +95,7 @@ class Microdata(FittedTables):
     def measurement(self) -> MeasuredTables | MeasuredAgain:
         sets = self.sets or all_pairs(self.domain, self.nested)
         of = self.domain.shape, self.share, self.adjacency, sets, self.noise
-        once = MeasuredTables(*of, self.aim, self.bought)
+        once = MeasuredTables(*of, self.aim, self.bought, self.times)
         if self.chosen or self.triples:
             return MeasuredAgain(once, self.chosen, self.triples)
         return once

@@ -164,6 +164,10 @@ YES = Categories("yes", (False, True))
 SINGLE = Domain((YES,))
 THREE = Domain((Categories("size", (1, 2, 3)),))
 TABLE = Domain((PLACE, AGE))
+UNLIKE = Domain(
+    (Categories("t", (1, 2, 3, 4)), Categories("u", ("a", "b")), Categories("v", ("c", "d")))
+)
+
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
 SWITCHES = Domain(tuple(Categories(name, (False, True)) for name in ("on", "hot", "dry")))
 FOUR = Domain((*SWITCHES.axes, Categories("old", (False, True))))
@@ -254,6 +258,13 @@ CASES: dict[str, Case] = {
     "compressed microdata": Case(CompressedMicrodata("c", CUBE, 2, PURE, keep=2, **HALVES)),
     "gaussian compressed microdata": Case(
         CompressedMicrodata("c", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", keep=2, **HALVES)
+    ),
+    # Tables of more cells are multiplied by more before the noise.
+    "compressed microdata of unlike tables": Case(
+        CompressedMicrodata("c", UNLIKE, 2, PURE, keep=3, **HALVES)
+    ),
+    "gaussian compressed microdata of unlike tables": Case(
+        CompressedMicrodata("c", UNLIKE, 2, APPROXIMATE, (), "discrete-gaussian", keep=3, **HALVES)
     ),
     "hierarchy": Case(Hierarchy("h", CUBE, 2, PURE, REGIONS)),
     "gaussian hierarchy": Case(Hierarchy("g", CUBE, 2, APPROXIMATE, REGIONS, "discrete-gaussian")),
