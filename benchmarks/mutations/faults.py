@@ -483,7 +483,7 @@ FAULTS: tuple[Fault, ...] = (
     of_release(
         "compressed tables share one sensitivity",
         "tables/compressed_microdata",
-        "return norm(moved=Fraction(2 * tables), present=Fraction(tables))",
+        "return norm(moved=2 * present, present=present)",
         "return norm(moved=Fraction(2), present=Fraction(1))",
         audit="compressed microdata",
     ),

@@ -127,7 +127,7 @@ def planned(name: str, table: pd.DataFrame, lines: list[str], alpha: str) -> Pla
     text = re.sub(r"(?m)^neighbours: .*", "neighbours: add-remove", text)
     document = yaml.safe_load(text)
     asked = {"alpha": alpha, "beta": "1e-9"}
-    document["budget"] = {"granted": asked, "requested": asked}
+    document["budget"] |= {"granted": asked, "requested": asked}
     return Plan.model_validate(document | {"dataset": name.replace("_", "-")})
 
 

@@ -24,11 +24,11 @@ class HeapingSection(ReleaseSection):
     mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        values = tuple(self._values(survey, name) for name in self.columns)
+        values = tuple(self._steps_of(survey, name) for name in self.columns)
         domain = domain_of([each.axis for each in values])
         return self.make(Heaping, domain, survey, share, values=values)
 
-    def _values(self, survey: SurveyFacts, name: str) -> StepValues:
+    def _steps_of(self, survey: SurveyFacts, name: str) -> StepValues:
         column = declared(survey.columns, name)
         if isinstance(column, CategoricalColumn) or column.listed is not None:
             raise ValueError(f"columns: {name!r} is no column of numbers with bounds")

@@ -255,15 +255,9 @@ CASES: dict[str, Case] = {
         Microdata("a", FOUR, 2, APPROXIMATE, (), "discrete-gaussian", chosen=1, triples=1),
         fault=3,
     ),
-    "compressed microdata": Case(CompressedMicrodata("c", CUBE, 2, PURE, keep=2, **HALVES)),
-    "gaussian compressed microdata": Case(
-        CompressedMicrodata("c", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", keep=2, **HALVES)
-    ),
     # Tables of more cells are multiplied by more before the noise.
-    "compressed microdata of unlike tables": Case(
-        CompressedMicrodata("c", UNLIKE, 2, PURE, keep=3, **HALVES)
-    ),
-    "gaussian compressed microdata of unlike tables": Case(
+    "compressed microdata": Case(CompressedMicrodata("c", UNLIKE, 2, PURE, keep=3, **HALVES)),
+    "gaussian compressed microdata": Case(
         CompressedMicrodata("c", UNLIKE, 2, APPROXIMATE, (), "discrete-gaussian", keep=3, **HALVES)
     ),
     "hierarchy": Case(Hierarchy("h", CUBE, 2, PURE, REGIONS)),
