@@ -83,7 +83,11 @@ PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
         (Said(models=["poisson: visits ~ age"]), {"model-poisson-visits-age": "model"}),
         (
             Said(records=True, tables=["health x insured", "health x insured x region"]),
-            {"all-pairs": "microdata-margins", "shared-values": "heaping"},
+            {
+                "all-pairs": "microdata-margins",
+                "shared-values": "heaping",
+                "table-health-insured": "histogram",
+            },
         ),
         (
             Said(records=True, tables=["health x income"]),
