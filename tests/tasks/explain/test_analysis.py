@@ -104,7 +104,7 @@ def test_texts_whose_categories_noise_merges_answer_no_model(plan_document, tmp_
     """Groups of categories have numbers for names, which no text is."""
     release = {"name": "pairs", "kind": "microdata-margins", "columns": ["sex", "region", "age"]}
     plan_document |= {
-        "releases": [release | {"compress": {}, "mechanism": "discrete-gaussian"}],
+        "releases": [release | {"compress": {"keep": 4}, "mechanism": "discrete-gaussian"}],
         "synthesis": [],
     }
     plan_document["budget"]["requested"] = {"alpha": "2", "beta": "5e-7"}
