@@ -10,7 +10,6 @@ out, averaged over ``splits`` random ones.
 
     ours       kind ``classifier``, mechanism ``noisy-gradients``, defaults; beta = 1e-6
     balanced   the same with ``weights: balanced``
-    products   mechanism ``noisy-products``
     kernel     mechanism ``gaussian-process`` at a bandwidth and a regularisation; with ``--kernel``
     logistic   diffprivlib's LogisticRegression, the best of three codings for each table and alpha
     bayes      diffprivlib's GaussianNB
@@ -49,7 +48,6 @@ from dpcore.arrays import Floats
 from dpcore.domain.adjacency import REPLACE_ONE
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
-from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.curves import cells_at
 from dpcore.releases.machines.gradients import GradientClassifier
@@ -62,7 +60,7 @@ ALPHAS, BETA = ("0.5", "1", "4"), "0.000001"
 MOST_FOR_SVM = 15_000
 LABEL = "label"
 
-Private = AdditiveClassifier | GradientClassifier | Classifier
+Private = GradientClassifier | Classifier
 
 
 @dataclass(frozen=True)
@@ -245,7 +243,6 @@ def compared(
     learn, judge = parts_of(len(example.positive), split)
     truth = example.positive[judge]
     means: dict[str, dict[str, Any]] = {"ours": {}, "balanced": {"weights": "balanced"}}
-    means["products"] = {"mechanism": "noisy-products"}
     if kernel:
         means["kernel"] = {
             "mechanism": "gaussian-process",

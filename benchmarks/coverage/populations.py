@@ -24,7 +24,6 @@ from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.numbers.mean import Mean
@@ -154,9 +153,6 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     ),
     "classifier": lambda rows: Classifier(
         "r", Domain((INCOME, RICH)), rows, APPROXIMATE, (0.3,), 0.1, 32, (-1, 1)
-    ),
-    "additive classifier": lambda rows: AdditiveClassifier(
-        "r", Domain((INCOME, TRADE, RICH)), rows, APPROXIMATE, (-1, 1), Fraction(0)
     ),
     "regression": lambda rows: Regression(
         "r", Domain((INCOME, TRADE)), rows, APPROXIMATE, (0.3,), 0.1, 32

@@ -33,7 +33,7 @@ LINE = "tests/dpcore/line/test_privacy_line.py"
 OF_MECHANISMS = (
     "tests/dpcore/releases/counts",
     "tests/dpcore/releases/densities/test_bandwidth.py",
-    "tests/dpcore/releases/machines/test_additive.py",
+    "tests/dpcore/releases/machines/test_descent.py",
     "tests/dpcore/releases/tables/test_adaptive_microdata.py",
     "tests/dpcore/releases/tables/test_compressed_microdata.py",
     "tests/dpcore/releases/tables/test_two_rounds.py",

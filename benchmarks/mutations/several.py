@@ -92,7 +92,7 @@ SEVERAL: tuple[Fault, ...] = (
         "squared = first.l2_sensitivity_squared / 4\n"
         "        first = DiscreteGaussian(first.size, squared, first.variance)\n"
         "        return StagedGaussianEvent(*rounds_drawn(first, self.again))",
-        "additive classifier",
+        "gradient classifier",
     ),
     # Prices of one draw
     _of_rounds(

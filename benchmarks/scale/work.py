@@ -1,7 +1,7 @@
 """What ``dprelease explain`` states of time and memory, beside what a run takes.
 
     python -m benchmarks.scale.work fair histogram margins density classifier nhanes 30x8x20000
-    python -m benchmarks.scale.work curves-10000 curves-1000000 curves-10000000
+    python -m benchmarks.scale.work waves-10000 waves-1000000 waves-10000000
 
 prints one JSON line for each survey: processor seconds and peak GiB of ``dprelease run`` as stated and
 as measured, and the ratios of both.  Surveys of ``benchmarks.scale.width``, and of one release each:
@@ -11,8 +11,7 @@ as measured, and the ratios of both.  Surveys of ``benchmarks.scale.width``, and
     margins      all pairs of twelve columns of six categories, 200,000 records
     density      two columns of numbers, 100,000 records
     classifier   by three columns of numbers, 20,000 records
-    curves-N     noisy-products by eight columns of numbers, N records
-    waves-N      noisy-gradients by the same
+    waves-N      noisy-gradients by eight columns of numbers, N records
     PLAN.yaml    any plan whose table is there
 """
 
@@ -73,7 +72,7 @@ def plan_of(name: str, folder: Path) -> Path:
         release: Plan = {"name": name, "kind": name, "columns": list(frame)}
         release["mechanism"] = "discrete-laplace"
         release |= {"ways": [2], "mechanism": "discrete-gaussian"} if name == "margins" else {}
-    elif name in ("density", "classifier") or name.startswith(("curves-", "waves-")):
+    elif name in ("density", "classifier") or name.startswith("waves-"):
         columns, rows = {"density": (2, 100_000), "classifier": (3, 20_000)}.get(name) or (
             8,
             int(name.partition("-")[2]),
@@ -86,8 +85,7 @@ def plan_of(name: str, folder: Path) -> Path:
         if name != "density":
             release = {"name": name, "kind": "classifier", "features": list(frame)}
             kernel = {"bandwidth": 0.3, "regularisation": 0.01}
-            noisy = {"mechanism": "noisy-products" if name[0] == "c" else "noisy-gradients"}
-            release |= kernel if name == "classifier" else noisy
+            release |= kernel if name == "classifier" else {"mechanism": "noisy-gradients"}
             release["label"] = {"column": "y", "positive": ["yes"]}
             frame["y"] = np.where(values.mean(axis=1) > 0.4, "yes", "no")
             answers["y"] = {"type": "categorical", "categories": ["no", "yes"]}

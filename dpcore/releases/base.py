@@ -41,7 +41,6 @@ Chart = Literal[
     "curves",
     "mean-curves",
     "features",
-    "contributions",
     "predictions",
     "number",
     "levels",
@@ -58,7 +57,6 @@ Chart = Literal[
     curves       such a function for each group
     mean-curves  means at several times inside their band, for each group
     features     a prediction along each feature
-    contributions    what each feature adds to a decision value
     predictions  a decision value along each feature
     number       one bar with its interval
     levels       quantiles: a bar for each, as long as its level

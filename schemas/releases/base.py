@@ -40,7 +40,6 @@ N = TypeVar("N", int, float)
 GAUSSIAN = (
     "discrete-gaussian",
     "gaussian-process",
-    "noisy-products",
     "noisy-gradients",
     "noisy-scores",
 )

@@ -1,17 +1,15 @@
 """Classifiers in a plan."""
 
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Axis, Categories, Grid
 from dpcore.releases.base import Release
-from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier, LossName
-from dpcore.releases.machines.gradients import GradientClassifier
-from dpcore.releases.machines.placed import PlacedClassifier, part_for_places
+from dpcore.releases.machines.gradients import GradientClassifier, part_for_places
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,
@@ -28,7 +26,7 @@ from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 Width = Annotated[float, Field(gt=0.01, le=100)]
 
 COARSE = 128
-"""Cells of a column of numbers in an additive classifier."""
+"""Cells of a column of numbers in a classifier by noisy gradients."""
 
 
 class Label(Section):
@@ -80,8 +78,7 @@ class Label(Section):
 
 
 class ClassifierSection(ReleaseSection):
-    """Curves and waves by noisy gradients, curves by noisy products, or a machine with a Gaussian
-    kernel."""
+    """Curves and waves by noisy gradients, or a machine with a Gaussian kernel."""
 
     words: ClassVar[str] = "Classifier"
     product: ClassVar[Product] = "Machine learning model"
@@ -111,13 +108,12 @@ class ClassifierSection(ReleaseSection):
         le=1024,
         description="gaussian-process: half the dimension of the feature space.",
     )
-    mechanism: Literal["gaussian-process", "noisy-products", "noisy-gradients"] = "gaussian-process"
+    mechanism: Literal["gaussian-process", "noisy-gradients"] = "gaussian-process"
     weights: Literal["balanced"] | float = Field(
         default=1.0,
         exclude_if=lambda weight: weight == 1,
-        description="noisy-gradients and noisy-products: how many times a record of the positive side"
-        " counts, where one of the negative side counts once; balanced: both sides weigh the same, by"
-        " their noisy counts.",
+        description="noisy-gradients: how many times a record of the positive side counts, where one of"
+        " the negative side counts once; balanced: both sides weigh the same, by their noisy counts.",
     )
 
     @field_validator("weights", mode="before")
@@ -147,8 +143,7 @@ class ClassifierSection(ReleaseSection):
             return self
         if self.weights != 1.0:
             raise ValueError(
-                "weights: belong to mechanisms noisy-gradients and noisy-products; gaussian-process has"
-                " no use for them"
+                "weights: belong to mechanism noisy-gradients; gaussian-process has no use for them"
             )
         for name in of_kernels[:2]:
             if getattr(self, name) is None:
@@ -166,11 +161,7 @@ class ClassifierSection(ReleaseSection):
             raise ValueError("features: a column is listed twice")
         if self.mechanism != "gaussian-process":
             domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
-            additive = self.mechanism == "noisy-products"
-            kind: type[PlacedClassifier[Any]] = (
-                AdditiveClassifier if additive else GradientClassifier
-            )
-            release = self.make(kind, domain, survey, share, signs=signs)
+            release = self.make(GradientClassifier, domain, survey, share, signs=signs)
             weight = None if self.weights == "balanced" else self.weights
             return replace(release, part=part_for_places(release), weight=weight)
         assert self.bandwidth is not None

@@ -8,11 +8,10 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories
 from dpcore.releases.abilities import Evaluable
-from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.features import ordered, scaled_positions
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.machine import KernelMachine
-from dpcore.releases.table import ENDS, TWO_SIDED
+from dpcore.releases.table import TWO_SIDED
 from schemas.numbers import plain
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.band import Curve, band
@@ -118,26 +117,6 @@ def _accuracy(source: Source) -> Iterator[str]:
             f" correctly; always giving the more frequent answer is right for {most:.0%}. Synthetic"
             " records show only what the releases behind them measured."
         )
-
-
-def draw_contributions(source: Source) -> Drawn:
-    """What each feature adds to the decision value."""
-    release, columns = source.release, source.plan.described_columns
-    assert isinstance(release, AdditiveClassifier)
-    found = []
-    for axis, file in zip(release.feature_axes, source.record.tables, strict=True):
-        codes, table = _shown(axis), source.read(file)
-        ends = [table[name][codes] for name in ("contribution", *ENDS)]
-        found.append(_along(axis, codes, columns, *ends))
-    says = "With the intercept, contributions add up to the decision value; bands are 90% intervals"
-    figures = _figures(found[:MOST_FEATURES], columns, "Contribution", {0.0: ""}, says)
-    intercept = source.record.facts["intercept"]
-    assert isinstance(intercept, float)
-    above = _above(0.0, source)
-    notes = [
-        f"The decision value is {figure(intercept)} plus one contribution of each feature; {above}."
-    ]
-    return Drawn(figures, [*notes, *_accuracy(source), *_not_drawn(len(found))])
 
 
 def draw_predictions(source: Source) -> Drawn:

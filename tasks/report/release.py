@@ -17,7 +17,7 @@ from tasks.report.analyses import MODELS, draw_analysis, draw_coefficients
 from tasks.report.counts import draw_counts
 from tasks.report.curves import draw_mean_curves
 from tasks.report.density import draw_curve, draw_curves
-from tasks.report.machines import draw_contributions, draw_features, draw_predictions
+from tasks.report.machines import draw_features, draw_predictions
 from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.regions import draw_regions
@@ -31,7 +31,6 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "curves": draw_curves,
     "mean-curves": draw_mean_curves,
     "features": draw_features,
-    "contributions": draw_contributions,
     "predictions": draw_predictions,
     "number": draw_number,
     "levels": draw_levels,

@@ -18,7 +18,6 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
-from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.models.model import MeasuredModel
@@ -246,7 +245,6 @@ def test_every_kind_of_release_with_intervals_is_measured():
         NearRecords,
         NearSeries,
         SeriesRun,
-        FeatureSums,
         FoundBounds,
         FoundCategories,
         Heaping,

@@ -31,12 +31,7 @@ class Classifier(KernelMachine):
     boundary = 0.0
 
     def __post_init__(self) -> None:
-        label = self.domain.axes[-1]
-        if label.nullable:
-            raise ValueError(
-                f"label.column: {label.name} has nulls, which are neither positive nor negative;"
-                " choose a column without nulls"
-            )
+        require_answers(self.domain.axes[-1])
         super().__post_init__()
 
     @property
@@ -81,6 +76,15 @@ class Classifier(KernelMachine):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         scale = "the margin is at 1" if self.loss_name == "hinge" else "f is a log-odds"
         return (ErrorStatement("standard error of a decision value", self.decision_stddev, scale),)
+
+
+def require_answers(label: Axis) -> None:
+    """Raise ``ValueError`` where a label may be null."""
+    if label.nullable:
+        raise ValueError(
+            f"label.column: {label.name} has nulls, which are neither positive nor negative;"
+            " choose a column without nulls"
+        )
 
 
 def positive_side(axis: Axis, signs: tuple[int, ...]) -> object:

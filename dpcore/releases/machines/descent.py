@@ -29,20 +29,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import LARGEST_EXACT
 from dpcore.line.statistic import Exact, Noisy
+from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.machines.curves import Places, noise_of
+from dpcore.releases.machines.curves import Places
 from dpcore.releases.machines.design import Design
 from dpcore.releases.table import Published
 from dpcore.releases.work import Work, publishing
@@ -149,7 +151,7 @@ class Descent(Release):
 
     @cached_property
     def mechanism(self) -> GaussianRounds:
-        noise = noise_of(self.share, self.size, self.sensitivity_squared)
+        noise = _noise_of(self.share, self.size, self.sensitivity_squared)
         law = self.size, noise.l2_sensitivity_squared, noise.variance
         once = self.design.width, self.sensitivity_squared / self.rounds
         return GaussianRounds(*law, self.domain, self.rounds * (once,), self)
@@ -332,3 +334,9 @@ def _slopes(weight: Floats) -> Integers:
     """(n, 2): the largest slope of either side; the side that weighs more has all of it."""
     sides = np.stack([1 / weight, weight], axis=1)
     return np.asarray(np.rint(SLOPE * np.minimum(sides, 1.0)).astype(np.int64))
+
+
+@lru_cache
+def _noise_of(share: Budget, size: int, squared: Fraction) -> DiscreteGaussian:
+    """The same numbers are asked for again and again."""
+    return DiscreteGaussian.within(share, size, squared)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis
-from dpcore.releases.machines.curves import SCALE, Places, coordinates_of, largest_coordinates
+from dpcore.releases.machines.curves import SCALE, Places, coordinates_of, largest_square
 from dpcore.releases.machines.features import coordinate_names, ordered
 
 TOGETHER = 4
@@ -72,7 +72,7 @@ class Design:
     @property
     def _curved(self) -> int:
         """The most that the squares of a row's curves come to."""
-        return sum(largest_coordinates(axis, 2) for axis in self.axes)
+        return sum(map(largest_square, self.axes))
 
     @cached_property
     def amplitude(self) -> int:

@@ -19,7 +19,6 @@ SEVERAL = (
     "optimised gaussian margins",
     "descent",
     "gradient classifier",
-    "additive classifier",
     "smooth mean",
 )
 """Cases whose outputs have independent noise on several numbers."""

@@ -28,7 +28,6 @@ RELEASES = {name: case.release for name, case in LAWS.items() if name not in SLO
         "gaussian compressed microdata",
         "density at a private bandwidth",
         "descent",
-        "additive classifier",
     )
 }
 

@@ -26,7 +26,7 @@ NARROW = Budget.of("1", "1e-6")
 """A budget whose (alpha, beta) hide the loss of Gaussian noise in outputs too rare to be drawn."""
 
 GAUSSIAN = Margins("g", TABLE, 50, NARROW, ((0,), (1,)), "discrete-gaussian")
-SLOW = ["near series", "near records", "additive classifier", "gradient classifier"]
+SLOW = ["near series", "near records", "gradient classifier"]
 
 SMALL = {
     "bandwidth": "0.6",

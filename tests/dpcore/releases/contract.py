@@ -54,9 +54,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
-from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.classifier import Classifier
-from dpcore.releases.machines.curves import FeatureSums
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
@@ -339,13 +337,6 @@ CASES: dict[str, Case] = {
         near=(2, 6),
         attained=0.985,
         alone_attained=0.98,
-    ),
-    "sums of features": Case(
-        FeatureSums("f", LABELLED, 2, APPROXIMATE, signs=(-1, 1), places=((0.0, 0.4, 0.7, 1.0),)),
-        attained=0.8,
-    ),
-    "additive classifier": Case(
-        AdditiveClassifier("a", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2)), fault=5
     ),
     "descent": Case(
         Descent("d", LABELLED, 2, APPROXIMATE, (-1, 1), ((0.0, 0.4, 0.7, 1.0),), 1.0, 3, 4), fault=3

@@ -5,7 +5,6 @@ import pytest
 from dpcore.domain.axes import Bins, Grid
 from dpcore.errors import PlanError
 from dpcore.machines.losses import Huber
-from dpcore.releases.machines.additive import AdditiveClassifier
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
 from schemas.plan import load_plan
@@ -45,19 +44,19 @@ def test_a_regression_that_cannot_be_is_refused_at_its_place(plan_document, chan
         built(plan_document, **(REGRESSION | change))
 
 
-ADDITIVE = {
+GRADIENTS = {
     "kind": "classifier",
     "features": ["age", "income", "region"],
     "label": {"column": "sex", "positive": ["F"]},
-    "mechanism": "noisy-products",
+    "mechanism": "noisy-gradients",
 }
 
 
-def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(plan_document):
+def test_a_classifier_by_gradients_needs_no_bandwidth_and_has_coarse_cells(plan_document):
     plan_document["columns"]["code"] = {"type": "integer", "bounds": [0, 999]}
-    section = ADDITIVE | {"features": ["code", "income", "region"]}
+    section = GRADIENTS | {"features": ["code", "income", "region"]}
     release = built(plan_document, **section)
-    assert isinstance(release, AdditiveClassifier)
+    assert isinstance(release, GradientClassifier)
     code, income, _ = release.feature_axes
     assert isinstance(code, Bins)
     assert code.integer
@@ -67,29 +66,21 @@ def test_an_additive_classifier_needs_no_bandwidth_and_has_coarse_cells(plan_doc
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "kind"),
-    [("noisy-products", AdditiveClassifier), ("noisy-gradients", GradientClassifier)],
-)
-@pytest.mark.parametrize(
     ("stated", "weight"), [({}, 1.0), ({"weights": 4}, 4.0), ({"weights": "balanced"}, None)]
 )
-def test_weights_of_the_positive_side_are_a_number_or_balanced(
-    plan_document, stated, weight, mechanism, kind
-):
-    release = built(plan_document, **(ADDITIVE | stated | {"mechanism": mechanism}))
-    assert isinstance(release, kind)
-    assert release.weight == weight
+def test_weights_of_the_positive_side_are_a_number_or_balanced(plan_document, stated, weight):
+    assert built(plan_document, **(GRADIENTS | stated)).weight == weight
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_an_additive_classifier_serves_units_of_several_records(plan_document, neighbours):
+def test_a_classifier_by_gradients_serves_units_of_several_records(plan_document, neighbours):
     plan_document |= {
         "neighbours": neighbours,
         "privacy_unit": {"column": "person", "max_rows": 3},
         "releases": [],
         "synthesis": [],
     }
-    release = built(plan_document, **ADDITIVE)
+    release = built(plan_document, **GRADIENTS)
     assert (release.adjacency.relation, release.adjacency.most) == (neighbours, 3)
     assert release.event.adjacency == release.adjacency
 
@@ -102,7 +93,7 @@ def test_an_additive_classifier_serves_units_of_several_records(plan_document, n
         ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or mechanism: noisy"),
         (
             {"mechanism": "gaussian-process", "weights": "balanced"},
-            "weights: belong to mechanisms noisy",
+            "weights: belong to mechanism noisy",
         ),
         ({"weights": 0}, "weights: state balanced, or a number from 0.001 to 1000"),
         ({"weights": "balance"}, "weights: state balanced"),
@@ -111,7 +102,7 @@ def test_an_additive_classifier_serves_units_of_several_records(plan_document, n
 )
 def test_what_belongs_to_the_other_mechanism_is_refused(plan_document, change, says):
     with pytest.raises(PlanError, match=says):
-        built(plan_document, **(ADDITIVE | change))
+        built(plan_document, **(GRADIENTS | change))
 
 
 @pytest.mark.parametrize(
@@ -126,6 +117,6 @@ def test_what_belongs_to_the_other_mechanism_is_refused(plan_document, change, s
     ],
 )
 def test_what_is_positive_is_some_of_the_categories(plan_document, positive, says):
-    section = ADDITIVE | {"label": {"column": "sex", "positive": positive}}
+    section = GRADIENTS | {"label": {"column": "sex", "positive": positive}}
     with pytest.raises(PlanError, match=says):
         built(plan_document, **section)

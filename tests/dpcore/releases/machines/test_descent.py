@@ -6,23 +6,31 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Grid
+from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.errors import PrivacyLineError
+from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
+from dpcore.mechanisms import StagedGaussian
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.releases.machines import descent as module
-from dpcore.releases.machines.curves import even_places
+from dpcore.releases.machines.curves import PART, SCALE, cells_at, coordinates_of, even_places
 from dpcore.releases.machines.descent import SLOPE, Descent, Point
 from dpcore.releases.machines.design import TOGETHER
 from dpcore.releases.machines.gradients import GradientClassifier
+from dpcore.sampling.source import SeededSource
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import drawn, tally_of
-from tests.dpcore.releases.machines.test_additive import AMOUNT, KIND, LABEL, ROWS, SHARE, X
 
+SHARE, ROWS = Budget.of("1", "1e-6"), 20_000
+X, KIND = Grid("x", 0.0, 1.0, 32), Categories("kind", ("a", "b", "c"))
+AMOUNT = Bins("amount", tuple(float(10 * i) for i in range(33)), nullable=True)
+LABEL = Categories("label", ("no", "yes"))
 Y = Grid("y", 0.0, 1.0, 32)
 DOMAIN = Domain((X, Y, KIND, AMOUNT, LABEL))
 
@@ -208,3 +216,44 @@ def test_noise_is_that_of_one_draw_at_the_sensitivity_of_all_rounds():
     assert goodness_of_fit(noise, event) > FALSE_ALARM
     assert goodness_of_fit(noise, event, stretch=2 / 3) < 1e-9
     assert goodness_of_fit(noise, event, stretch=3 / 2) < 1e-9
+
+
+def test_coordinates_of_numbers_nulls_and_categories():
+    table = coordinates_of(AMOUNT, even_places(AMOUNT))
+    assert table.shape == (33, 5)
+    assert table[-1].tolist() == [0, 0, 0, 0, PART]
+    assert np.abs(table[:-1, 0]).max() <= SCALE
+    assert np.abs(table[:-1, 3]).max() <= SCALE // 4
+    assert coordinates_of(KIND, ()).tolist() == (PART * np.eye(3)).tolist()
+    with pytest.raises(ValueError, match="features: many has 65 values, and may have 64 at most"):
+        coordinates_of(Categories("many", tuple(f"c{i}" for i in range(65))), ())
+
+
+def test_values_find_their_cells():
+    assert cells_at(X, np.array([0.0, 0.5, 1.0])).tolist() == [0, 16, 31]
+    assert cells_at(AMOUNT, np.array([9.99, 10.0, 320.0, np.nan])).tolist() == [0, 1, 31, 32]
+    whole = Bins("n", (0.0, 3.0, 10.0), integer=True)
+    assert cells_at(whole, np.array([2, 3, 9])).tolist() == [0, 1, 1]
+    with pytest.raises(ValueError, match="n must lie in"):
+        cells_at(whole, np.array([10]))
+    with pytest.raises(ValueError, match="no category 'z'"):
+        cells_at(KIND, np.array(["z"], dtype=object))
+    with pytest.raises(ValueError, match="x has no nulls"):
+        cells_at(X, np.array([np.nan]))
+
+
+def test_a_second_step_of_other_noise_than_was_priced_is_stopped_after_the_first():
+    release = classifier(rounds=2, waves=2)
+    mechanism = release.mechanism
+    assert isinstance(mechanism, StagedGaussian)
+    quiet = replace(
+        mechanism, again=replace(mechanism.again, variance=4 * mechanism.again.variance)
+    )
+    with pytest.raises(PrivacyLineError, match="not the one that was priced"):
+        perturb(release.statistic(tally_of(DOMAIN, records())), quiet, SHARE, SeededSource(1))
+
+
+def test_a_label_with_nulls_is_refused():
+    nullable = Domain((X, Categories("label", ("no", "yes"), nullable=True)))
+    with pytest.raises(ValueError, match=r"^label.column: label has nulls"):
+        GradientClassifier("c", nullable, ROWS, SHARE, (-1, 1, 1))
