@@ -57,9 +57,6 @@ RELEASES: dict[str, Release] = {name: case.release for name, case in CASES.items
     "units that are added": under(CASES["histogram"], Adjacency("add-remove", 2)).release,
     "histogram at half of alpha": replace(CASES["histogram"].release, share=Budget.of("0.5")),
     "gaussian units": under(CASES["gaussian margins"], UNITS).release,
-    "sums of features, a record more": under(
-        CASES["sums of features"], Adjacency("add-remove")
-    ).release,
     "quartiles by group": Quantiles("q", GROUPED, 500, PURE, (Fraction(1, 4), Fraction(3, 4)), 1),
     "quantiles at a large alpha": replace(CASES["quantiles"].release, share=Budget.of("8")),
     "density at a private bandwidth, in rho": replace(

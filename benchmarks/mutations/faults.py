@@ -431,13 +431,6 @@ FAULTS: tuple[Fault, ...] = (
         audit="linear model",
     ),
     of_release(
-        "half the noise for sums of products where the number of records is private",
-        "machines/curves",
-        "present=Fraction(twice, 2)",
-        "present=Fraction(twice, 8)",
-        audit="sums of features, a record more",
-    ),
-    of_release(
         "a histogram's sensitivity is one",
         "counts/histogram",
         "return self.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))",

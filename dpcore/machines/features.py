@@ -58,19 +58,6 @@ class FourierFeatures:
     bandwidth: float | tuple[float, ...]
     frequencies: int
 
-    def __post_init__(self) -> None:
-        for name in ("dimensions", "frequencies"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, not {value!r}")
-        widths = self.bandwidths()
-        if len(widths) != self.dimensions:
-            raise ValueError(
-                f"bandwidth has {len(widths)} entries for {self.dimensions} dimensions"
-            )
-        if not all(math.isfinite(width) and width > 0 for width in widths):
-            raise ValueError(f"bandwidth must be positive and finite, not {self.bandwidth!r}")
-
     @property
     def size(self) -> int:
         """D, the number of coordinates of Phi(x)."""

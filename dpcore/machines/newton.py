@@ -1,4 +1,4 @@
-"""Newton's method for machines with a smooth loss, stopped by a certificate.
+"""Newton's method for kernel machines, stopped by a certificate.
 
 F(w) = sum_i p_i loss(<w, Phi_i>, y_i) + lambda ||w||^2 is 2 lambda-strongly convex, so wherever its
 gradient is g,
@@ -10,26 +10,30 @@ It is reported as the gap G = ||g||^2 / (2 lambda), so that ||w - w*|| <= sqrt(G
 
 Each step solves one D x D system and then finds, by bisection, where along the direction the slope of
 F changes sign.  So F falls with every step, even where the curvature of the loss jumps.
+
+**What is assumed.** The Phi_i are the floats that are passed, and the row of one record does not depend
+on other records (``features.transform`` ensures it).  Everything after them may round as it likes, in
+any order of summation and with any number of threads (Higham 2002, section 3.1): the certificate counts
+all of it, also that of p_i = c_i / n.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from dpcore.arrays import Floats
-from dpcore.machines.certificate import blocked_sum
-from dpcore.machines.interior_point import Problem
-from dpcore.machines.svm import Solution
 
 LEAST_REGULARISATION = 1e-6
 """At or above this every problem tried was solved within a hundred steps; far below, some never were."""
 
 _UNIT_ROUNDOFF = 2.0**-53
 _HALVINGS = 30
+_SUMMED_ROWS, _CURVED_ROWS = 1024, 4096
 
 
 class Smooth(Protocol):
@@ -54,64 +58,107 @@ class Smooth(Protocol):
         ...
 
 
-def solve(loss: Smooth, labelled: Problem, tolerance: float) -> Solution:
-    """The minimiser to within a certified gap of ``tolerance``; the labels are the loss's targets.
+@dataclass(frozen=True)
+class Problem:
+    """One training problem: private.
 
-    Raises ``ValueError``, on public grounds, for a lambda below ``LEAST_REGULARISATION``.
+    ``features``: (N, D) rows Phi_i; ``targets``: (N,) y_i; ``shares``: (N,) p_i = c_i / n > 0;
+    ``strength``: 2 lambda.
     """
-    if labelled.regularisation < LEAST_REGULARISATION:
-        raise ValueError(
-            f"regularisation must be at least {LEAST_REGULARISATION}, not {labelled.regularisation}"
-        )
-    targets, shares = labelled.labels, labelled.shares
-    strength = labelled.regularisation
-    problem = Problem(labelled.features, np.ones_like(shares), shares, strength)
+
+    features: Floats
+    targets: Floats
+    shares: Floats
+    strength: float
+
+    @cached_property
+    def radius(self) -> float:
+        """max_i ||Phi_i||, rounded up."""
+        squares = np.einsum("nd,nd->n", self.features, self.features)
+        up = 1.0 + (self.features.shape[1] + 8) * _UNIT_ROUNDOFF
+        return float(math.sqrt(squares.max()) * up)
+
+    def curvature(self, diagonal: Floats) -> Floats:
+        """2 lambda I + Phi' diag(diagonal) Phi: (D, D), in blocks of rows to bound the memory."""
+        size = self.features.shape[1]
+        matrix, curved = self.strength * np.eye(size), np.flatnonzero(diagonal)
+        for start in range(0, len(curved), _CURVED_ROWS):
+            rows = curved[start : start + _CURVED_ROWS]
+            scaled = np.sqrt(diagonal[rows])[:, None] * self.features[rows]
+            matrix += scaled.T @ scaled
+        return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A trained machine: private until noise is added.
+
+    ``weights``: (D,) w with ||w - w*|| <= sqrt(gap / (2 lambda)); ``gap``: the certified gap, at
+    most the tolerance, and private like the weights; ``iterations``: Newton steps taken, private
+    too.
+    """
+
+    weights: Floats
+    gap: float
+    iterations: int
+
+    def __repr__(self) -> str:
+        return "<trained machine: withheld>"
+
+
+def solve(loss: Smooth, problem: Problem, tolerance: float) -> Solution:
+    """The minimiser to within a certified gap of ``tolerance``."""
+    from scipy.linalg import (
+        cho_factor,
+        cho_solve,
+    )  # slow to import, and a plan is explained without
+
     weights, steps = np.zeros(problem.features.shape[1]), 0
-    if not len(shares):
+    if not len(problem.shares):
         return Solution(weights, 0.0, 0)
     while True:
-        responses = problem.responses(weights)
-        gradient, proved = _gradient(loss, problem, targets, responses, weights)
+        responses = problem.features @ weights
+        gradient, proved = _gradient(loss, problem, responses, weights)
         if proved <= tolerance:
             return Solution(weights, proved, steps)
-        curvature = problem.curvature(shares * loss.curvatures(responses, targets))
-        move = -cho_solve(cho_factor(curvature), gradient)
-        weights = weights + _step(loss, problem, targets, responses, weights, move) * move
+        curvatures = problem.shares * loss.curvatures(responses, problem.targets)
+        move = -cho_solve(cho_factor(problem.curvature(curvatures)), gradient)
+        weights = weights + _step(loss, problem, responses, weights, move) * move
         steps += 1
 
 
 def _gradient(
-    loss: Smooth, problem: Problem, targets: Floats, responses: Floats, weights: Floats
+    loss: Smooth, problem: Problem, responses: Floats, weights: Floats
 ) -> tuple[Floats, float]:
     """The gradient of F, and the certified gap G, in which every rounding is counted."""
-    pull = problem.shares * loss.slopes(responses, targets)
-    total, roundings = blocked_sum(problem.features, pull)
-    strength, radius = 2.0 * problem.regularisation, problem.radius
+    pull, strength = problem.shares * loss.slopes(responses, problem.targets), problem.strength
+    total, blocks = np.zeros(len(weights)), 0
+    for start in range(
+        0, len(pull), _SUMMED_ROWS
+    ):  # in blocks, so that a term is rounded few times
+        rows = slice(start, start + _SUMMED_ROWS)
+        total, blocks = total + pull[rows] @ problem.features[rows], blocks + 1
     gradient = total + strength * weights
     size = math.sqrt(float(weights @ weights)) * 1.01
-    response = (len(weights) + 6) * size * radius + 2.0
+    response = (len(weights) + 6) * size * problem.radius + 2.0
     slope = loss.curving * response + 8.0 * loss.slope
-    lost = radius * float(np.sum(problem.shares)) * slope
-    lost += radius * float(np.sum(np.abs(pull))) * (roundings + 8) + 4.0 * strength * size
+    lost = problem.radius * float(np.sum(problem.shares)) * slope
+    roundings = _SUMMED_ROWS + blocks + 8
+    lost += problem.radius * float(np.sum(np.abs(pull))) * roundings + 4.0 * strength * size
     length = math.sqrt(float(gradient @ gradient)) * (1.0 + (len(weights) + 8) * _UNIT_ROUNDOFF)
     bound = length + 1.02 * _UNIT_ROUNDOFF * lost
     return gradient, bound * bound / strength * (1.0 + 8.0 * _UNIT_ROUNDOFF)
 
 
 def _step(
-    loss: Smooth,
-    problem: Problem,
-    targets: Floats,
-    responses: Floats,
-    weights: Floats,
-    move: Floats,
+    loss: Smooth, problem: Problem, responses: Floats, weights: Floats, move: Floats
 ) -> float:
     """The length of the step: 1, or as far as F falls along the direction."""
-    along, strength = problem.responses(move), 2.0 * problem.regularisation
+    along = problem.features @ move
 
     def rises(step: float) -> bool:
-        ridge = strength * float((weights + step * move) @ move)
-        slopes = loss.slopes(responses + step * along, targets)
+        ridge = problem.strength * float((weights + step * move) @ move)
+        slopes = loss.slopes(responses + step * along, problem.targets)
         return ridge + float((problem.shares * slopes) @ along) > 0.0
 
     if not rises(1.0):

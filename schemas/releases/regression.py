@@ -6,7 +6,7 @@ from pydantic import Field, StrictInt, StrictStr
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
-from dpcore.releases.machines.regression import LossName, Regression
+from dpcore.releases.machines.regression import Regression
 from schemas.releases.base import (
     Product,
     ReleaseSection,
@@ -36,13 +36,12 @@ class RegressionSection(ReleaseSection):
     regularisation: float = Field(
         gt=0, le=1, description="lambda in mean loss + lambda ||f||^2; less noise if larger."
     )
-    loss: LossName = "huber"
     threshold: float = Field(
         default=0.1,
         ge=0.001,
         le=1,
-        description="In units of the target's range. huber: errors beyond it count linearly, and the"
-        " noise is in proportion to it; epsilon-insensitive: errors within it do not count.",
+        description="In units of the target's range: errors beyond it count linearly (Huber's loss), and"
+        " the noise is in proportion to it.",
     )
     frequencies: StrictInt = Field(
         default=256, ge=1, le=1024, description="Half the dimension of the feature space."
@@ -62,7 +61,6 @@ class RegressionSection(ReleaseSection):
             bandwidths=one_each(self.bandwidth, self.features),
             regularisation=self.regularisation,
             frequencies=self.frequencies,
-            loss_name=self.loss,
             threshold=self.threshold,
         )
 

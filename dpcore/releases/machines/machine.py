@@ -41,7 +41,7 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.losses import Loss
 from dpcore.machines.newton import LEAST_REGULARISATION
-from dpcore.machines.svm import weight_sensitivity
+from dpcore.machines.sensitivity import weight_sensitivity
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import Release, named_points
 from dpcore.releases.machines.features import (

@@ -1,35 +1,32 @@
 """Kernel regression of a bounded number (``dpcore.releases.machines.machine``).
 
 The target is scaled to its public bounds and centred there, so that f = 0 is the middle of its range
-and no intercept is needed.  Both losses grow linearly at last, which bounds what one record can do.
+and no intercept is needed.  Huber's loss grows linearly at last, which bounds what one record can do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
 from dpcore.line.statistic import Noisy
-from dpcore.machines.losses import EpsilonInsensitive, Huber, Loss
+from dpcore.machines.losses import Huber, Loss
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.machines.features import scaled_positions, scaling
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.table import normal_interval
 
-LossName = Literal["huber", "epsilon-insensitive"]
-
 
 @dataclass(frozen=True)
 class Regression(KernelMachine):
-    """``threshold``: of the loss, in units of the target's range: where Huber's turns linear, which
-    is also its largest slope, or the error that the epsilon-insensitive one does not count."""
+    """``threshold``: where Huber's loss turns linear, in units of the target's range; it is also its
+    largest slope."""
 
-    loss_name: LossName = "huber"
     threshold: float = 0.1
 
     def __post_init__(self) -> None:
@@ -42,9 +39,7 @@ class Regression(KernelMachine):
 
     @property
     def loss(self) -> Loss:
-        if self.loss_name == "huber":
-            return Huber(self.threshold)
-        return EpsilonInsensitive(self.threshold)
+        return Huber(self.threshold)
 
     @property
     def targets(self) -> Floats:

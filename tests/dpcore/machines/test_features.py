@@ -74,22 +74,6 @@ def test_frequencies_are_finite_distinct_and_the_same_each_time(frequencies):
     assert np.array_equal(matrix, FourierFeatures(4, (1.0,) * 4, frequencies).frequencies_matrix())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0, 1.0, 4), "dimensions"),
-        ((2, 1.0, 0), "frequencies"),
-        ((2, 1.0, True), "frequencies"),
-        ((2, 0.0, 4), "bandwidth"),
-        ((2, math.inf, 4), "bandwidth"),
-        ((2, (1.0,), 4), "bandwidth"),
-    ],
-)
-def test_invalid_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        FourierFeatures(*arguments)
-
-
 def test_points_of_another_dimension_are_refused():
     with pytest.raises(ValueError, match="shape"):
         FourierFeatures(2, 1.0, 4).transform(np.zeros((5, 3)))

@@ -318,7 +318,7 @@ CASES: dict[str, Case] = {
         SmoothFunction("f2", SQUARE, 2, APPROXIMATE, "gaussian", (0.4, 0.5), (8, 7)), attained=0.98
     ),
     "classifier": Case(
-        Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, (-1, 1)),
+        Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 4.0, 4, (-1, 1)),
         near=(2, 4),
         far=(2, 5),
         attained=0.985,
@@ -333,7 +333,7 @@ CASES: dict[str, Case] = {
         fault=5,
     ),
     "classifier on a column with nulls": Case(
-        Classifier("n", WITH_NULLS, 2, APPROXIMATE, (0.5,), 0.5, 4, (-1, 1)),
+        Classifier("n", WITH_NULLS, 2, APPROXIMATE, (0.5,), 4.0, 4, (-1, 1)),
         near=(2, 6),
         attained=0.985,
         alone_attained=0.98,
@@ -346,13 +346,7 @@ CASES: dict[str, Case] = {
         fault=5,
     ),
     "huber regression": Case(
-        Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, "huber", 0.1),
-        near=(3, 3),
-        far=(3, 5),
-        attained=0.98,
-    ),
-    "epsilon-insensitive regression": Case(
-        Regression("e", NUMBERED, 2, APPROXIMATE, (0.5,), 4.0, 4, "epsilon-insensitive", 0.1),
+        Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, 0.1),
         near=(3, 3),
         far=(3, 5),
         attained=0.98,
