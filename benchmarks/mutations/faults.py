@@ -290,13 +290,6 @@ FAULTS: tuple[Fault, ...] = (
         audit="smooth mean",
     ),
     of_mechanism(
-        "tests of the bandwidth have no noise",
-        "propose_test_release",
-        "noisy = exact[:, grid - 1] + discrete_laplace(self.test_scale, len(exact), source)",
-        "noisy = exact[:, grid - 1]",
-        audit="steady bandwidth",
-    ),
-    of_mechanism(
         "the second stage has no noise",
         "staged",
         "drawn = perturb(second.statistic(tally), drawing, self.steps.rest, source).values",

@@ -22,32 +22,11 @@ def _of_rounds(name: str, module: str, old: str, new: str, audit: str, *tests: s
 SEVERAL: tuple[Fault, ...] = (
     # Prices of several draws
     _of_rounds(
-        "a staged event forgets the beta of its choice",
-        "staged",
-        "return self.choice_beta + self.beta",
-        "return self.beta",
-        "function at a steady bandwidth",
-    ),
-    _of_rounds(
         "a staged event forgets the rho of its choice",
         "staged",
         "return self.choice_rho + self.rho",
         "return self.rho",
         "density at a private bandwidth, in rho",
-    ),
-    _of_rounds(
-        "the concentrated price of propose-test-release counts one failure",
-        "propose_test_release",
-        "return self._alpha**2 / 2, 2 * passing_chance(self.test_scale, self.threshold)",
-        "return self._alpha**2 / 2, passing_chance(self.test_scale, self.threshold)",
-        "steady bandwidth",
-    ),
-    _of_rounds(
-        "propose-test-release prices one of its two tests",
-        "propose_test_release",
-        "return 2 / self.test_scale + self.sensitivity / self.scale",
-        "return 1 / self.test_scale + self.sensitivity / self.scale",
-        "steady bandwidth",
     ),
     _of_rounds(
         "a choice of triples is priced at a tenth",

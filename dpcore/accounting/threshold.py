@@ -1,7 +1,7 @@
 """The chance that a noisy 1 is above a threshold: p = exp(-threshold/scale) / (1 + exp(-1/scale)).
 
-It is what a histogram of occupied cells costs in beta (``mechanisms.stability``), and what a noisy
-distance does (``mechanisms.propose_test_release``).  Exponentials are enclosed in whole numbers.
+It is what a histogram of occupied cells costs in beta (``mechanisms.stability``).  Exponentials are
+enclosed in whole numbers.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.mechanisms.laplace import DiscreteLaplace
-from dpcore.mechanisms.propose_test_release import ProposeTestRelease
 from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.stability import StabilityLaplace
@@ -28,7 +27,6 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     ThresholdedLaplace,
     StabilityLaplace,
     ExponentialMechanism,
-    ProposeTestRelease,
     Staged,
     AdaptiveMargins,
     CompressedMargins,
@@ -53,7 +51,6 @@ __all__ = [
     "ExponentialMechanism",
     "GaussianRounds",
     "Mechanism",
-    "ProposeTestRelease",
     "RandomLaplace",
     "SmoothLaplace",
     "StabilityLaplace",

@@ -20,10 +20,8 @@ from schemas.releases.transformed import TransformedSection
 class PrivateBandwidth(Section):
     """Silverman's rule on a private interquartile range, paid from the share of the release."""
 
-    private: Literal["quantiles", "interquartile-range"] = Field(
-        description="quantiles: both quartiles of each column by the exponential mechanism, alpha"
-        " alone. interquartile-range: propose-test-release for one column, which spends beta and may"
-        " give no answer."
+    private: Literal["quantiles"] = Field(
+        description="quantiles: both quartiles of each column by the exponential mechanism, alpha alone."
     )
     share: WrittenRational = Field(
         default=Fraction(1, 5), description="The part of the release's alpha that it takes."
@@ -42,31 +40,19 @@ class PrivateBandwidth(Section):
             raise ValueError("must lie between 0.001 and 0.999")
         return share
 
-    @property
-    def may_fail(self) -> bool:
-        return self.private == "interquartile-range"
-
-    def parts(self, needs_beta: bool) -> tuple[ShareWeight, ShareWeight]:
-        """The claims on the share of the choice, and of what is released, if that needs beta."""
-        rest = 1 - self.share
-        return (
-            ShareWeight(self.share, self.share * self.may_fail),
-            ShareWeight(rest, rest * needs_beta),
-        )
-
     def tune(
         self, smooth: Density | SmoothFunction, share: Budget, gaussian: bool
     ) -> TunedFunction:
         """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
         kind = TunedDensity if isinstance(smooth, Density) else TunedFunction
+        rest, needs_beta = 1 - self.share, gaussian and not share.rho
         return kind(
             smooth.name,
             smooth.domain,
             smooth.rows,
             share,
             smooth,  # type: ignore[arg-type]
-            self.private,
-            self.parts(needs_beta=gaussian and not share.rho),
+            (ShareWeight(self.share, Fraction(0)), ShareWeight(rest, rest * needs_beta)),
             adjacency=smooth.adjacency,
         )
 
@@ -86,10 +72,6 @@ class SmoothSection(TransformedSection):
 
     if TYPE_CHECKING:  # each kind states its own
         bandwidth: SmoothBandwidth
-
-    @property
-    def may_fail(self) -> bool:
-        return isinstance(self.bandwidth, PrivateBandwidth) and self.bandwidth.may_fail
 
     def at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget

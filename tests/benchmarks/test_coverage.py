@@ -15,7 +15,7 @@ from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
+from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.machines.descent import Descent
@@ -236,7 +236,6 @@ def test_every_kind_of_release_with_intervals_is_measured():
         MeasuredModel,
         Moments,
         Bandwidth,
-        SteadyBandwidth,
         TunedDensity,
         TunedFunction,
         CompressedMicrodata,

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -25,17 +25,10 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import Staged
 from dpcore.releases.abilities import EstimatesDensity, Samplable
 from dpcore.releases.base import ErrorStatement
-from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth, silverman
+from dpcore.releases.densities.bandwidth import Bandwidth, silverman
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.table import Published
-
-Rule = Literal["quantiles", "interquartile-range"]
-
-RULES: Mapping[Rule, type[Bandwidth] | type[SteadyBandwidth]] = {
-    "quantiles": Bandwidth,
-    "interquartile-range": SteadyBandwidth,
-}
 
 MOST_COLUMNS = 2
 
@@ -43,19 +36,18 @@ RUNGS = 8
 """Bandwidths in each doubling."""
 
 CHOSEN = 2
-"""Numbers of a choice for each column: two quartiles, or which test was passed and a width."""
+"""Numbers of a choice for each column: two quartiles."""
 
 
 @dataclass(frozen=True)
 class TunedFunction(EstimatesDensity):
-    """``smooth``: what is released, as it is at the smallest bandwidth; ``rule``: how the bandwidth is
-    chosen; ``parts``: the claims of the choice and of what follows on the share.
+    """``smooth``: what is released, as it is at the smallest bandwidth; ``parts``: the claims of the
+    choice and of what follows on the share.
 
     The rows and the share that ``smooth`` states itself are ignored.
     """
 
     smooth: Density | SmoothFunction
-    rule: Rule
     parts: tuple[ShareWeight, ShareWeight]
 
     chart = "curve"
@@ -64,8 +56,6 @@ class TunedFunction(EstimatesDensity):
     def __post_init__(self) -> None:
         if len(self.domain.axes) > MOST_COLUMNS:
             raise ValueError("bandwidth: a private one is for one or two columns; state numbers")
-        if self.rule != "quantiles" and len(self.domain.axes) > 1:
-            raise ValueError(f"bandwidth: {self.rule} is for a single column; use quantiles")
         self.adjacency.require_public_rows("a private bandwidth")
         if self.smooth.nullable:
             raise ValueError(
@@ -82,12 +72,10 @@ class TunedFunction(EstimatesDensity):
         return split(self.share, self.parts)
 
     @cached_property
-    def choice(self) -> Bandwidth | SteadyBandwidth:
+    def choice(self) -> Bandwidth:
         """The first step."""
-        smallest = self.smooth.bandwidths[0]
-        return RULES[self.rule](
-            self.name, self.domain, self.rows, self._shares[0], smallest=smallest
-        )
+        facts = (self.name, self.domain, self.rows, self._shares[0])
+        return Bandwidth(*facts, smallest=self.smooth.bandwidths[0])
 
     @property
     def rest(self) -> Budget:
@@ -155,7 +143,7 @@ class TunedFunction(EstimatesDensity):
         published, choice = release.publish(drawn), self._choice_of(noisy)
         (table, *_), of = self.choice.publish(choice).tables, self.choice.share
         chosen = {name: column.tolist() for name, column in table.columns.items()}
-        facts = {"bandwidth_choice": {"rule": self.rule, "spent": of.as_strings(), **chosen}}
+        facts = {"bandwidth_choice": {"rule": "quantiles", "spent": of.as_strings(), **chosen}}
         return replace(published, facts={**published.facts, **facts})
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:

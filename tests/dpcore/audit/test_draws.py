@@ -66,7 +66,7 @@ def p_value(first: np.ndarray, second: np.ndarray) -> float:
     return 1.0 if counts.shape[1] < 2 else float(stats.chi2_contingency(counts).pvalue)
 
 
-LONG = ["near series", "function at a steady bandwidth"]
+LONG = ["near series"]
 
 
 @pytest.mark.parametrize("name", those_slow(LAWS, LONG))

@@ -119,18 +119,3 @@ def test_ranks_at_a_gap_set_quantiles_far_apart():
     ]
     assert "at a gap" in pairs[0].description
     assert gap.distance() >= max(usual)
-
-
-@pytest.mark.parametrize("name", ["steady bandwidth"])
-def test_a_test_is_tried_at_its_own_threshold(name: str):
-    release = replace(CASES[name].release, rows=400)
-    ((_, others, first, second),) = release.worst_tables()
-    counts = np.zeros(release.domain.size, dtype=np.int64)
-    for cell, count in others.items():
-        counts[cell] += count
-    distances = []
-    for cell in (first, second):
-        counts[cell] += 1
-        distances.append(max(release.mechanism.distances(counts)))
-        counts[cell] -= 1
-    assert abs(min(distances) - release.mechanism.threshold) <= 1

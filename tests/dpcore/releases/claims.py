@@ -12,7 +12,6 @@ from dpcore.mechanisms.compressed_margins import CompressedMarginsEvent
 from dpcore.mechanisms.exponential import ExponentialEvent
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.gaussian_rounds import GaussianRoundsEvent
-from dpcore.mechanisms.propose_test_release import ProposeTestReleaseEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplaceEvent
 from dpcore.mechanisms.staged import StagedEvent
 from dpcore.mechanisms.staged_gaussian import StagedGaussianEvent
@@ -35,7 +34,6 @@ OF_COUNTS = (
     SampledEvent,
     SmoothLaplaceEvent,
     NearRecordsEvent,
-    ProposeTestReleaseEvent,
     StagedEvent,
     StagedGaussianEvent,
     GaussianRoundsEvent,
@@ -118,5 +116,5 @@ def needs_beta(event: Event) -> bool:
         return False
     if isinstance(event, CompressedMarginsEvent | StagedGaussianEvent):
         return event.noise == "discrete-gaussian"
-    by_noise = GaussianRoundsEvent | SmoothLaplaceEvent | ProposeTestReleaseEvent
+    by_noise = GaussianRoundsEvent | SmoothLaplaceEvent
     return squares(event) or isinstance(event, by_noise)

@@ -46,14 +46,14 @@ from dpcore.releases.counts.found_bounds import FoundBounds
 from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
-from dpcore.releases.densities.bandwidth import Bandwidth, SteadyBandwidth
+from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
@@ -135,7 +135,7 @@ def heaping(*values: StepValues) -> Heaping:
 def tuned(smooth: BinnedDensity) -> TunedDensity:
     """The density at a bandwidth that half of its share buys."""
     facts, half = (smooth.name, smooth.domain, smooth.rows, smooth.share), ShareWeight(1, 0)
-    return TunedDensity(*facts, smooth, "quantiles", (half, half))
+    return TunedDensity(*facts, smooth, (half, half))
 
 
 def by_group(density: Density, of: Domain) -> DensitiesByGroup:
@@ -373,27 +373,11 @@ CASES: dict[str, Case] = {
         far=(1, 1, 1, 3),
         fault=5,
     ),
-    # Both widths, 4 and 5, are in one cell, and 3 records must move to leave it.
-    "steady bandwidth": Case(
-        SteadyBandwidth("t", FEW, 13, Budget.of("3", "0.2"), smallest=0.1),
-        near=(*7 * (0,), *3 * (4,), *3 * (5,)),
-        far=(*7 * (0,), *2 * (4,), *4 * (5,)),
-        fault=12,
-    ),
     "density at a private bandwidth": Case(
         tuned(BinnedDensity("d", FEW, 3, PURE, (0.3,))), fault=4
     ),
     "density at private bandwidths of two columns": Case(
         tuned(BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5))), fault=4
-    ),
-    "function at a steady bandwidth": Case(
-        TunedFunction(
-            *("f", FEW, 3, APPROXIMATE),
-            SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
-            "interquartile-range",
-            (ShareWeight(1, 1), ShareWeight(2, 1)),
-        ),
-        fault=4,
     ),
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
     "moments": Case(Moments("m", FEW_WHOLE, 2, APPROXIMATE), attained=0.99),

@@ -101,10 +101,8 @@ REFUSED = [
     "dirichlet-multinomial",
     "near records",
     "near series",
-    "steady bandwidth",
     "density at a private bandwidth",
     "density at private bandwidths of two columns",
-    "function at a steady bandwidth",
     "body density",
     "periodic body density",
 ]

@@ -7,7 +7,7 @@ from dpcore.errors import PlanError
 from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.densities.waves import Waves
 from schemas.plan import load_plan, published_plan
 from schemas.plan.best import COMPARED
@@ -73,18 +73,6 @@ def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(plan_document):
     assert release.choice.share == Budget(release.share.alpha / 4)
     assert release.rest == Budget(release.share.alpha * 3 / 4, release.share.beta)
     assert release.smooth.bandwidths == (0.02,)
-
-
-def test_the_tested_range_takes_its_part_of_beta_or_all_that_there_is(plan_document):
-    tested = PRIVATE | {"private": "interquartile-range"}
-    release = built(plan_document, **(FUNCTION | {"columns": ["age"], "bandwidth": tested}))
-    assert isinstance(release, TunedFunction)
-    assert release.choice.share.beta == release.share.beta / 4
-    pure = DENSITY | {"mechanism": "binned-laplace", "bandwidth": tested}
-    plan_document["releases"].pop()
-    release = built(plan_document, **pure)
-    assert release.choice.share.beta == release.share.beta > 0
-    assert release.rest.beta == 0
 
 
 @pytest.mark.parametrize(

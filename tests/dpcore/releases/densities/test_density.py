@@ -331,7 +331,7 @@ def test_no_body_and_no_private_bandwidth_for_columns_with_nulls():
     for build in (
         lambda: BodyDensity("d", line, 10, PURE, (0.3,)),
         lambda: Bandwidth("b", line, 10, PURE, smallest=0.1),
-        lambda: TunedDensity("d", line, 10, PURE, smooth, "quantiles", (one, one)),
+        lambda: TunedDensity("d", line, 10, PURE, smooth, (one, one)),
     ):
         with pytest.raises(ValueError, match="for columns without nulls"):
             build()

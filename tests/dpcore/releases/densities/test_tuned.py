@@ -15,7 +15,7 @@ from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms import ProposeTestRelease, Staged
+from dpcore.mechanisms import Staged
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
@@ -31,9 +31,7 @@ SHARE = Budget.of("2", "1e-6")
 
 def density(share: Budget = SHARE, smallest: float = 0.01) -> TunedDensity:
     smooth = SpectralDensity("d", DOMAIN, ROWS, share, (smallest,))
-    return TunedDensity(
-        "d", DOMAIN, ROWS, share, smooth, "quantiles", (ShareWeight(1, 0), ShareWeight(3, 1))
-    )
+    return TunedDensity("d", DOMAIN, ROWS, share, smooth, (ShareWeight(1, 0), ShareWeight(3, 1)))
 
 
 def normal_records(stddev: float = 1.0) -> Tally:
@@ -103,16 +101,14 @@ def test_a_step_that_costs_more_than_its_share_is_stopped_at_the_line():
         perturb(density().statistic(normal_records()), mechanism, SHARE, SeededSource(1))
 
 
-def test_a_function_is_no_source_of_records_and_may_use_the_other_rule():
+def test_a_function_is_no_source_of_records():
     smooth = SmoothFunction("f", DOMAIN, ROWS, SHARE, "gaussian", (0.02,), (200,))
-    parts = (ShareWeight(1, 1), ShareWeight(1, 1))
-    release = TunedFunction("f", DOMAIN, ROWS, SHARE, smooth, "interquartile-range", parts)
+    parts = (ShareWeight(1, 0), ShareWeight(1, 1))
+    release = TunedFunction("f", DOMAIN, ROWS, SHARE, smooth, parts)
     assert not isinstance(release, Samplable)
     assert isinstance(density(), Samplable)
-    assert isinstance(release.choice.mechanism, ProposeTestRelease)
     noisy = drawn(release, normal_records())
     assert 0.02 <= release.settled(noisy)[0].bandwidths[0] < 1
-    assert release.publish(noisy).facts["bandwidth_choice"]["rule"] == "interquartile-range"
 
 
 SQUARE = Domain((Grid("x", 0.0, 10.0, 500), Grid("y", 0.0, 1.0, 40)))
@@ -133,11 +129,9 @@ def test_two_columns_have_a_bandwidth_each_and_the_density_that_follows():
     assert len(published.facts["bandwidth_choice"]["y_from"]) == 2
 
 
-def test_three_columns_the_other_rule_for_two_and_other_neighbours_are_refused():
+def test_three_columns_and_other_neighbours_are_refused():
     cube = Domain(tuple(Grid(name, 0.0, 1.0, 9) for name in "xyz"))
     with pytest.raises(ValueError, match="one or two columns"):
         replace(density(), domain=cube)
-    with pytest.raises(ValueError, match="interquartile-range is for a single column"):
-        replace(density(), domain=SQUARE, rule="interquartile-range")
     with pytest.raises(ValueError, match="a private bandwidth is private only"):
         replace(density(), adjacency=Adjacency("add-remove"))
