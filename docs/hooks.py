@@ -8,17 +8,12 @@ from mkdocs.structure.files import File
 from docs.kinds import OF_PAPERS, illustrated, style
 from docs.notebooks import NOTEBOOKS, notebook_page
 from docs.reference import PAGES
-from schemas.plan import load_plan
-from tasks.explain.trade_off import trade_off_picture
-
-DEMO = Path(__file__).parent.parent / "deployments" / "plans" / "fair.yaml"
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the reference, the notebooks, and the picture of what the demo's budget buys."""
+    """Add the reference, the notebooks, and the pages of the papers."""
     made = {path: page() for path, page in PAGES.items()}
     made |= {f"notebooks/{p.stem}.md": notebook_page(p) for p in NOTEBOOKS.glob("*.ipynb")}
-    made["images/accuracy.svg"] = trade_off_picture(load_plan(DEMO))
     made |= {f"kinds/{page.name}": page.read_text() for page in OF_PAPERS.glob("*/*.md")}
     made["kinds/figures.css"] = style()
     for path, content in made.items():

@@ -19,8 +19,8 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from dpcore.accounting.budget import Budget
+from dpcore.advice.cell_noise import alike, cell_variances
 from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
-from dpcore.advice.kinds import alike, cell_variances
 from dpcore.advice.margin_limits import least_total
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import LaplaceNoise

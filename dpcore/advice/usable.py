@@ -23,7 +23,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from dpcore.advice.kinds import alike, cell_variances
+from dpcore.advice.cell_noise import alike, cell_variances
 from dpcore.domain.axes import Grid, in_order
 from dpcore.domain.cell_values import ends_of
 from dpcore.releases.abilities import EstimatesDensity

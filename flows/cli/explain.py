@@ -15,8 +15,6 @@ from flows.cli.arguments import (
     PlanFile,
     file_option,
     read_changes,
-    require_svg,
-    write_file,
 )
 
 
@@ -31,12 +29,6 @@ def explain(
             metavar="RELEASE[:STATEMENT]=ERROR",
             help="print the least alpha that brings an expected error of a release to this value: its"
             " first error statement, or the one with STATEMENT in its name",
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        file_option(
-            "draw the expected error of each release against its alpha, as SVG (FILE ends in .svg)"
         ),
     ] = None,
     analysis: Annotated[
@@ -69,9 +61,9 @@ def explain(
     from tasks.explain.target import find_target, target_facts, target_text
 
     loaded = load_plan(plan, read_changes(changes))
-    if loaded.series and (plot or target):
+    if loaded.series and target:
         raise InputError(
-            "--target, --plot: the price of a run of a series depends on the runs before; compare plans"
+            "--target: the price of a run of a series depends on the runs before; compare plans"
             " with `dprelease explain` instead"
         )
     if analysis is not None:
@@ -79,8 +71,6 @@ def explain(
         return
     if like:
         raise InputError("--like: is for --analysis, which is missing")
-    if plot is not None:
-        _draw(loaded, plot)
     asked = loaded, granted, spent, refusal = in_the_ledger(loaded)
     requested = total(loaded.prices.values())
     if target is None:
@@ -111,13 +101,6 @@ def _say_analysis(plan: Any, formula: str, family: str, like: Path | None, outpu
     output.answer("", found)
     if not found["supported"]:
         raise InputError(found["reason"])
-
-
-def _draw(plan: Any, file: Path) -> None:
-    from tasks.explain.trade_off import trade_off_picture
-
-    require_svg(file)
-    write_file("--plot", file, trade_off_picture(plan))
 
 
 def _read_target(text: str) -> tuple[str, float, str]:

@@ -16,10 +16,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
+from statistics import fmean
 
-from dpcore.advice.kinds import best, compared
+from dpcore.advice.records import record_distances
 from dpcore.advice.usable import GOOD, relative_error, table_error
 from dpcore.errors import InputError, UnmeasuredError
+from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.questionnaire import Question
 from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, Section
@@ -98,18 +102,30 @@ class Draft(Written):
     def together(self, section: Section) -> Section:
         """The section, or a histogram of all its columns where that is more accurate."""
         columns = section.keys["columns"]
-        plan = self.having(section).trial if len(columns) >= 3 else None
-        built = plan.built[section.name] if plan else None
-        if built is None or built.domain.size > MOST_TOGETHER:
-            return section
         records = section.keys["kind"] == "microdata-margins"
+        if len(columns) < 3:
+            return section
         if records and {*self.of.columns.values()} != {ColumnType.TRUTH}:
             return section  # a plan for records states a beta, which a histogram could not spend
-        found = best(compared(built, records), 3 if records else 2, records)
-        if found is not None and found.name == "histogram":
-            made = self.use.histogram(columns)
-            return replace(made, wishes=section.wishes)
-        return section
+        joint = replace(self.use.histogram(columns), wishes=section.wishes)
+        apart = self._distance(section, records)
+        return joint if self._distance(joint, records) < apart else section
+
+    def _distance(self, section: Section, records: bool) -> float:
+        """The mean error of the tables of three columns of records, simulated, or else of all pairs.
+
+        Infinite where there are too many cells for that.
+        """
+        plan = self.having(section).trial
+        built = plan.built[section.name] if plan else None
+        if not isinstance(built, Histogram | FittedTables) or built.domain.size > MOST_TOGETHER:
+            return math.inf
+        if records:
+            return (record_distances(built) or {3: math.inf})[3]
+        if isinstance(built, FittedTables):
+            return relative_error(built) or 0.0
+        pairs = combinations(built.domain.names, 2)
+        return fmean(table_error(built, pair) or 0.0 for pair in pairs)
 
     def with_tables(self, wishes: Sequence[Wish]) -> Draft:
         """Each table among those of the records, or with the others in a release of their own."""

@@ -69,7 +69,7 @@ class MicrodataSection(CountsSection):
         default=2,
         description="All pairs of the columns, or all triples, for many columns of few categories each."
         " A list adds them up. Where all columns together have few cells, a histogram is better than "
-        "both; `dprelease explain` compares them.",
+        "both.",
     )
     also: list[list[StrictStr]] = Field(
         default_factory=list,

@@ -44,7 +44,6 @@ class Axis:
     zero: bool = False
     low: float | None = None
     high: float | None = None
-    log: bool = False
     ticks: Mapping[float, str] | None = None
     write: Callable[[float], str] = figure
 
@@ -54,7 +53,7 @@ class Axis:
         high = max(known) if self.high is None else self.high
         if self.names is not None:
             low, high = 0.0, float(len(self.names))
-        return Scale(low, high if high > low else low + 1.0, start, end, self.log)
+        return Scale(low, high if high > low else low + 1.0, start, end)
 
     def labels(self, scale: Scale, most: int = 5) -> list[tuple[float, str]]:
         """Places with a label, and the labels."""
@@ -225,7 +224,7 @@ def _below(
     last, lowest = -math.inf, bottom + (18 if marked else 4)
     for value, text in marked:
         at, half = x(value), text_width([text]) / 2
-        if axis.names is None and not axis.log:
+        if axis.names is None:
             parts.append(tag("line", class_="grid", x1=at, x2=at, y1=top, y2=bottom))
         if not text or at - last < (LINE if turned else half + 2):
             continue

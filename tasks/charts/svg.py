@@ -62,19 +62,15 @@ def _character(character: str) -> float:
 
 @dataclass(frozen=True)
 class Scale:
-    """A map from values [low, high] to places [start, end] in the picture, linear or logarithmic."""
+    """A map from values [low, high] to places [start, end] in the picture."""
 
     low: float
     high: float
     start: float
     end: float
-    log: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high = self.low, self.high
-        if self.log:
-            low, high, value = (math.log(v) for v in (low, high, max(value, low)))
-        share = (value - low) / (high - low)
+        share = (value - self.low) / (self.high - self.low)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
     @property
@@ -84,14 +80,6 @@ class Scale:
 
     def ticks(self, most: int = 5) -> list[float]:
         """Round values inside the scale."""
-        if self.log:
-            first, last = (math.floor(math.log10(end)) for end in (self.low, self.high))
-            powers = [10.0**k for k in range(first, last + 1)]
-            for steps in ((1, 2, 5), (1, 3), (1,)):
-                found = [p * m for p in powers for m in steps if self.low <= p * m <= self.high]
-                if len(found) <= most:
-                    return found
-            return found[:: -(-len(found) // most)]
         rough = (self.high - self.low) / most
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -15,8 +15,6 @@ from dpcore.releases.counts.unit import TableOfCounts
 from schemas.plan import Plan
 from schemas.plan.searches import search_words
 from tasks.explain.analysis import analyses_text
-from tasks.explain.densities import best_lines, found_ways, way_rows
-from tasks.explain.kinds import advice, found_kinds, kind_rows
 from tasks.explain.least import least_rows
 from tasks.explain.runs import runs_text, series_text
 from tasks.explain.tables import amounts, text_table
@@ -157,8 +155,6 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             text_table(error_rows(plan)),
             *analyses_text(plan),
             *least_text(plan),
-            *kinds_text(plan),
-            *densities_text(plan),
             *implicates_text(plan),
         ]
     )
@@ -250,31 +246,5 @@ def implicates_text(plan: Plan) -> list[str]:
 def least_text(plan: Plan) -> list[str]:
     """The distance from the least possible errors; nothing where none is known."""
     heading = "The least possible error, in the worst case, among mechanisms of the same promise"
-    return _section(heading, least_rows(plan))
-
-
-def kinds_text(plan: Plan) -> list[str]:
-    """The comparison of kinds of tables, and the best of them; nothing where there is no choice."""
-    found = found_kinds(plan)
-    heading = (
-        "Which tables to draw: their expected distance from the exact ones at the same share"
-        " (0: none; 1: all noise)"
-    )
-    return _section(heading, kind_rows(plan, found), advice(plan, found))
-
-
-def densities_text(plan: Plan) -> list[str]:
-    """The comparison of mechanisms and kinds for densities, and the best; nothing without any."""
-    found = found_ways(plan)
-    heading = (
-        "How to release a density: the whole error at the same share, typical noise and bounds of all"
-        " that is left out, relative to a uniform density"
-    )
-    return _section(heading, way_rows(plan, found), best_lines(found))
-
-
-def _section(
-    heading: str, rows: Sequence[dict[str, str]], verdict: Sequence[str] = ()
-) -> list[str]:
-    """A table under its heading, and what follows from it; nothing without rows."""
-    return ["", heading, text_table(rows), *verdict] if rows else []
+    rows = least_rows(plan)
+    return ["", heading, text_table(rows)] if rows else []

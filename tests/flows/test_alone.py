@@ -39,7 +39,6 @@ CALLS = [
     ("init", "survey.parquet", "--out", "first.yaml"),
     ("explain", "plan.yaml", "--target", "people=5"),
     ("run", "plan.yaml", "--release-id", "r1", "--out", "out"),
-    ("explain", "plan.yaml", "--plot", "curves.svg"),
     ("audit", "plan.yaml", "--draws", "4000"),
     ("schema",),
     ("sign", BUNDLE, "--key", "agency.pem"),

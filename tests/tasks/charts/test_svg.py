@@ -46,15 +46,6 @@ def test_joined_runs_cover_exactly_the_true_cells():
     assert (covered == mask).all()
 
 
-@pytest.mark.parametrize("ends", [(0.001, 10.0), (3.0, 4000.0), (2.0, 3.0), (1e-9, 1e9)])
-def test_logarithmic_ticks_are_few_and_at_powers_or_between(ends):
-    scale = svg.Scale(*ends, 0.0, 100.0, log=True)
-    ticks = scale.ticks(6)
-    assert 1 <= len(ticks) <= 6
-    assert all(ends[0] <= tick <= ends[1] for tick in ticks)
-    assert scale(np.sqrt(ends[0] * ends[1])) == pytest.approx(50.0)
-
-
 def test_a_gap_is_left_open_and_a_point_on_its_own_is_a_dot():
     x, nan = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], np.nan
     y = [1.0, 2.0, nan, 3.0, nan, nan]

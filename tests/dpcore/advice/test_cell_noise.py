@@ -1,4 +1,4 @@
-"""The comparison of kinds follows public sizes, and its distances are those of simulated releases."""
+"""The expected distances of small tables are those of simulated releases."""
 
 from itertools import combinations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.advice.kinds import best, compared
+from dpcore.advice.usable import table_error
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
@@ -14,7 +14,6 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 
-PAIRS = "margins, ways: 2"
 ADDED = Adjacency("add-remove")
 
 
@@ -25,20 +24,6 @@ def domain(*sizes: int) -> Domain:
 def pairs(of: Domain, rows=10_000, share=("1",), ways=2, **more) -> Margins:
     sets = tuple(combinations(range(len(of.axes)), ways))
     return Margins("pairs", of, rows, Budget.of(*share), sets=sets, **more)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "expected"),
-    [
-        ((2,) * 6, ["histogram"] * 3),
-        ((4, 4, 4), ["histogram"] * 3),
-        ((2,) * 16, [PAIRS, PAIRS, "histogram"]),
-        ((10,) * 6, [PAIRS, PAIRS, "margins, ways: 3"]),
-    ],
-)
-def test_the_best_kind_follows_from_the_sizes(sizes, expected):
-    found = compared(pairs(domain(*sizes), rows=10**7))
-    assert [best(found, ways).name for ways in (1, 2, 3)] == expected
 
 
 def simulated(release, table: tuple[int, ...], draws=60) -> float:
@@ -75,32 +60,11 @@ def test_distances_are_those_of_simulated_noise(sizes, adjacency):
         pairs(of, share=("1", "1e-6"), noise="discrete-gaussian", adjacency=adjacency),
     ]
     for release in releases:
-        stated = compared(release)[0]
-        assert stated.planned
-        for ways, (value, *_) in stated.distances.items():
-            drawn = [simulated(release, table) for table in combinations(columns, ways)]
+        for ways in range(1, len(sizes) + 1):
+            tables = [*combinations(columns, ways)]
+            stated = [table_error(release, [of.names[a] for a in table]) for table in tables]
+            if None in stated:
+                continue
+            drawn = [simulated(release, table) for table in tables]
             most = 1.3 if ways == len(sizes) else 1.1  # Laplace noise that is not summed
-            assert 0.9 < value / np.mean(drawn) < most
-
-
-def test_a_table_that_no_drawn_one_covers_is_not_measured():
-    found = {kind.name: kind for kind in compared(pairs(domain(3, 3, 3, 3)))}
-    assert set(found[PAIRS].distances) == {1, 2}
-    assert set(found["histogram"].distances) == {1, 2, 3, 4}
-    some = Margins("m", domain(3, 3, 3), 100, Budget.of("1"), sets=((0, 1), (1, 2)))
-    own = compared(some)[0]
-    assert own.name == "margins, 2 sets"
-    assert {ways: tuple(found[1:]) for ways, found in own.distances.items()} == {
-        1: (3, 3),
-        2: (2, 3),
-    }
-    assert (own.of_all(1) is None, own.of_all(2)) == (False, None)
-
-
-def test_what_cannot_be_compared_is_left_out():
-    assert compared(pairs(domain(3, 3))) == []
-    rare = Histogram("h", domain(3, 3, 3), 100, Budget.of("1"), thresholded=True)
-    assert compared(rare) == []
-    wide = [kind.name for kind in compared(pairs(domain(*[40] * 6)))]
-    assert wide == [PAIRS, "margins, ways: [2, 3]", "margins, ways: 3"]
-    assert len(compared(pairs(domain(*[2] * 30)))) == 1
+            assert 0.9 < np.mean(stated) / np.mean(drawn) < most
