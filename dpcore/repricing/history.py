@@ -2,10 +2,9 @@
 
     basic composition             what each event was charged in alpha, added up
     concentrated composition      rho and the chance to fail of each event, added up
-    Renyi divergence              pure events order by order (``renyi``), and rho of all others
     privacy-loss distributions    the whole list (``loss_distributions``), where the package is there
 
-gamma always adds.  The last two hold for mechanisms that may look at earlier outputs, but whose
+gamma always adds.  The last one holds for mechanisms that may look at earlier outputs, but whose
 prices were not chosen in their view: composition with prices chosen on the way (odometers, Rogers,
 Roth, Ullman & Vadhan 2016) costs more.  Composition with caps that were fixed beforehand needs no such
 thing: basic, or concentrated, as the grant was.
@@ -28,11 +27,9 @@ from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.zcdp import least_alpha
 from dpcore.line.mechanism import Event
 from dpcore.repricing.loss_distributions import installed, loss_distribution_alpha
-from dpcore.repricing.renyi import renyi_alpha
 
 BASIC = "basic composition"
 CONCENTRATED = "concentrated composition"
-RENYI = "Renyi divergence"
 LOSS_DISTRIBUTIONS = "privacy-loss distributions"
 
 
@@ -65,7 +62,6 @@ def prices(history: Sequence[Charged], beta: Fraction) -> list[Price]:
     found = {BASIC: charged.alpha if in_alpha else None}
     if history and beta > 0:
         found[CONCENTRATED] = _by_concentration(history, beta)
-        found[RENYI] = _by_renyi(history, beta)
         if installed():
             found[LOSS_DISTRIBUTIONS] = _by_loss_distributions(history, beta)
     known = [
@@ -90,23 +86,6 @@ def _concentrated(each: Charged) -> tuple[Fraction, Fraction] | None:
     if each.budget.rho:
         return each.budget.rho, each.budget.beta
     return each.event.concentrated
-
-
-def _by_renyi(history: Sequence[Charged], beta: Fraction) -> Fraction | None:
-    rho, pure, others = Fraction(0), Counter[Fraction](), Budget()
-    for each in history:
-        alpha, concentrated = each.event.pure_alpha, _concentrated(each)
-        if alpha is not None and not each.budget.rho:
-            pure[alpha] += 1
-        elif concentrated is not None:
-            rho, others = rho + concentrated[0], others + Budget(beta=concentrated[1])
-        elif each.budget.rho:
-            return None
-        else:
-            others += each.budget
-    if others.beta >= beta:
-        return None
-    return others.alpha + renyi_alpha(rho, pure, beta - others.beta)
 
 
 def _by_loss_distributions(history: Sequence[Charged], beta: Fraction) -> Fraction | None:

@@ -21,14 +21,12 @@ from dpcore.repricing.history import (
     BASIC,
     CONCENTRATED,
     LOSS_DISTRIBUTIONS,
-    RENYI,
     Charged,
     prices,
 )
 from tests.dpcore.releases.contract import CASES, LAWS
 
 MILLIONTH = Fraction(1, 10**6)
-ALL = (RENYI, LOSS_DISTRIBUTIONS)
 
 
 def alphas(history: list[Charged], beta: Fraction = MILLIONTH) -> dict[str, Fraction]:
@@ -75,18 +73,20 @@ def test_a_hundred_gaussian_releases_cost_less_by_every_tighter_accountant():
         low, high = (low, middle) if enough else (middle, high)
     each = Budget(Fraction(high).limit_denominator(10**9), MILLIONTH / times)
     found = alphas([gaussian(rho, each)] * times)
-    assert set(found) == {LOSS_DISTRIBUTIONS, RENYI, CONCENTRATED, BASIC}
+    assert set(found) == {LOSS_DISTRIBUTIONS, CONCENTRATED, BASIC}
     assert found[BASIC] == times * each.alpha
 
     total = rho * times
-    assert covers_rho(total, found[RENYI], MILLIONTH)
-    assert not covers_rho(total, found[RENYI] * Fraction(9999, 10000), MILLIONTH)
+    assert covers_rho(total, found[CONCENTRATED], MILLIONTH)
+    assert not covers_rho(total, found[CONCENTRATED] * Fraction(9999, 10000), MILLIONTH)
 
     def exact_beta(alpha: Fraction) -> float:
         return float(gaussian_beta(2 * total, decimal_of(alpha), 20))
 
     assert (
-        exact_beta(found[LOSS_DISTRIBUTIONS]) <= 1e-6 < exact_beta(found[RENYI] * Fraction(9, 10))
+        exact_beta(found[LOSS_DISTRIBUTIONS])
+        <= 1e-6
+        < exact_beta(found[CONCENTRATED] * Fraction(9, 10))
     )
     assert exact_beta(found[LOSS_DISTRIBUTIONS] * Fraction(98, 100)) > 1e-6
 
@@ -94,7 +94,7 @@ def test_a_hundred_gaussian_releases_cost_less_by_every_tighter_accountant():
 @pytest.mark.parametrize(("each", "times"), [("0.1", 100), ("1", 10), ("0.01", 1000), ("3", 2)])
 def test_no_accountant_undercuts_randomised_response_and_the_tightest_attains_it(each, times):
     found = alphas([laplace(each)] * times)
-    for accountant in ALL:
+    for accountant in (CONCENTRATED, LOSS_DISTRIBUTIONS):
         assert randomised_response_beta(float(each), times, float(found[accountant])) <= 1e-6
     tightest = min(found.values())
     assert randomised_response_beta(float(each), times, 0.99 * float(tightest)) > 1e-6
@@ -112,13 +112,13 @@ def test_a_mixed_history_is_composed_and_gamma_adds():
         ),
     ]
     found = prices(history, MILLIONTH)
-    ranked = [LOSS_DISTRIBUTIONS, RENYI, CONCENTRATED, BASIC]
-    assert [price.accountant for price in found] == ranked
+    ranked = [LOSS_DISTRIBUTIONS, BASIC]
+    assert [price.accountant for price in found if price.accountant != CONCENTRATED] == ranked
     assert {(price.budget.beta, price.budget.gamma) for price in found} == {
         (MILLIONTH, Fraction(1, 20))
     }
     without = alphas([each for each in history if not isinstance(each.event, StabilityEvent)])
-    added = alphas(history)[RENYI] - without[RENYI]
+    added = alphas(history)[CONCENTRATED] - without[CONCENTRATED]
     assert 0 < added < Fraction(1, 10)  # its rho, and beta is a little less
 
 
@@ -126,8 +126,7 @@ def test_charges_in_rho_are_never_taken_for_free():
     share = Budget(beta=Fraction(1, 10**8), rho=Fraction(1, 200))
     thresholded = Charged(StabilityEvent(Fraction(2), Fraction(20), 400), share)
     found = alphas([thresholded] * 10)
-    assert set(found) == {CONCENTRATED, RENYI}  # it has no price in alpha, and no known loss
-    assert float(found[RENYI]) == pytest.approx(float(found[CONCENTRATED]), rel=1e-4)
+    assert set(found) == {CONCENTRATED}  # it has no price in alpha, and no known loss
     assert float(found[CONCENTRATED]) == pytest.approx(
         float(least_alpha(Fraction(5, 100), MILLIONTH)), rel=0.02
     )
@@ -144,4 +143,4 @@ def test_at_a_beta_that_is_not_enough_an_accountant_has_no_price():
 
 def test_without_the_optional_package_the_others_answer(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dpcore.repricing.history.installed", lambda: False)
-    assert set(alphas([laplace("1")] * 3)) == {BASIC, CONCENTRATED, RENYI}
+    assert set(alphas([laplace("1")] * 3)) == {BASIC, CONCENTRATED}

@@ -43,7 +43,7 @@ def test_without_beta_only_what_was_charged_can_be_said(ledger: Ledger):
     text = reprice(ledger, "wages")
     assert "at most alpha = 10, beta = 0, gamma = 0, by basic composition" in text
     assert "Give --beta" in text
-    assert "Renyi" not in text
+    assert "concentrated" not in text
 
 
 def test_a_voided_reservation_does_not_count(ledger: Ledger):
@@ -63,7 +63,7 @@ def test_without_the_optional_package_the_text_names_it(ledger: Ledger, monkeypa
         monkeypatch.setattr(f"{module}.installed", lambda: False)
     text = reprice(ledger, "wages", Fraction(1, 10**6))
     assert "dprelease[accounting]" in text
-    assert "by Renyi divergence" in text
+    assert "by concentrated composition" in text
 
 
 def test_the_command_prints_it(ledger: Ledger, url: str, capsys: pytest.CaptureFixture[str]):
