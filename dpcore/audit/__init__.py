@@ -15,26 +15,22 @@ scores      numbers made of an output, so that an outcome is "the score is at le
 learn       scores that are learned from a search sample
 outcomes    the most telling outcome
 bounds      from counts to a lower bound that holds for every sample size
-density     the loss as a difference of log densities (Askin, Kutta & Dette 2022)
 results     what an audit found
 
 Nothing here sees a survey: tables are made up, and draws are marked as not fit for publication.
 """
 
 from dpcore.audit.audit import audit_mechanism
-from dpcore.audit.density import LossCurve
 from dpcore.audit.draws import Audited, Joint, ReleaseDraws, Simulated
 from dpcore.audit.neighbours import Pair, neighbouring_pairs, survey_pairs
 from dpcore.audit.releases import audit_release, audit_releases
-from dpcore.audit.results import AuditResult, DensityLoss
+from dpcore.audit.results import AuditResult
 from dpcore.audit.short import short_audit
 
 __all__ = [
     "AuditResult",
     "Audited",
-    "DensityLoss",
     "Joint",
-    "LossCurve",
     "Pair",
     "ReleaseDraws",
     "Simulated",

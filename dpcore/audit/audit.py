@@ -38,10 +38,9 @@ import numpy as np
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
 from dpcore.audit.bounds import loss_estimate, loss_lower_bound, mu_lower_bound
-from dpcore.audit.density import VISIBLE, LossCurve, loss_at, pair_loss
 from dpcore.audit.draws import LARGEST_BATCH, Audited
 from dpcore.audit.outcomes import Bound, Outcome, Shortlist, choose_outcomes
-from dpcore.audit.results import AuditResult, DensityLoss, GaussianLoss
+from dpcore.audit.results import AuditResult, GaussianLoss
 from dpcore.audit.scores import Outputs
 from dpcore.sampling.source import RandomSource
 
@@ -111,15 +110,10 @@ def audit_mechanism(
             for each in counted[of_alpha:]
         ]
         deviations = GaussianLoss(max(0.0, *bounds), mu)
-    density = None
-    if beta == 0:
-        loss, bound = loss_at(fresh[0][0], fresh[1][0], chosen.curve, level)
-        density = DensityLoss(loss, bound, chosen.curve.point)
-    bound = max(0.0, best.bound)
     return AuditResult(
         pairs[worst].name,
         best.estimate,
-        bound,
+        max(0.0, best.bound),
         level,
         draws,
         chosen.size,
@@ -127,9 +121,7 @@ def audit_mechanism(
         str(best.outcome),
         best.hits,
         claim,
-        density,
         str(outcomes[0].score),
-        pair_loss(fresh[0][0], fresh[1][0], enough=VISIBLE),
         deviations,
     )
 
@@ -137,7 +129,6 @@ def audit_mechanism(
 @dataclass(frozen=True, eq=False)
 class _EventSearch:
     choice: Shortlist
-    curve: LossCurve
     size: int
 
 
@@ -165,9 +156,7 @@ def _search(
     width = pair.draw(0, 1, source).shape[1]
     size = max(min(LEAST_SEARCH, size), min(size, LARGEST_SEARCH // width))
     near, far = (pair.draw(side, size, source) for side in (0, 1))
-    choice = choose(near, far, stated=pair.scores())
-    score = choice.outcomes[0].score
-    return _EventSearch(choice, pair_loss(score(near), score(far)), size)
+    return _EventSearch(choose(near, far, stated=pair.scores()), size)
 
 
 def _fresh_scores(

@@ -8,20 +8,10 @@ from typing import Any
 
 from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.audit.chosen import Frequencies
-from dpcore.audit.density import LossCurve
 from dpcore.audit.fresh import Freshness
 from dpcore.audit.price import Price
 from dpcore.audit.replay import Replay
 from dpcore.audit.width import WidthBound
-
-
-@dataclass(frozen=True)
-class DensityLoss:
-    """Loss of the chosen pair by the densities of its score: pure alpha, an asymptotic bound."""
-
-    estimate: float
-    lower_bound: float
-    point: float
 
 
 @dataclass(frozen=True)
@@ -42,9 +32,8 @@ class AuditResult:
 
     ``estimate``: the estimated loss of the outcome, without its uncertainty; ``lower_bound``: a lower
     confidence bound for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all
-    bounds together; ``density``: only if beta is 0; ``curve``: the loss function of the chosen pair
-    over ``score``, on the fresh draws; ``gaussian``: the bound on mu of Gaussian noise; ``width``:
-    the bound on the width of a release's noise; ``fresh``: whether its numbers are independent;
+    bounds together; ``gaussian``: the bound on mu of Gaussian noise; ``width``: the bound on the width
+    of a release's noise; ``fresh``: whether its numbers are independent;
     ``chosen``: how often candidates were chosen; ``price``: whether the event costs enough;
     ``replay``: the most that neighbours change, without chance.
     """
@@ -59,9 +48,7 @@ class AuditResult:
     outcome: str
     hits: tuple[int, int]
     claim: Budget
-    density: DensityLoss | None
     score: str = field(compare=False)
-    curve: LossCurve = field(repr=False, compare=False)
     gaussian: GaussianLoss | None = None
     width: WidthBound | None = None
     fresh: Freshness | None = None
@@ -103,12 +90,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, object]:
         """JSON form; what is infinite or not known is null."""
-        curve = {
-            "score": [_json_number(float(f"{x:.6g}")) for x in self.curve.points],
-            "loss": [_json_number(round(float(y), 4)) for y in self.curve.losses],
-            "discrete": self.curve.bandwidth is None,
-        }
-        values = asdict(self) | {"claim": self.claim.as_strings(), "curve": curve}
+        values = asdict(self) | {"claim": self.claim.as_strings()}
         values |= {"passed": self.passed, "faults": self.faults}
         return _json_numbers(values)
 

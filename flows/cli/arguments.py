@@ -120,16 +120,6 @@ def write_file(option: str, path: Path, text: str) -> None:
         raise InputError(f"{option} {path}: cannot be written ({error.strerror})") from None
 
 
-def require_svg(plot: Path | None) -> None:
-    """Raise ``InputError`` if a plot cannot be written to this path as SVG."""
-    if plot is None:
-        return
-    if plot.suffix.lower() != ".svg":
-        raise InputError(f"--plot {plot}: plots are SVG files; name a file that ends in .svg")
-    if not plot.parent.is_dir():
-        raise InputError(f"--plot: there is no folder {plot.parent}")
-
-
 def valid_plans(folder: Path | None, output: Output) -> "dict[Path, Plan]":
     """The plans of the named folder, or of the usual one; invalid ones are reported."""
     from schemas.plan import load_plan

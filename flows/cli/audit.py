@@ -1,7 +1,6 @@
 """``dprelease audit``: test a plan's privacy."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -12,10 +11,7 @@ from flows.cli.arguments import (
     Changes,
     Output,
     PlanFile,
-    file_option,
     read_changes,
-    require_svg,
-    write_file,
 )
 
 
@@ -32,9 +28,6 @@ def audit(
         int | None,
         Parameter(metavar="N", help="how often to draw on each of two neighbouring tables"),
     ] = None,
-    plot: Annotated[
-        Path | None, file_option("write the loss functions as SVG (FILE ends in .svg)")
-    ] = None,
     output: Output = ANSWER,
 ) -> None:
     """Test a plan's privacy as an attacker would."""
@@ -45,11 +38,10 @@ def audit(
     loaded = load_plan(plan, overrides)
     if draws is not None and draws < 1:
         raise InputError("--draws: write a positive whole number")
-    require_svg(plot)
     failure: AuditError | None = None
     with output.shown():
         from flows import audit as flow
-        from tasks.audit.audit import picture_of, result_rows
+        from tasks.audit.audit import result_rows
 
         try:
             results: Sequence[Any] = flow.audit(str(plan), quick, draws, overrides)
@@ -58,9 +50,5 @@ def audit(
     if output.as_json or results:
         rows = result_rows(loaded, results)
         output.answer(text_table(rows), [result.to_dict() for result in results])
-    try:
-        if plot is not None and results:
-            write_file("--plot", plot, picture_of(loaded, results))
-    finally:
-        if failure:  # a plot that cannot be written must not hide it
-            raise failure
+    if failure:
+        raise failure

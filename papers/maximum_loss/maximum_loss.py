@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.audit.density import loss_at, pair_loss
 from dpcore.audit.draws import Audited
 from dpcore.sampling.source import RandomSource
+from papers.maximum_loss.densities import loss_at, pair_loss
 
 LEVEL = 0.95
 """The confidence of the bound."""

@@ -12,7 +12,7 @@ from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.text import escape
 from tasks.announce.markdown import cost_and_accuracy, explanation, preview
-from tasks.audit.audit import embed_picture, result_rows
+from tasks.audit.audit import result_rows
 from tasks.bundle.publish import PreparedBundle
 from tasks.bundle.verify import read_manifest
 from tasks.explain.account import in_the_ledger, ledger_rows
@@ -63,22 +63,14 @@ def show_preview(plan: Plan, release_id: str, made: PreparedBundle) -> None:
 
 @step("show the audit")
 def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
-    """Create Prefect artifacts: a table of results, and a plot of bounds and loss functions."""
-    from prefect.artifacts import create_markdown_artifact, create_table_artifact
+    """Create a Prefect artifact: a table of results."""
+    from prefect.artifacts import create_table_artifact
 
     create_table_artifact(
         result_rows(plan, results),
         key="audit",
-        description=f"Privacy audit: {escape(plan.publication.title)}",
-    )
-    create_markdown_artifact(
-        f"# Privacy audit: {escape(plan.publication.title)}\n\n"
-        "A lower bound above the claim proves a violation. One below it shows only that this audit"
-        " found no violation. The curves estimate the privacy loss of an output, |ln f - ln f'|,"
-        " over the score that best separates the two tables; where beta is positive, rare outputs"
-        " may lose more than alpha.\n\n"
-        f"{embed_picture(plan, results)}",
-        key="audit-plot",
+        description=f"Privacy audit: {escape(plan.publication.title)}. A lower bound above the claim"
+        " proves a violation. One below it shows only that this audit found no violation.",
     )
 
 

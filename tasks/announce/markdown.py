@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from dpcore.accounting.budget import Budget
 from schemas.plan import Plan
 from schemas.text import escape
-from tasks.audit.audit import embed_picture, result_rows
+from tasks.audit.audit import result_rows
 from tasks.bundle.publish import PreparedBundle
 from tasks.explain.analysis import analyses_text
 from tasks.explain.explain import budget_rows, cost_rows, describe_dataset, error_rows, promises
@@ -73,7 +73,6 @@ def preview(plan: Plan, release_id: str, made: PreparedBundle) -> str:
             cost_and_accuracy(plan),
             "## Privacy audit, on made-up surveys",
             table(result_rows(plan, made.audited)),
-            embed_picture(plan, made.audited),
         ]
     )
 

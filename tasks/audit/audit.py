@@ -1,13 +1,11 @@
 """Steps that audit a plan's releases."""
 
-import base64
 import math
 from collections.abc import Sequence
 
 from dpcore.audit import AuditResult, audit_release, audit_releases, short_audit
 from dpcore.errors import AuditError
 from schemas.plan import Plan
-from tasks.audit.picture import audit_picture
 from tasks.audit.rehearsal import rehearse_shortly
 from tasks.workplace.step import step
 
@@ -65,17 +63,6 @@ def require_passed(plan: Plan, results: list[AuditResult]) -> None:
         )
         error.results = results
         raise error
-
-
-def embed_picture(plan: Plan, results: Sequence[AuditResult]) -> str:
-    """The picture of an audit inside markdown."""
-    picture = base64.b64encode(picture_of(plan, results).encode()).decode()
-    return f"![Bounds, claims and loss functions](data:image/svg+xml;base64,{picture})"
-
-
-def picture_of(plan: Plan, results: Sequence[AuditResult]) -> str:
-    """Bounds against claims, and loss functions, as SVG."""
-    return audit_picture({label(plan, result): result for result in results})
 
 
 def label(plan: Plan, result: AuditResult) -> str:

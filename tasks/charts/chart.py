@@ -11,7 +11,6 @@ charting library behind this: the publishing process would carry a browser's scr
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 
 import numpy as np
 from markupsafe import Markup
@@ -27,7 +26,7 @@ LINE, LONGEST, WIDEST = 13, 150, 0.36
 WIDER = {"axis": 12 / 11, "heading": 1.2}
 """How much wider than other labels some are written."""
 
-LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point", "now", "peak")
+LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point")
 """Classes that a key shows as a line, and as a dot; the others are filled."""
 
 
@@ -132,18 +131,6 @@ def chart(title: str, says: str, rows: Sequence[Sequence[Panel]], width: float =
 def side_by_side(pictures: Iterable[Markup]) -> Markup:
     """Small multiples, as many in a row as have room."""
     return Markup('<div class="multiples">{}</div>').format(Markup().join(pictures))
-
-
-def document(title: str, says: str, panels: Sequence[Panel], above: Sequence[Panel] = ()) -> str:
-    """Panels in two columns as a file of its own, with the style that it needs."""
-    style = files("tasks.report").joinpath("templates/chart.css").read_text(encoding="utf-8")
-    own = "svg { background: var(--page); font-family: system-ui, sans-serif; }"
-    rows = [panels[i : i + 2] for i in range(0, len(panels), 2)]
-    drawn = str(chart(title, says, [*([above] if above else []), *rows], 2 * WIDTH))
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" '
-    return drawn.replace("<svg ", head, 1).replace(
-        "</desc>", f"</desc><style>{style}{own}</style>", 1
-    )
 
 
 def alike(panels: Sequence[Panel]) -> list[Panel]:

@@ -5,13 +5,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from dpcore.accounting.budget import decimal_text
 from schemas.plan.protection import Protection
 from tasks.charts.bars import Bar, bars
-from tasks.charts.chart import Axis, Panel, chart
-from tasks.charts.marks import across, dots, line
 from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Drawn, Figure
 
@@ -44,14 +40,9 @@ OTHERS = {
 def draw_audit(
     audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]], protection: Protection
 ) -> Drawn:
-    """The loss that is claimed and the loss that attacks showed, and the loss by output."""
-    curve = list(zip(*(audit["curve"][name] for name in ("score", "loss")), strict=True))
-    known = [(x, y) for x, y in curve if x is not None and y is not None]
-    figures = [_shown(audit)]
-    if known:
-        figures.append(_losses(audit, curve, known))
+    """The loss that is claimed and the loss that attacks showed."""
     words = (*TRIED, *WORDS, _surveys(audit["pair"], protection))
-    return Drawn(figures, words, [_alone(of_each)] if of_each else [])
+    return Drawn([_shown(audit)], words, [_alone(of_each)] if of_each else [])
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
@@ -148,30 +139,6 @@ def _shown(audit: Mapping[str, Any]) -> Figure:
         ],
     )
     return Figure(title, says, bars(rows, title, says, "alpha (epsilon)"), table)
-
-
-def _losses(
-    audit: Mapping[str, Any],
-    curve: list[tuple[float | None, float | None]],
-    known: list[tuple[float, float]],
-) -> Figure:
-    """|ln f - ln f'| over the score; gaps where too few draws fell."""
-    claim, largest = float(Fraction(audit["claim"]["alpha"])), max(y for _, y in known)
-    title = "Estimated loss by what the attacker sees"
-    says = (
-        "For each score, how much likelier it is on one of the two surveys than on the other, as a"
-        f" logarithm: at most {figure(largest)}; the broken line is the claim of {figure(claim)}."
-        " The estimate may be off by a third, and is left out where hardly any draw fell"
-    )
-    x, y = (np.array(values, dtype=float) for values in zip(*curve, strict=True))
-    y[np.isnan(x)] = np.nan
-    losses = dots(x, y, "point", 1.8) if audit["curve"]["discrete"] else line(x, y)
-    marks = [losses, across(claim, f"claimed: {figure(claim)}", "limit")]
-    sides = Axis("score of the output"), Axis("Estimated loss", zero=True)
-    drawn = chart(title, says, [[Panel(marks, *sides)]])
-    step = max(1, len(known) // 20)
-    rows = [(figure(x), figure(y)) for x, y in known[::step]]
-    return Figure(title, says, drawn, DataTable(title, ("Score", "Estimated loss"), rows))
 
 
 def _found(part: Mapping[str, Any] | None, name: str) -> str:

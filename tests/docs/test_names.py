@@ -85,7 +85,7 @@ SPAN = re.compile(r"`([a-z]+(?:-[a-z0-9]+)+)`")
 """Hyphenated words in code: kinds, mechanisms and values of keys."""
 
 OTHERS = re.compile(
-    r"lint-imports|curves-\d+|approval-preview|audit-plot|income-\d+-\d+|ad-hoc-release"
+    r"lint-imports|curves-\d+|approval-preview|income-\d+-\d+|ad-hoc-release"
     r"|cost-and-accuracy|audit-a-plan|change-on-year"
 )
 """Words of programs, of Prefect artifacts and deployments, and of published tables."""

@@ -8,7 +8,6 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.audit import AuditResult
-from dpcore.audit.density import LossCurve
 from dpcore.audit.releases import claim_of
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
@@ -90,7 +89,6 @@ def made_up_audits_of(releases: Sequence[Release]) -> list[AuditResult]:
 
 def made_up_audit(name: str, claim: Budget) -> AuditResult:
     """A result such as the audit before a release gives."""
-    curve = LossCurve(np.linspace(-1, 1, 5), np.array([0.4, 0.1, 0.1, np.nan, 0.3]), 0.5)
     return AuditResult(
         name=name,
         estimate=0.5,
@@ -102,7 +100,5 @@ def made_up_audit(name: str, claim: Budget) -> AuditResult:
         outcome="score",
         hits=(1, 2),
         claim=claim,
-        density=None,
         score="score",
-        curve=curve,
     )

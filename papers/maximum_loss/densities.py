@@ -33,9 +33,6 @@ POINTS = 200
 ENOUGH = 100
 """Draws at a value, or in one bandwidth, where a loss is looked for; it is known to some 14 per cent."""
 
-VISIBLE = 25
-"""The same where a loss is drawn for the eye."""
-
 _BLOCK = 2**21
 
 
@@ -94,12 +91,12 @@ class LossCurve:
         return float(self.points[np.argmax(np.nan_to_num(self.losses))])
 
 
-def pair_loss(near: Floats, far: Floats, enough: int = ENOUGH) -> LossCurve:
+def pair_loss(near: Floats, far: Floats) -> LossCurve:
     """The estimated loss between two samples of scores (n,), and its maximum (AKD's DPL).
 
     Discrete laws are searched over all observed values, continuous ones over a grid between the
-    outer half per cent.  The floor is ``enough`` draws, or as many in one bandwidth: with fewer a
-    logarithm is mostly noise.
+    outer half per cent.  The floor is ``ENOUGH`` draws, or as many in one bandwidth: with fewer
+    a logarithm is mostly noise.
     """
     together = np.concatenate([near, far])
     together = together[np.isfinite(together)]
@@ -108,12 +105,12 @@ def pair_loss(near: Floats, far: Floats, enough: int = ENOUGH) -> LossCurve:
     values = np.unique(together)
     size = min(len(near), len(far))
     if len(values) <= MOST_ATOMS:
-        least = enough / size
+        least = ENOUGH / size
         logs = [np.log(tdde(side, values, least)) for side in (near, far)]
         return LossCurve(values, _losses(logs, math.log(least)))
     low, high = np.quantile(together, [0.005, 0.995])
     width, points = rule_of_thumb(near, far), np.linspace(low, high, POINTS)
-    least = enough / (size * width)
+    least = ENOUGH / (size * width)
     near, far = near[np.isfinite(near)], far[np.isfinite(far)]
     fine, coarse = (
         [np.log(tkde(side, points, factor * width, least)) for side in (near, far)]

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from dpcore.audit import Simulated
-from dpcore.audit.density import loss_at, pair_loss, tdde, tkde
 from dpcore.sampling.source import SeededSource
+from papers.maximum_loss.densities import loss_at, pair_loss, tdde, tkde
 from papers.maximum_loss.maximum_loss import maximum_loss
 from tests.chance import most_failures
 
