@@ -73,16 +73,6 @@ def evaluate(
             " household",
         ),
     ] = None,
-    sdnist: Annotated[
-        Path | None,
-        file_option(
-            "also write the synthetic table as NIST's SDNist reads it; needs --dictionary", "OUT"
-        ),
-    ] = None,
-    dictionary: Annotated[
-        Path | None,
-        file_option("data_dictionary.json of NIST's excerpts of the American Community Survey"),
-    ] = None,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
@@ -93,8 +83,6 @@ def evaluate(
         raise InputError("--cells: write a whole number of at least 2")
     if page is not None and not page.parent.is_dir():
         raise InputError(f"--page: there is no folder {page.parent}")
-    if (sdnist is None) != (dictionary is None):
-        raise InputError("--sdnist and --dictionary: give both or neither")
     if not not_for_release:
         _require_public(real, synthetic, dataset, plan)
     pair = evaluation.read_pair(real, synthetic, cells, key)
@@ -108,8 +96,6 @@ def evaluate(
     if page is not None:
         title = f"{synthetic.name} against {real.name}"
         write_file("--page", page, evaluation.evaluation_page(found, title, warning))
-    if sdnist is not None and dictionary is not None:
-        evaluation.write_sdnist(synthetic, dictionary, sdnist)
 
 
 def _require_public(real: Path, synthetic: Path, dataset: str | None, plan: Path | None) -> None:

@@ -7,7 +7,6 @@ The results are not private, so they must not be published with a release of the
 from tasks.evaluate.compare import Evaluation, evaluate
 from tasks.evaluate.page import evaluation_page
 from tasks.evaluate.public import NOT_FOR_RELEASE, require_public
-from tasks.evaluate.sdnist import write_sdnist
 from tasks.evaluate.tables import TablePair, read_pair
 from tasks.evaluate.text import evaluation_text
 
@@ -20,5 +19,4 @@ __all__ = [
     "evaluation_text",
     "read_pair",
     "require_public",
-    "write_sdnist",
 ]

@@ -1,4 +1,4 @@
-"""Charts of an evaluation: real and synthetic numbers, and the coefficients of a regression."""
+"""Charts of an evaluation: real and synthetic numbers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ import numpy as np
 from markupsafe import Markup
 
 from dpcore.arrays import Floats
-from dpcore.estimates.least_squares import NORMAL
 from dpcore.estimates.shapes import Shape
 from tasks.charts.chart import Axis, Panel, chart
-from tasks.charts.marks import Mark, area, dots, down, line, spans, texts
-from tasks.evaluate.regressions import ComparedCoefficient, ComparedRegression
-
-FARTHEST = 25.0
-"""Coefficients are drawn up to this many standard errors from the real one."""
+from tasks.charts.marks import Mark, area, line
 
 KEY = (("band", "real records"), ("whisker", "synthetic records"))
 
@@ -48,33 +43,3 @@ def _both(x: Floats, real: Floats, synthetic: Floats) -> list[Mark]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
-
-
-def coefficient_chart(regression: ComparedRegression, title: str, says: str) -> Markup:
-    """Each synthetic coefficient with its interval, on the scale of the real one and its error."""
-    rows = regression.coefficients
-    place, half = np.array([_apart(one) for one in rows]).reshape(-1, 2).T
-    low, high = (np.clip(place + end, -FARTHEST, FARTHEST) for end in (-half, half))
-    y, none = np.arange(len(rows)) + 0.5, np.isnan(place)
-    words = ["not in the synthetic records"] * int(none.sum())
-    marks = [
-        area([-NORMAL, NORMAL], 0.0, float(len(rows))),
-        down(0.0),
-        spans(y, low, high),
-        dots(np.clip(place, -FARTHEST, FARTHEST), y, radius=3.4),
-        texts(0 * place[none] - NORMAL, y[none], words, "tick", "start"),
-    ]
-    x = Axis(
-        "Standard errors from the real coefficient",
-        low=float(min([-3.0, *low[~none]])),
-        high=float(max([3.0, *high[~none]])),
-    )
-    names = Axis(names=[one.term for one in rows])
-    key = [("band", "real: 95% interval"), ("whisker", "synthetic: 95% interval")]
-    return chart(title, says, [[Panel(marks, x, names, key=key)]])
-
-
-def _apart(one: ComparedCoefficient) -> tuple[float, float]:
-    """The synthetic coefficient and half its interval, in standard errors from the real one."""
-    unit = one.real_error or 1.0
-    return (one.synthetic - one.real) / unit, NORMAL * one.synthetic_error / unit

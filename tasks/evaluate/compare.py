@@ -28,7 +28,7 @@ from tasks.evaluate.contradictions import (
     Determined,
     JudgedFormula,
     determined_columns,
-    judged_formulas,
+    judged_formula,
 )
 from tasks.evaluate.groups import Groups, compared_groups
 from tasks.evaluate.regressions import ComparedRegression, some_regressions, stated_regression
@@ -129,12 +129,12 @@ def evaluate(
     """Compare the two tables.
 
     ``label``: the column that the classifiers learn to predict; ``formulas``: rules that every
-    record should obey, in addition to those found; ``regressions``: those to compare, instead of a few
+    record should obey; ``regressions``: those to compare, instead of a few
     that are chosen.
     """
     require_classifiers()
     label = label or default_label(pair)
-    judged = judged_formulas(pair, formulas)
+    judged = [judged_formula(pair, formula) for formula in formulas]
     fitted = [stated_regression(pair, formula) for formula in regressions]
     real, synthetic, sizes = pair.codes
     names = pair.columns

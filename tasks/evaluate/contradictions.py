@@ -1,15 +1,13 @@
 """Records that contradict a rule that all real ones obey: one column determines another, or a formula.
 
 If every real record of a district lies in one region, district determines region, and a synthetic record
-of that district in another region is impossible.  If real totals are sums of two columns, so should be
-the synthetic ones.  Both are found in the real table, on exact values without cells; a formula may be
-stated instead.
+of that district in another region is impossible.  Such columns are found in the real table, on exact
+values without cells; a formula is stated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -18,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpcore.arrays import Booleans, Floats
+from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.estimates.shapes import decimals
 from dpcore.formula import NUMBERS, Formula, Kind
@@ -29,15 +27,6 @@ LEAST_GROUP = 5
 
 LEAST_EXPECTED = 20
 """Real records that would contradict if the columns were independent; fewer may be absent by chance."""
-
-SCREENED = 500
-"""Real records on which formulas are tried first."""
-
-HOLDS = 0.99
-"""The share of real records of which a formula that is found must hold."""
-
-MOST_NUMERIC = 24
-"""Formulas are looked for among at most this many numeric columns."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +53,6 @@ class JudgedFormula:
     """
 
     formula: str
-    stated: bool
     broken_in_real: float
     broken_in_synthetic: float
 
@@ -96,14 +84,7 @@ def determined_columns(pair: TablePair) -> list[Determined]:
     return sorted(found, key=lambda one: -one.contradicted)
 
 
-def judged_formulas(pair: TablePair, stated: Sequence[str] = ()) -> list[JudgedFormula]:
-    """The formulas that are stated, then those of two columns that hold of the real records."""
-    known = {"".join(formula.split()) for formula in stated}
-    found = [formula for formula in _found(pair) if "".join(formula.split()) not in known]
-    return [_judge(pair, one, True) for one in stated] + [_judge(pair, one, False) for one in found]
-
-
-def _judge(pair: TablePair, formula: str, stated: bool) -> JudgedFormula:
+def judged_formula(pair: TablePair, formula: str) -> JudgedFormula:
     """A formula of the language of plans: ``COLUMN = EXPRESSION``, or a condition."""
     left, *right = re.split(r"(?<![<>=!])=(?!=)", formula, maxsplit=1)
     kinds: dict[str, Kind] = {
@@ -133,7 +114,7 @@ def _judge(pair: TablePair, formula: str, stated: bool) -> JudgedFormula:
             broken = np.abs(own - np.ma.getdata(found)) > within + 1e-9 * np.abs(own)
         known = ~np.ma.getmaskarray(found)
         shares.append(float(broken[known].mean()) if known.any() else 0.0)
-    return JudgedFormula(formula.strip(), stated, *shares)
+    return JudgedFormula(formula.strip(), *shares)
 
 
 def _values(column: pd.Series[Any]) -> NDArray[Any]:
@@ -149,39 +130,3 @@ def _tolerance(values: Floats) -> float:
     if places is None:
         return 1e-6 * float(np.std(values)) if len(values) else 0.0
     return 0.5000001 * 10.0**-places
-
-
-def _found(pair: TablePair) -> Iterator[str]:
-    """Sums, products and ratios of two columns that another column is equal to."""
-    names = pair.numeric[:MOST_NUMERIC]
-    every = pair.real[names].to_numpy().T
-    few = every[:, np.random.default_rng(0).permutation(every.shape[1])[:SCREENED]]
-    within = [_tolerance(values[np.isfinite(values)]) for values in every]
-    spread = [float(np.std(values[np.isfinite(values)])) for values in every]
-    finest: dict[tuple[frozenset[int], bool], tuple[float, str]] = {}
-    for y, a, b in permutations(range(len(names)), 3):
-        for sign in ("+", "*", "/") if a < b else ("/",):
-            # One fact may be a sum and a difference, a product and a ratio: the finest form is kept.
-            fact, fine = (frozenset({y, a, b}), sign == "+"), within[y] / max(spread[y], 1e-300)
-            if fine < min(0.1, finest.get(fact, (0.1, ""))[0]) and all(
-                _holds(columns[[y, a, b]], sign, within[y]) for columns in (few, every)
-            ):
-                written = f"{_named(names[a])} {sign} {_named(names[b])}"
-                finest[fact] = fine, f"{_named(names[y])} = {written}"
-    yield from (formula for _, formula in finest.values())
-
-
-def _holds(columns: Floats, sign: str, within: float) -> bool:
-    """Whether the formula is true for nearly all records, and not only because two columns are equal."""
-    y, a, b = columns
-    with np.errstate(all="ignore"):
-        value = {"+": np.add, "*": np.multiply, "/": np.divide}[sign](a, b)
-        right: Booleans = np.abs(y - value) <= within + 1e-9 * np.abs(y)
-    known = np.isfinite(y) & np.isfinite(value)
-    telling = (np.abs(y - a) > within) & (np.abs(y - b) > within) & (np.abs(y) > within)
-    least = max(0.05 * known.sum(), LEAST_EXPECTED)
-    return bool((right & telling).sum() >= least and right.sum() >= HOLDS * known.sum())
-
-
-def _named(name: str) -> str:
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"

@@ -11,7 +11,7 @@ from dpcore.estimates.shapes import Rounding, Shape
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map
 from tasks.charts.svg import figure
-from tasks.evaluate.charts import coefficient_chart, number_chart
+from tasks.evaluate.charts import number_chart
 from tasks.evaluate.compare import Evaluation
 from tasks.report.parts import DataTable, Figure
 
@@ -161,7 +161,6 @@ def _contradictions(e: Evaluation) -> PageSection:
         shown = [
             (
                 f.formula,
-                "stated" if f.stated else "found",
                 _percent(f.broken_in_real),
                 _percent(f.broken_in_synthetic),
             )
@@ -170,7 +169,7 @@ def _contradictions(e: Evaluation) -> PageSection:
         tables.append(
             DataTable(
                 "Formulas: share of the records of which they do not hold",
-                ("Formula", "Origin", "Real", "Synthetic"),
+                ("Formula", "Real", "Synthetic"),
                 shown,
             )
         )
@@ -273,12 +272,14 @@ def _atoms(shape: Shape) -> Iterator[str]:
 
 
 def _regressions(e: Evaluation) -> PageSection:
-    figures = []
+    tables = []
     for one in e.regressions:
-        title = f"{one.outcome} on {', '.join(one.predictors)}"
-        says = f"The intervals overlap by {one.overlap:.2f} on average"
+        caption = (
+            f"{one.outcome} on {', '.join(one.predictors)}: coefficients and standard errors;"
+            f" the intervals overlap by {one.overlap:.2f} on average"
+        )
         numbers = DataTable(
-            "Coefficients and standard errors",
+            caption,
             ("Term", "Real", "Error", "Synthetic", "Its error", "Overlap"),
             [
                 (
@@ -292,14 +293,15 @@ def _regressions(e: Evaluation) -> PageSection:
                 for c in one.coefficients
             ],
         )
-        figures.append(Figure(title, says, coefficient_chart(one, title, says), numbers))
+        tables.append(numbers)
     return PageSection(
         "regressions",
         "Regressions",
-        "Linear regressions on both tables, categories against the most frequent one. The band is the"
-        " 95% interval of each real coefficient, the dot with its line the synthetic one. Intervals of"
-        " large tables are short: an overlap of 0 may be a small difference.",
-        figures,
+        "Linear regressions on both tables, categories against the most frequent one, and how far the"
+        " 95% intervals of their coefficients overlap. Intervals of large tables are short: an overlap"
+        " of 0 may be a small difference.",
+        (),
+        tables,
     )
 
 

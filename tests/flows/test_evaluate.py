@@ -59,16 +59,6 @@ def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, caps
     assert json.loads(capsys.readouterr().out)["not_for_release"] is True
 
 
-def test_records_are_written_for_sdnist(tables, tmp_path, capsys):
-    dictionary, out = tmp_path / "dictionary.json", tmp_path / "out.csv"
-    dictionary.write_text(json.dumps({"age": {"values": {"min": 18, "max": 89}}}))
-    files = ["--sdnist", str(out), "--dictionary", str(dictionary)]
-    assert main(["evaluate", *tables, *files]) == 0
-    assert len(out.read_text().splitlines()) == 401
-    assert main(["evaluate", *tables, *files[:2]]) == 2
-    assert "give both or neither" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
