@@ -18,8 +18,17 @@ from collections.abc import Iterable
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.audit.ratios import BinnedRatio, PatternRatio, patterns
-from dpcore.audit.scores import Coordinate, Extreme, Linear, LowBits, Outputs, Quadratic, Score, Sum
+from dpcore.audit.scores import (
+    BinnedRatio,
+    Coordinate,
+    Extreme,
+    Linear,
+    LowBits,
+    Outputs,
+    Quadratic,
+    Score,
+    Sum,
+)
 
 BINS = 64
 """Bins of a learned ratio; numbers with no more distinct values than this have one for each."""
@@ -38,7 +47,6 @@ _NOISE = 2.5
 
 _RARE = (0.0005, 0.002, 0.005)
 _LEVELS = np.unique(np.r_[_RARE, np.linspace(0, 1, BINS + 1)[1:-1], 1 - np.array(_RARE)])
-_ATOM = 0.01
 
 
 def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
@@ -57,8 +65,6 @@ def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
         scores += [Extreme(True), Extreme(False), *linear(near, far, sorted(telling))]
         if width <= CURVED and not any(np.isnan(side).any() for side in (near, far)):
             scores.append(quadratic(near, far))
-        kinds = sorted(telling[: SINGLES * 4])
-        scores += [by_pattern(near, far, kinds, least) for least in (50, 1000)]
     if digits:
         many = [j for j in sorted(ratios) if len(ratios[j].edges) >= BINS // 2]
         scores += low_bits(near, far, many)
@@ -171,44 +177,6 @@ def quadratic(near: Outputs, far: Outputs) -> Quadratic:
     curvature = np.zeros((width, width))
     curvature[upper] = fitted[width + 1 :]
     return Quadratic(centre, whiten, fitted[1 : width + 1], curvature)
-
-
-def by_pattern(near: Outputs, far: Outputs, columns: list[int], least: int) -> PatternRatio:
-    """Log-ratio by pattern of absent and special numbers, and by the sum of the others.
-
-    A bin of the sum holds at least about ``least`` draws: few bins for a weak signal.
-    """
-    special = [np.empty(0)] * near.shape[1]
-    for j in columns:
-        special[j] = _atoms(np.concatenate([near[:, j], far[:, j]]))
-    kinds = [patterns(side, tuple(special)) for side in (near, far)]
-    keys = np.unique(np.concatenate([key for key, _ in kinds]))
-    edges, ratios = [], []
-    totals = [np.array([len(side), len(side)], dtype=float) for side in (near, far)]
-    for key in keys:
-        sums = [value[kind == key] for kind, value in kinds]
-        together = np.concatenate(sums)
-        cuts = np.empty(0)
-        if len(together) >= 2 * least:
-            levels = np.linspace(0, 1, min(BINS, len(together) // least) + 1)[1:-1]
-            cuts = np.unique(np.quantile(together, levels, method="nearest"))
-        counts = [
-            np.bincount(np.searchsorted(cuts, side, side="right"), minlength=len(cuts) + 1)
-            for side in sums
-        ]
-        edges.append(cuts)
-        ratios.append(
-            np.log((counts[0] + 0.5) / totals[0][0]) - np.log((counts[1] + 0.5) / totals[1][0])
-        )
-    return PatternRatio(tuple(special), keys, tuple(edges), tuple(ratios))
-
-
-def _atoms(values: Outputs) -> Floats:
-    """Values that have a mass of their own, and are few."""
-    finite = values[np.isfinite(values.astype(np.float64))].astype(np.float64)
-    distinct, counts = np.unique(finite, return_counts=True)
-    atoms = distinct[counts >= max(2.0, _ATOM * len(values))]
-    return atoms if len(atoms) <= 8 else np.empty(0)
 
 
 def low_bits(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:

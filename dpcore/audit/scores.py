@@ -8,7 +8,7 @@ Pearson); those below come near it without knowing the mechanism:
     Coordinate       one number of the output;  Linear, Extreme: of all of them
     Quadratic        a quadratic form: for noise whose coordinates are dependent
     LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
-    and learned log-ratios (``dpcore.audit.ratios``)
+    BinnedRatio      a log-ratio that was learned from the counts of a score's bins
 
 An output is a row of (size, d); an absent number is NaN.
 
@@ -140,6 +140,28 @@ class LowBits:
         if self.residue is None:
             return f"place of the last digit of number {self.index}"
         return f"last {self.residue} digits of number {self.index}"
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedRatio:
+    """Learned log-ratio of a base score's bins.
+
+    ``edges`` (b,): bin i holds edges[i - 1] <= score < edges[i]; ``ratios`` (b + 2,): of bins
+    0, ..., b and of absent scores.
+    """
+
+    base: Score
+    edges: Floats
+    ratios: Floats
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        values = self.base(outputs)
+        bins = np.searchsorted(self.edges, values, side="right")
+        bins[np.isnan(values)] = len(self.edges) + 1
+        return self.ratios[bins]
+
+    def __str__(self) -> str:
+        return f"log-ratio by {self.base}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.audit import Simulated, audit_mechanism
-from dpcore.audit.learn import by_pattern, linear
+from dpcore.audit.learn import linear
 from dpcore.audit.outcomes import Outcome, choose_outcomes
 from dpcore.audit.scores import Coordinate, Extreme, Linear
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
@@ -59,17 +59,6 @@ def test_a_direction_without_noise_is_found():
     scores = {str(score): score for score in linear(near, far, [0, 1])}
     whitened = scores["whitened difference of means"]
     assert min(whitened(near)) > max(whitened(far)) or max(whitened(near)) < min(whitened(far))
-
-
-def test_patterns_of_absent_and_special_numbers_are_told_apart():
-    near = np.where(GENERATOR.random((2000, 2)) < 0.5, -1000.0, GENERATOR.normal(size=(2000, 2)))
-    far = np.where(GENERATOR.random((2000, 2)) < 0.2, -1000.0, GENERATOR.normal(size=(2000, 2)))
-    score = by_pattern(near, far, [0, 1], least=1000)
-    outputs = np.array([[-1000.0, -1000.0], [0.3, 0.1], [np.nan, 0.0]])
-    found = score(outputs)
-    assert found[0] == pytest.approx(2 * math.log(0.5 / 0.2), abs=0.5)
-    assert found[1] == pytest.approx(2 * math.log(0.5 / 0.8), abs=0.3)
-    assert found[2] == 0  # never seen
 
 
 def test_events_of_all_kinds_agree_with_their_definition():
