@@ -43,8 +43,6 @@ from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import Manifest, ReleaseRecord
 from schemas.plan import Plan, published_plan
 from schemas.plan.synthesis import IMPLICATE
-from schemas.releases.margins import MarginsSection
-from schemas.releases.microdata import MicrodataSection
 from tasks.bundle.counts import CountTables, Weights
 from tasks.bundle.digests import manifest_bytes
 from tasks.bundle.evidence import evidence_of
@@ -74,7 +72,7 @@ class BundleReader:
     @cached_property
     def plan(self) -> Plan:
         """The plan, without the location of the private table."""
-        return _as_drawn(published_plan(self.manifest.plan), self.manifest.releases)
+        return published_plan(self.manifest.plan)
 
     @property
     def tables(self) -> Mapping[str, ListedTable]:
@@ -315,17 +313,3 @@ def open_bundle(path: str | Path, earlier: Sequence[BundleReader] = ()) -> Bundl
                 " only bundles of one table can be joined"
             )
     return BundleReader(folder, manifest, tuple(earlier))
-
-
-def _as_drawn(plan: Plan, records: list[ReleaseRecord]) -> Plan:
-    """The plan as it was drawn: before ``optimise`` existed, all tables were measured alike."""
-    events = {record.name: record.event for record in records}
-    sections = [
-        section.model_copy(update={"optimise": "alike"})
-        if isinstance(section, MarginsSection | MicrodataSection)
-        and section.optimise is None
-        and plan.built[section.name].event.to_dict() != events.get(section.name)
-        else section
-        for section in plan.releases
-    ]
-    return plan if sections == plan.releases else plan.changed(releases=sections)

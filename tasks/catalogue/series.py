@@ -77,7 +77,7 @@ def _figures(
             table = DataTable(title, ("Period", "Estimate", "From", "To"), rows, "the bundles")
             ticks = dict(zip(runs.tolist(), names, strict=True))
             panel = band(curve, Axis("Period", ticks=ticks), Axis("Records", zero=True))
-            yield Figure(title, says, chart(title, says, [[panel]]), table)
+            yield Figure(title, says, chart(title, says, [panel]), table)
 
 
 def _row(table: Mapping[str, NDArray[Any]], quantity: str, cell: int) -> list[float]:

@@ -50,4 +50,4 @@ def bars(
         down(0.0),
     ]
     names = Axis(names=[row.label for row in rows])
-    return chart(title, description, [[Panel(marks, Axis(unit, zero=True), names, key=key)]])
+    return chart(title, description, [Panel(marks, Axis(unit, zero=True), names, key=key)])

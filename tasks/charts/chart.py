@@ -4,8 +4,8 @@
 
 A panel finds its scales, ticks, margins and the room of its labels.  Marks have classes of the style
 sheet ``chart.css``, so that a chart follows light, dark and print.  Panels are about as wide as a phone,
-and stand side by side where there is room: text never gets smaller than it was drawn.  There is no
-charting library behind this: the publishing process would carry a browser's script engine for it.
+so that text never gets smaller than it was drawn.  There is no charting library behind this: the
+publishing process would carry a browser's script engine for it.
 """
 
 import math
@@ -107,30 +107,18 @@ class Panel:
         return Markup().join([*key, *heading, *title, *beside, *below, *marks]), bottom, left
 
 
-def chart(title: str, says: str, rows: Sequence[Sequence[Panel]], width: float = WIDTH) -> Markup:
-    """Rows of panels as one picture, with its title and description for those who do not see it.
-
-    A row of one panel is as wide as the picture; plots of one width begin at one place.
-    """
-    y, parts, left = 0.0, [], dict.fromkeys(map(len, rows), 0.0)
-    for row in rows if len(rows) > 1 else ():
-        begins = (panel.draw(width / len(row))[2] for panel in row)
-        left[len(row)] = max(left[len(row)], *begins)
-    for row in rows:
-        each = width / len(row)
-        drawn = [panel.draw(each, left[len(row)]) for panel in row]
-        for i, (body, *_) in enumerate(drawn):
-            parts.append(
-                tag("g", body, transform=f"translate({i * each:g} {y:g})") if i or y else body
-            )
-        y += max(height for _, height, _ in drawn) + 6
-    spoken = {"viewBox": f"0 0 {width:g} {y:.0f}", "role": "img", "aria_label": f"{title}. {says}"}
+def chart(title: str, says: str, panels: Sequence[Panel]) -> Markup:
+    """Panels one below the other as one picture, with its title and description for those who do not
+    see it; their plots begin at one place."""
+    y, parts, left = 0.0, [], 0.0
+    if len(panels) > 1:
+        left = max(panel.draw(WIDTH)[2] for panel in panels)
+    for panel in panels:
+        body, height, _ = panel.draw(WIDTH, left)
+        parts.append(tag("g", body, transform=f"translate(0 {y:g})") if y else body)
+        y += height + 6
+    spoken = {"viewBox": f"0 0 {WIDTH:g} {y:.0f}", "role": "img", "aria_label": f"{title}. {says}"}
     return tag("svg", tag("title", title), tag("desc", says), *parts, **spoken)
-
-
-def side_by_side(pictures: Iterable[Markup]) -> Markup:
-    """Small multiples, as many in a row as have room."""
-    return Markup('<div class="multiples">{}</div>').format(Markup().join(pictures))
 
 
 def alike(panels: Sequence[Panel]) -> list[Panel]:

@@ -27,43 +27,32 @@ def heat_map(
     description: str,
     doubtful: Booleans | None = None,
 ) -> Markup:
-    """Shades of a table (rows, columns), by the square root so that small numbers show.
+    """Shades of a table (rows, columns), by the square root so that small numbers show, with its numbers
+    where they have room.
 
     ``doubtful``: (rows, columns) cells that are hatched.  The first row is at the top where
     rows have names, and at the bottom where they are numbers.
     """
     largest = float(values.max())
-    panels = [[shaded(values, rows, columns, largest, doubtful)], [shades_key(largest)]]
-    return chart(title, description, panels)
-
-
-def shaded(
-    values: Floats,
-    rows: Axis,
-    columns: Axis,
-    largest: float,
-    doubtful: Booleans | None = None,
-    width: float = WIDTH,
-) -> Panel:
-    """One map, with its numbers where they have room; ``largest``: of the darkest shade."""
     shape = values.shape
     shades = np.sqrt(np.clip(values / max(largest, 1e-300), 0, 1)) * SHADES
     shades = shades.astype(int).clip(0, SHADES - 1)
     marks: list[Mark] = [tiles(shades == k, f"shade{k}") for k in range(SHADES)]
     if doubtful is not None:
         marks.append(tiles(doubtful, "hatched"))
-    names = min(text_width(rows.names or ()), WIDEST * width)
-    place = (width - names - 22) / shape[1]
+    names = min(text_width(rows.names or ()), WIDEST * WIDTH)
+    place = (WIDTH - names - 22) / shape[1]
     step = min(26.0, max(place, 22.0 if shape[0] <= 13 else 3.4))
     written = [figure(round(value)) for value in values.ravel().tolist()]
     if step >= LINE and text_width(written) <= place - 2:
         i, j = np.indices(values.shape).reshape(2, -1) + 0.5
         classes = ["low" if shade < SHADES // 2 else "high" for shade in shades.ravel()]
         marks.append(texts(j, i, written, classes))
-    return Panel(marks, columns, rows, step=step, height=step * shape[0])
+    shown = Panel(marks, columns, rows, step=step, height=step * shape[0])
+    return chart(title, description, [shown, _shades(largest)])
 
 
-def shades_key(largest: float) -> Panel:
+def _shades(largest: float) -> Panel:
     """The shades, and the numbers at which some of them begin."""
     ticks = {
         float(k): figure(float(f"{largest * (k / SHADES) ** 2:.2g}"))

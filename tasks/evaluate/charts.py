@@ -31,8 +31,8 @@ def number_chart(name: str, shape: Shape, title: str, says: str) -> Markup:
     ]
     whole = replace(shares[1], low=0.0, high=1.0)
     panels = [
-        [Panel(bars, replace(below, title="", ticks={}), shares[0], key=KEY, height=96)],
-        [Panel(at_most, below, whole, height=84)],
+        Panel(bars, replace(below, title="", ticks={}), shares[0], key=KEY, height=96),
+        Panel(at_most, below, whole, height=84),
     ]
     return chart(title, says, panels)
 

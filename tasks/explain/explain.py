@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from dpcore.accounting.budget import Budget, decimal_text, total
-from dpcore.accounting.concentrated import Composition
 from dpcore.releases.base import Release
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.unit import TableOfCounts
@@ -38,43 +36,17 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
 
 
 def error_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row per error statement of each release; also under the other rule, if the grant allows it."""
-    other = under_the_other_rule(plan)
+    """One row per error statement of each release."""
     return [
         {
             "release": name,
             "quantity": error.quantity,
             "value": f"{error.value:.4g}",
-            **({f"if {OTHER[plan.budget.composition]}": f"{there.value:.4g}"} if other else {}),
             "note": error.note,
         }
         for name, release in plan.built.items()
-        for error, there in zip(
-            release.expected_error(), other.get(name, release).expected_error(), strict=True
-        )
+        for error in release.expected_error()
     ]
-
-
-OTHER: dict[Composition, Composition] = {"basic": "concentrated", "concentrated": "basic"}
-
-
-def under_the_other_rule(plan: Plan) -> Mapping[str, Release]:
-    """The releases as a grant of the other rule would buy them; empty if it could not.
-
-    The promise is the same: of the plan's request if that is (alpha, beta), else of the grant.
-    """
-    asked = plan.budget.requested
-    composition = OTHER[plan.budget.composition]
-    if asked.rho is not None or not plan.budget.granted.beta or (asked.alpha and not asked.beta):
-        return {}
-    budget = plan.budget.model_copy(update={"composition": composition})
-    try:
-        other = plan.changed(budget=budget).built
-        for release in other.values():
-            release.require_publishable()
-        return other
-    except ValueError:  # a share that is too small, or beta that is missing
-        return {}
 
 
 def budget_rows(

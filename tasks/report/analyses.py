@@ -124,4 +124,4 @@ def _intervals(
         ),
     ]
     panel = Panel(marks, Axis(unit, zero=True), Axis(names=names), key=KEY)
-    return chart(TITLE, says, [[panel]])
+    return chart(TITLE, says, [panel])

@@ -14,8 +14,8 @@ from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from schemas.bundle.manifest import TableFile
 from schemas.releases.base import listed
 from tasks.charts.bars import Bar, bars
-from tasks.charts.chart import Axis, chart, side_by_side
-from tasks.charts.heat import heat_map, shaded, shades_key
+from tasks.charts.chart import Axis
+from tasks.charts.heat import heat_map
 from tasks.charts.svg import percent, supported
 from tasks.report.cells import Columns, Counts, noisy, read_counts, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
@@ -23,9 +23,6 @@ from tasks.report.parts import DataTable, Drawn, Figure, Source
 MOST_FIGURES = 4
 LARGEST_SIDE = 100
 """A heat map with more cells on a side is not legible."""
-
-LARGEST_OF_THREE, MULTIPLE = 12, 250
-"""Values of a column in small multiples, and how wide each of these is."""
 
 LARGEST_CELLS = 15
 BELOW = "; intervals are for the exact numbers, which are never negative"
@@ -111,8 +108,7 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
     if dense and len(counts.names) == 2 and max(counts.shape) <= LARGEST_SIDE:
         return [two_way(counts, file.place)]
     if len(source.release.domains) == 1 and (implied := noisy_columns(source)):
-        whole = multiples(counts, file.place) if dense and _small(counts) else []
-        return [*(one_way(column, file.place) for column in implied), *whole]
+        return [one_way(column, file.place) for column in implied]
     return [largest(table, columns, file.place, source.unit)]
 
 
@@ -143,38 +139,6 @@ def two_way(counts: Counts, path: str) -> Figure:
     rows, columns = (Axis(n, labels) for n, labels in zip(counts.titles, counts.sides, strict=True))
     shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
     return Figure(title, says, shades, count_table(counts, path))
-
-
-def _small(counts: Counts) -> bool:
-    return len(counts.shape) == 3 and max(counts.shape) <= LARGEST_OF_THREE
-
-
-def multiples(counts: Counts, path: str) -> list[Figure]:
-    """Three columns: a map of two for each value of the one with the fewest, all in the same shades."""
-    apart = counts.shape.index(min(counts.shape))
-    rows, columns = (
-        Axis(title, side)
-        for i, (title, side) in enumerate(zip(counts.titles, counts.sides, strict=True))
-        if i != apart
-    )
-    values, doubtful = (
-        np.moveaxis(counts.grid(each), apart, 0) for each in (counts.value, counts.lower <= 0)
-    )
-    most, name = float(values.max()), counts.titles[apart]
-    says = (
-        f"One map for each value of “{name}”, all in the same shades. Each {counts.number} has a 90%"
-        f" interval of {counts.plus_minus}. Hatched cells may be empty ({doubtful.sum():,} of"
-        f" {doubtful.size:,})"
-    )
-    maps = []
-    for side, these, hatched in zip(counts.sides[apart], values, doubtful, strict=True):
-        panel = shaded(these, rows, columns, most, hatched, MULTIPLE)
-        part = f"{counts.unit.things.capitalize()} by {rows.title} and {columns.title}"
-        words = f"{name}: {side}"
-        maps.append(chart(f"{part}, {words}", says, [[replace(panel, heading=words)]], MULTIPLE))
-    key = chart("Shades of the maps", f"From 0 to {most:,.0f}", [[shades_key(most)]])
-    picture = side_by_side(maps) + key
-    return [Figure(counts.title, says, picture, count_table(counts, path), broad=True)]
 
 
 def largest(

@@ -67,5 +67,5 @@ def draw_mean_curves(source: Source) -> Drawn:
         rows.append([*[labels[i]] * bool(by), figure(float(table[TIME][i])), *texts])
     header = (*["Group"] * bool(by), "Time", "Estimate", *BANDS.values())
     numbers = DataTable(f"{title}, in numbers", header, rows, file.place)
-    picture = chart(title, says, [[panel] for panel in panels])
+    picture = chart(title, says, panels)
     return Drawn([Figure(title, says, picture, numbers)])

@@ -103,7 +103,7 @@ def draw_curves(source: Source) -> Drawn:
         curve = Curve(here[name], here["estimate"], here["lower_90"], here["upper_90"])
         panels.append(replace(band(curve, x, y), heading=label, height=90))
     panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
-    picture = chart(title, says, [[panel] for panel in panels])
+    picture = chart(title, says, panels)
     error = {
         label: figure(float(table["standard_error"][of_each[label]].mean())) for label in known
     }
@@ -162,7 +162,7 @@ def _one_column(
         panels = [replace(panel, marks=[*stems, *panel.marks]) for panel in panels]
         shared = ("stem", "a value that many records have, counted separately")
         panels[0] = replace(panels[0], key=[*panels[0].key, shared])
-    picture = chart(title, says, [[panel] for panel in panels])
+    picture = chart(title, says, panels)
     return [Figure(title, says, picture, numbers)]
 
 

@@ -105,7 +105,7 @@ def waterfall(history: History, title: str, description: str) -> Markup:
     marks = [bars(np.arange(len(shown)) + 0.5, ends[1:], ends[:-1]), down(granted, "limit")]
     x = Axis(f"{unit} spent, of all that was granted", zero=True)
     key = [("bar", "one release"), ("limit", f"granted: {figure(granted)}")]
-    return chart(title, description, [[Panel(marks, x, names, key=key)]])
+    return chart(title, description, [Panel(marks, x, names, key=key)])
 
 
 def history_table(history: History) -> DataTable:

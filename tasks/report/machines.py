@@ -222,7 +222,7 @@ def _figure(along: Along, panel: Panel, columns: Columns, output: str, says: str
     header = (name, output, "Lower end (90%)", "Upper end (90%)")
     some = f" ({len(shown)} of {len(along.values)} values)" * (len(shown) < len(along.values))
     table = DataTable(f"{title}{some}", header, numbers)
-    return Figure(title, says, chart(title, says, [[panel]]), table)
+    return Figure(title, says, chart(title, says, [panel]), table)
 
 
 def _above(boundary: float, source: Source) -> str:

@@ -50,7 +50,7 @@ class DataTable:
 class Figure:
     """A chart with its title, a sentence on how to read it, and its numbers as a table.
 
-    ``needed``: the chart cannot be read without the table; ``broad``: it is wider than others.
+    ``needed``: the chart cannot be read without the table.
     """
 
     title: str
@@ -58,7 +58,6 @@ class Figure:
     picture: Markup
     table: DataTable | None = None
     needed: bool = False
-    broad: bool = False
 
 
 @dataclass(frozen=True)

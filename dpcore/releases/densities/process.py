@@ -218,11 +218,6 @@ class GridProcess(AnsweredRelease):
         """f_D + s G at the public points, in the grid's shape, in units of ``whitened``."""
         return along_axes([w.factor for w in self.whitenings], self.whitened(noisy))
 
-    def interpolate(self, noisy: Noisy, points: Floats) -> Floats:
-        """The interpolated function at scaled points: (k, d) to (k,), in units of ``whitened``."""
-        weights = [w.between(points[:, i]) for i, w in enumerate(self.whitenings)]
-        return at_points(weights, self.whitened(noisy))
-
 
 def default_points(bandwidths: tuple[float, ...]) -> tuple[int, ...]:
     """Four points for each bandwidth along each axis, as far as they fit in the largest grid."""

@@ -49,7 +49,7 @@ def test_joined_runs_cover_exactly_the_true_cells():
 def test_a_gap_is_left_open_and_a_point_on_its_own_is_a_dot():
     x, nan = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], np.nan
     y = [1.0, 2.0, nan, 3.0, nan, nan]
-    drawn = chart("t", "d", [[Panel([line(x, y), area(x, y, y), dots(x, y)])]])
+    drawn = chart("t", "d", [Panel([line(x, y), area(x, y, y), dots(x, y)])])
     marks = [n for n in read_page(drawn).all("path", "circle") if "class" in n.attributes]
     assert [n.attributes["class"] for n in marks] == ["line", "point", "band", "band", *["dot"] * 3]
     assert "nan" not in drawn
@@ -63,5 +63,5 @@ def test_a_picture_is_well_formed_and_escapes_what_people_wrote():
     named = Panel(
         [bars([0.5], [1.0])], y=Axis(names=[hostile]), heading=hostile, key=[("bar", hostile)]
     )
-    root = ElementTree.fromstring(chart(hostile, hostile, [[panel], [panel, named]]))
+    root = ElementTree.fromstring(chart(hostile, hostile, [panel, named]))
     assert not [node for node in root.iter() if "script" in node.tag or "onload" in node.attrib]
