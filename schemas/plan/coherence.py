@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dpcore.suggestion import suggestion
 from schemas.plan.contents import PlanDocument
 from schemas.releases import check_names
-from schemas.survey.columns import CategoricalColumn, nameable, sources
+from schemas.survey.columns import CategoricalColumn, nameable
 from schemas.survey.derived import check_groups
+from schemas.survey.reading import sources
 
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""

@@ -23,7 +23,8 @@ from dpcore.synthesis.decode import decode_records
 from schemas.first_plan.cells import ALIKE, MOST_VALUES, is_measure
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
-from schemas.survey.columns import CategoricalColumn, Column, part_of_date
+from schemas.survey.columns import CategoricalColumn, Column
+from schemas.survey.reading import part_of_date
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured
 

@@ -27,15 +27,15 @@ import duckdb
 
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import DataError, InputError
-from schemas.survey.columns import (
-    ReadColumn,
+from schemas.survey.columns import ReadColumn
+from schemas.survey.formats import DateFormat, NumberFormat
+from schemas.survey.reading import (
     missing_codes,
     part_of_date,
     sources,
     written_dates,
     written_numbers,
 )
-from schemas.survey.formats import DateFormat, NumberFormat
 from schemas.survey.source import TableSource
 from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.csv_file import csv_fault, with_one_line_end

@@ -22,7 +22,8 @@ from pyarrow import parquet
 
 from dpcore.errors import DataError, InputError
 from dpcore.suggestion import suggestion
-from schemas.survey.columns import IdentifierColumn, ReadColumn, source_in_words, sources
+from schemas.survey.columns import IdentifierColumn, ReadColumn
+from schemas.survey.reading import source_in_words, sources
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import DELIMITERS, CSVFile, csv_headers
 from tasks.survey.memory import OBJECTS, MemoryTable

@@ -15,7 +15,8 @@ from typing import Any
 
 from dpcore.errors import DataError
 from schemas.survey.checks import RULES, survey_schema
-from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn, part_of_date
+from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn
+from schemas.survey.reading import part_of_date
 from schemas.survey.unit import COUNT, of_weights
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, Unread, open_survey, unfit

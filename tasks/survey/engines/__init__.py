@@ -19,6 +19,10 @@ from schemas.survey.columns import (
     IdentifierColumn,
     IntegerColumn,
     ReadColumn,
+)
+from schemas.survey.engine import exactly, finite
+from schemas.survey.formats import PLAIN, NumberFormat
+from schemas.survey.reading import (
     missing_codes,
     part_of_date,
     source_in_words,
@@ -26,8 +30,6 @@ from schemas.survey.columns import (
     written_dates,
     written_numbers,
 )
-from schemas.survey.engine import exactly, finite
-from schemas.survey.formats import PLAIN, NumberFormat
 from tasks.survey.counts import wrong_counts, wrong_rows
 from tasks.survey.dates import part_of
 from tasks.survey.engines.text import number_of, part_of_text

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.errors import InputError
-from schemas.survey.columns import ReadColumn, sources
+from schemas.survey.columns import ReadColumn
+from schemas.survey.reading import sources
 from schemas.survey.source import PostgreSQLSource
 from tasks.survey.engines import open_session
 from tasks.survey.private_file import call_guarded
