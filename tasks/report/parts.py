@@ -14,7 +14,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
 from schemas.bundle.draws import noisy_of
-from schemas.bundle.manifest import ReleaseRecord, SynthesisRecord, TableFile
+from schemas.bundle.manifest import ReleaseRecord, TableFile
 from schemas.plan import Plan
 
 MOST_ROWS = 120
@@ -77,14 +77,13 @@ class Drawn:
 class Source:
     """One release of a bundle, as its charts need it: everything here is public.
 
-    ``synthesis``: the synthetic tables of the bundle; ``related``: by the names of two columns, how
-    strong the relation is that noise allows, where there is one.
+    ``related``: by the names of two columns, how strong the relation is that noise allows, where there
+    is one.
     """
 
     plan: Plan
     record: ReleaseRecord
     bundle: Path
-    synthesis: Sequence[SynthesisRecord] = ()
     related: Mapping[frozenset[str], float] = field(default_factory=dict)
 
     @property

@@ -63,9 +63,7 @@ def release_parts(
     related: Mapping[frozenset[str], float] = MappingProxyType({}),
 ) -> list[ReportPart]:
     """One part for each release, in the plan's order; ``related``: as of a source."""
-    sources = (
-        Source(plan, record, bundle, manifest.synthesis, related) for record in manifest.releases
-    )
+    sources = (Source(plan, record, bundle, related) for record in manifest.releases)
     return [release_part(source) for source in sources]
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
-from schemas.bundle.draws import noisy_of
 from schemas.bundle.grades import grade
 from schemas.plan import Plan, load_plan
 from schemas.plan.protection import Protection
@@ -21,7 +20,6 @@ from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger
 from tasks.report.audit import draw_audit
 from tasks.report.page import REPORT, report_page
-from tasks.report.parts import read_columns
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
@@ -220,22 +218,6 @@ def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):
     assert "Kolmogorov-Smirnov" in sections["release-near"].words
     assert "published without noise" in sections["release-exact-if-rare"].words
     assert "may have no protection at all" in page.words
-
-
-def test_a_classifier_says_how_often_it_is_right_of_synthetic_records(
-    plan_document, plan_path, tmp_path
-):
-    plan_document["releases"][5] |= {"features": ["children", "sex"], "bandwidth": [0.5, 1]}
-    plan = load_plan(write_plan(plan_path.parent, fewer(plan_document, "rich")))
-    bundle = publish_made_up(plan, "r1", tmp_path / "out")
-    part = part_of(page_of(bundle), "release-rich")
-    said = re.findall(r"Of the 400 synthetic records of (\w+) it decides (\d+)% c", part.words)
-    table = pd.read_parquet(bundle / "microdata" / "everybody.parquet")
-    record = next(r for r in read_manifest(bundle).releases if r.name == "rich")
-    points = {name: table[name].to_numpy() for name in ("children", "sex")}
-    decided = plan.built["rich"].at(noisy_of(read_columns(bundle, record.draw)), points) > 0
-    right = np.mean(decided == (table["income"] >= 2000))
-    assert said == [("everybody", f"{right:.0%}"[:-1])]
 
 
 def test_headings_and_names_are_those_that_the_plan_gives(plan_document, plan_path, tmp_path):
