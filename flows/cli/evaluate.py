@@ -65,14 +65,6 @@ def evaluate(
             help="a linear regression to compare, instead of a few that are chosen; may be repeated",
         ),
     ] = (),
-    key: Annotated[
-        str | None,
-        Parameter(
-            metavar="COLUMN",
-            help="the column of both tables that says which records belong together, such as a"
-            " household",
-        ),
-    ] = None,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
@@ -85,7 +77,7 @@ def evaluate(
         raise InputError(f"--page: there is no folder {page.parent}")
     if not not_for_release:
         _require_public(real, synthetic, dataset, plan)
-    pair = evaluation.read_pair(real, synthetic, cells, key)
+    pair = evaluation.read_pair(real, synthetic, cells)
     found = evaluation.evaluate(pair, label, formula, regression)
     warning = evaluation.NOT_FOR_RELEASE if not_for_release else None
     text = evaluation.evaluation_text(found)

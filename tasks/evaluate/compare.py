@@ -1,4 +1,4 @@
-"""Compares two tables: margins, contradictions, shapes of numbers, classifiers, regressions, groups."""
+"""Compares two tables: margins, contradictions, shapes of numbers, classifiers, regressions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from tasks.evaluate.contradictions import (
     determined_columns,
     judged_formula,
 )
-from tasks.evaluate.groups import Groups, compared_groups
 from tasks.evaluate.regressions import ComparedRegression, some_regressions, stated_regression
 from tasks.evaluate.tables import TablePair
 
@@ -55,8 +54,7 @@ class Evaluation:
     ``margins``: total variation by number of columns; ``distances``: that of every one and two
     columns; ``propensity_auc``: how well trees separate synthetic from real records (0.5: not at
     all); ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``,
-    by numeric column, as are ``shapes``; ``groups``: what members of a group have in common, if a key
-    was given.
+    by numeric column, as are ``shapes``.
     """
 
     real_records: int
@@ -74,7 +72,6 @@ class Evaluation:
     formulas: Sequence[JudgedFormula]
     shapes: Mapping[str, Shape]
     regressions: Sequence[ComparedRegression]
-    groups: Groups | None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; infinity becomes null."""
@@ -116,7 +113,6 @@ class Evaluation:
                 }
                 for one in self.regressions
             ],
-            "groups": asdict(self.groups) if self.groups else None,
         }
 
 
@@ -162,7 +158,6 @@ def evaluate(
         judged,
         {name: compared_shapes(*values) for name, values in numbers.items()},
         fitted or some_regressions(pair, label),
-        compared_groups(pair),
     )
 
 

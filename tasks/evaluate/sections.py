@@ -88,10 +88,6 @@ def summary(e: Evaluation) -> DataTable:
         rows.append(
             ("Broken formulas", f"{off.broken_in_synthetic:.1%} of records at worst", off.formula)
         )
-    if e.groups:
-        rows.append(
-            ("Distance of group sizes", f"{e.groups.sizes:.3f}", f"0: equal; by {e.groups.key}")
-        )
     return DataTable(
         "Real and synthetic records compared", ("Measure", "Found", "How to read it"), rows
     )
@@ -106,8 +102,6 @@ def sections_of(e: Evaluation) -> Iterator[PageSection]:
         yield _numbers(e)
     if e.regressions:
         yield _regressions(e)
-    if e.groups:
-        yield _groups(e)
 
 
 def _margins(e: Evaluation) -> PageSection:
@@ -302,34 +296,6 @@ def _regressions(e: Evaluation) -> PageSection:
         " of 0 may be a small difference.",
         (),
         tables,
-    )
-
-
-def _groups(e: Evaluation) -> PageSection:
-    assert e.groups is not None
-    g = e.groups
-    rows = [
-        (
-            name,
-            *map(_percent, (p.agree_in_real, p.agree_in_synthetic, p.agree_if_independent)),
-            f"{p.total_variation:.4f}",
-        )
-        for name, p in g.pairs.items()
-    ]
-    header = ("Column", "Real", "Synthetic", "If independent", "Total variation")
-    return PageSection(
-        "groups",
-        f"Records of one {g.key}",
-        f"{g.real:,} real groups and {g.synthetic:,} synthetic ones; the total variation of their sizes"
-        f" is {g.sizes:.4f}. Two members of a group agree if their values are in one cell.",
-        (),
-        [
-            DataTable(
-                "Two members of one group: how often they agree, and the distance of their joint table",
-                header,
-                rows,
-            )
-        ],
     )
 
 

@@ -31,17 +31,13 @@ class TablePair:
     """Records of two tables in their common columns: numbers as float64 (null is NaN), else text.
 
     ``left_out``: columns of only one table; ``empty``: columns without a value in both;
-    ``most_cells``: a numeric column with more values in the real table is cut at its quantiles;
-    ``key``: the column of groups, which is not among the others, and ``groups``: their numbers (n,) and
-    (m,) from 0.
+    ``most_cells``: a numeric column with more values in the real table is cut at its quantiles.
     """
 
     real: pd.DataFrame
     synthetic: pd.DataFrame
     left_out: tuple[str, ...]
     most_cells: int
-    key: str | None = None
-    groups: tuple[Integers, Integers] | None = None
     empty: tuple[str, ...] = ()
 
     @property
@@ -80,17 +76,9 @@ class TablePair:
         return np.where(null, len(edges) + 1, codes), len(edges) + 2
 
 
-def read_pair(
-    real: Path, synthetic: Path, most_cells: int = 20, key: str | None = None
-) -> TablePair:
+def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> TablePair:
     """Read two Parquet or CSV tables; raises ``InputError`` if they cannot be compared."""
     one, other = read_table(real), read_table(synthetic)
-    groups = None
-    if key is not None:
-        for path, table in ((real, one), (synthetic, other)):
-            if key not in table:
-                raise InputError(f"--key: {path} has no column {key!r}")
-        groups = _groups(one.pop(key)), _groups(other.pop(key))
     common = [name for name in one if name in other]
     left_out = tuple(name for name in (*one, *other) if name not in common)
     empty = tuple(name for name in common if one[name].isna().all() and other[name].isna().all())
@@ -108,17 +96,8 @@ def read_pair(
         pd.DataFrame({name: second for name, (_, second) in columns.items()}),
         left_out,
         most_cells,
-        key,
-        groups,
         empty,
     )
-
-
-def _groups(keys: pd.Series[Any]) -> Integers:
-    """(n,) numbers of groups; a record without a key is a group of its own."""
-    numbers, found = pd.factorize(keys)
-    alone = numbers < 0
-    return np.where(alone, len(found) + np.cumsum(alone) - 1, numbers).astype(np.int64)
 
 
 def read_table(path: Path) -> pd.DataFrame:
