@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,29 +31,31 @@ MOST_NAMED = 8
 """An error lists at most this many values of a column."""
 
 
-class CountedBundle(Protocol):
-    """What is needed of an open bundle."""
+class CountTables(ABC):
+    """The tables of counts of an open bundle."""
 
     @property
+    @abstractmethod
     def plan(self) -> Plan: ...
 
     @property
+    @abstractmethod
     def all_parts(self) -> list[DrawnRelease]: ...
 
+    @abstractmethod
     def table(self, name: str) -> Columns: ...
 
+    @abstractmethod
     def record_of(self, table: str) -> ReleaseRecord: ...
 
-
-@dataclass(frozen=True)
-class CountTables:
-    """Tables of counts of an open bundle."""
-
-    bundle: CountedBundle
-
     def best(self, table: str) -> Columns:
-        """The cells of a table, with the estimates of all releases together and their errors."""
-        columns, found = self.bundle.table(table), self.joined(table)
+        """The cells of a table of counts, with the best estimates from all releases.
+
+        Every release that counts some of its columns, in the same bins or others, improves them at no
+        cost in privacy; ``sources`` lists these releases.  Adds ``estimate``, ``standard_error``,
+        ``lower_90`` and ``upper_90`` (normal).
+        """
+        columns, found = self.table(table), self.joined(table)
         if found is None:
             raise InputError(f"{table}: its numbers cannot be combined with those of others")
         described = {name for axis in found.axes for name in cell_names(axis)}
@@ -62,13 +64,19 @@ class CountTables:
         return cells | dict(zip(names, found.columns, strict=True))
 
     def sources(self, table: str) -> list[str]:
-        """The releases from which the numbers come."""
+        """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
         found = self.joined(table)
-        return [self.bundle.record_of(table).name] if found is None else list(found.sources)
+        return [self.record_of(table).name] if found is None else list(found.sources)
 
-    def total(self, table: str, weights: Weights) -> Estimate:
-        """A weighted sum of cells."""
-        columns = self.bundle.table(table)
+    def total(self, table: str, weights: Weights = None) -> Estimate:
+        """The number of records in some cells of a table of counts, with the exact standard error.
+
+        It is the best estimate from all releases of the bundle, so two tables give one answer (``best``,
+        ``sources``).  ``weights``: true, false or a number for each row, or a
+        function of the columns; all rows by default.  The error includes the covariance of cells, which
+        arises where tables were made to agree.
+        """
+        columns = self.table(table)
         if not len(_counts(table, columns)):
             raise InputError(f"{table}: has no rows. {self._explain_absence(table)}".rstrip())
         factors = _factors(table, columns, weights)
@@ -78,10 +86,15 @@ class CountTables:
             )
         return self._sum(table, columns, factors)
 
-    def share(self, table: str, part: Weights, of: Weights) -> Estimate:
-        """The share of some cells in others."""
+    def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
+        """The share of the records ``of`` (all by default) that are also in ``part``; both are noisy.
+
+        ``part`` and ``of``: true or false for each row.  If the number of records ``of`` is near zero,
+        the share has no standard error, but a 90% set (``dpcore.estimates.estimate.share_of``).
+        Raises ``InputError`` for weights other than true and false.
+        """
         self.total(table, of)  # refuses no rows, and none that is chosen
-        columns = self.bundle.table(table)
+        columns = self.table(table)
         factors, chosen = (_factors(table, columns, weights) for weights in (of, part))
         if not np.isin([factors, chosen], (0, 1)).all():
             raise InputError(
@@ -95,11 +108,11 @@ class CountTables:
     def joined(self, table: str) -> Joined | None:
         """What all releases of this and of earlier bundles say of a table together."""
         if table not in self._joins:
-            release = self.bundle.plan.built[self.bundle.record_of(table).name]
+            release = self.plan.built[self.record_of(table).name]
             found = None
             if isinstance(release, TableOfCounts):
                 domain = self._domains[table]
-                found = join(f"{table}: ", domain, release, self.bundle.all_parts)
+                found = join(f"{table}: ", domain, release, self.all_parts)
             self._joins[table] = found
         return self._joins[table]
 
@@ -110,15 +123,15 @@ class CountTables:
     @cached_property
     def _domains(self) -> dict[str, Domain]:
         """The columns of each table."""
-        several = [r for r in self.bundle.plan.built.values() if isinstance(r, TableOfCounts)]
+        several = [r for r in self.plan.built.values() if isinstance(r, TableOfCounts)]
         return {release.table_name(d): d for release in several for d in release.domains_of(None)}
 
     def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
-        record, found = self.bundle.record_of(table), self.joined(table)
+        record, found = self.record_of(table), self.joined(table)
         if found is not None:
             value, variance = found.sum(factors)
             return Estimate(value, variance**0.5, found.draws)
-        release = self.bundle.plan.built[record.name]
+        release = self.plan.built[record.name]
         if not isinstance(release, TableOfCounts):
             raise InputError(f"{release.name}: its numbers cannot be added up")
         try:
@@ -130,7 +143,7 @@ class CountTables:
 
     def _explain_absence(self, table: str) -> str:
         """Why cells are missing from a table, in the release's own words."""
-        facts = self.bundle.record_of(table).facts
+        facts = self.record_of(table).facts
         threshold = f" It is {facts['threshold']:,}." if "threshold" in facts else ""
         return f"{facts.get('absent_cells', '')}{threshold}"
 
@@ -138,7 +151,7 @@ class CountTables:
         """The type and some values of each of the survey's columns in a table."""
         sides = {
             f"{name}{end}"
-            for name in self.bundle.plan.described_columns
+            for name in self.plan.described_columns
             for end in ("", "_from", "_to", BIN, GROUP)
         }
         described = []

@@ -29,7 +29,6 @@ from numpy.typing import ArrayLike
 from dpcore.arrays import Floats
 from dpcore.errors import BundleError, InputError
 from dpcore.estimates.combine import combine
-from dpcore.estimates.estimate import Estimate
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.estimates.model import Coefficient
@@ -43,7 +42,7 @@ from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import Manifest, ReleaseRecord
 from schemas.plan import Plan, published_plan
 from schemas.plan.synthesis import IMPLICATE
-from tasks.bundle.counts import CountTables, Weights
+from tasks.bundle.counts import CountTables
 from tasks.bundle.digests import manifest_bytes
 from tasks.bundle.evidence import evidence_of
 from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
@@ -56,7 +55,7 @@ __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
 
 @dataclass(frozen=True)
-class BundleReader:
+class BundleReader(CountTables):
     """A published bundle, checked when it was opened."""
 
     path: Path
@@ -153,38 +152,6 @@ class BundleReader:
             for each in np.unique(which)
         ]
 
-    def best(self, table: str) -> Columns:
-        """The cells of a table of counts, with the best estimates from all releases.
-
-        Every release that counts some of its columns, in the same bins or others, improves them at no
-        cost in privacy; ``sources`` lists these releases.  Adds ``estimate``, ``standard_error``,
-        ``lower_90`` and ``upper_90`` (normal).
-        """
-        return self.counts.best(table)
-
-    def sources(self, table: str) -> list[str]:
-        """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
-        return self.counts.sources(table)
-
-    def total(self, table: str, weights: Weights = None) -> Estimate:
-        """The number of records in some cells of a table of counts, with the exact standard error.
-
-        It is the best estimate from all releases of the bundle, so two tables give one answer (``best``,
-        ``sources``).  ``weights``: true, false or a number for each row, or a
-        function of the columns; all rows by default.  The error includes the covariance of cells, which
-        arises where tables were made to agree.
-        """
-        return self.counts.total(table, weights)
-
-    def share(self, table: str, part: Weights, of: Weights = None) -> Estimate:
-        """The share of the records ``of`` (all by default) that are also in ``part``; both are noisy.
-
-        ``part`` and ``of``: true or false for each row.  If the number of records ``of`` is near zero,
-        the share has no standard error, but a 90% set (``dpcore.estimates.estimate.share_of``).
-        Raises ``InputError`` for weights other than true and false.
-        """
-        return self.counts.share(table, part, of)
-
     def fit(self, formula: str, family: str = "gaussian") -> Fit:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
@@ -247,11 +214,6 @@ class BundleReader:
     @cached_property
     def _evidence(self) -> dict[str, Evidence]:
         return {}
-
-    @cached_property
-    def counts(self) -> CountTables:
-        """Its tables of counts."""
-        return CountTables(self)
 
     @cached_property
     def _parts(self) -> list[DrawnRelease]:
