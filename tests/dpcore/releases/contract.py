@@ -53,7 +53,7 @@ from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import TunedDensity
+from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
@@ -378,6 +378,14 @@ CASES: dict[str, Case] = {
     ),
     "density at private bandwidths of two columns": Case(
         tuned(BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5))), fault=4
+    ),
+    "function at a private bandwidth": Case(
+        TunedFunction(
+            *("f", FEW, 3, APPROXIMATE),
+            SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
+            (ShareWeight(1, 0), ShareWeight(2, 1)),
+        ),
+        fault=4,
     ),
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
     "moments": Case(Moments("m", FEW_WHOLE, 2, APPROXIMATE), attained=0.99),
