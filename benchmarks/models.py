@@ -3,8 +3,9 @@
     python -m benchmarks.models --dataset adult_raw --rows 5000 --alpha 1 --surveys 100 --json
 
 A table is taken for the population.  Surveys of ``--rows`` are drawn from it with replacement and
-released (kind ``model``, the whole budget for each question, replace-one, beta 1e-6).  For each family
-of models, over all surveys and all coefficients of its questions:
+released (kind ``model``, the whole budget for each question, replace-one, beta 1e-6), or those of a
+``--design`` (``benchmarks.designs``).  For each family of models, over all surveys and all coefficients
+of its questions:
 
     coverage        how often the interval holds the population's value; null where none was given
     coverage_error  the standard error of that: surveys are independent, intervals of one are not
@@ -14,7 +15,7 @@ of models, over all surveys and all coefficients of its questions:
     refused         the share of intervals that were not given, and are not counted otherwise
 
 The survey's own intervals are those of the same estimate without noise, robust to unequal variances
-(Huber 1967).
+(Huber 1967), by units within strata where there are some.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from benchmarks import DATA
+from benchmarks.designs import DESIGNS, Survey
 from benchmarks.inference import counted
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.adjacency import REPLACE_ONE
 from dpcore.domain.tally import Tally
 from dpcore.estimates.design import cells_of
 from dpcore.estimates.families import FAMILIES
@@ -41,7 +42,6 @@ from dpcore.line.privacy_line import perturb
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.sampling.source import SeededSource
-from schemas.releases.base import SurveyFacts
 from schemas.releases.model import ModelSection
 from schemas.survey.columns import Column
 
@@ -173,49 +173,63 @@ def load(dataset: str) -> tuple[dict[str, Column], pd.DataFrame]:
 
 
 def built(
-    columns: dict[str, Column], rows: int, alpha: str, family: str, formula: str
+    columns: dict[str, Column],
+    rows: int,
+    alpha: str,
+    family: str,
+    formula: str,
+    design: str = "records",
 ) -> MeasuredModel:
+    """The release of a question, for surveys of a design."""
+    facts = DESIGNS[design].facts(columns, rows)
     section = ModelSection(name="model", kind="model", formula=formula, family=family)
-    release = section.release(SurveyFacts(columns, rows, REPLACE_ONE), Budget.of(alpha, BETA))
+    release = section.release(facts, Budget.of(alpha, BETA))
     assert isinstance(release, MeasuredModel)
     return release
 
 
 def codes_of(release: MeasuredModel, frame: pd.DataFrame) -> Integers:
     """(rows, axes) of the records that have a value in every column."""
-    kept = frame[list(release.domain.names)].dropna()
-    columns = [
-        cells_of(axis, np.ma.masked_array(kept[axis.name].to_numpy()))
-        for axis in release.domain.axes
-    ]
+    assert release.terms is not None
+    axes = release.terms.axes
+    kept = frame[[axis.name for axis in axes]].dropna()
+    columns = [cells_of(axis, np.ma.masked_array(kept[axis.name].to_numpy())) for axis in axes]
     return np.column_stack(columns)
 
 
-def own_answer(release: MeasuredModel, codes: Integers) -> Answer:
-    """The survey's own estimate, and its errors."""
+def own_answer(release: MeasuredModel, survey: Survey) -> Answer:
+    """The survey's own estimate and errors, by units within strata (Binder 1983)."""
     assert release.terms is not None
+    codes, weights = survey.codes.reshape(-1, survey.codes.shape[2]), survey.weights.ravel()
     rows, responses = release.terms.rows(codes), release.terms.responses(codes)
     family, theta = FAMILIES[release.family], np.zeros(rows.shape[1])
     if release.family == "poisson":
         theta = np.linalg.lstsq(rows, np.log(responses + 0.5), rcond=None)[0]
     for _ in range(50):
-        slope = family.slope(rows @ theta)
+        slope = weights * family.slope(rows @ theta)
         inverse = np.linalg.pinv(rows.T @ (slope[:, None] * rows))
-        step = inverse @ rows.T @ (responses - family.mean(rows @ theta))
+        step = inverse @ rows.T @ (weights * (responses - family.mean(rows @ theta)))
         theta = theta + step
         if np.abs(step).max() < 1e-10:
             break
-    scores = rows * (responses - family.mean(rows @ theta))[:, None]
+    scores = rows * (weights * (responses - family.mean(rows @ theta)))[:, None]
+    units = scores.reshape(*survey.weights.shape, -1).sum(axis=1)
+    meat = np.zeros((len(theta), len(theta)))
+    for stratum in np.unique(survey.strata):
+        own = units[survey.strata == stratum]
+        apart = own - own.mean(axis=0)
+        meat += len(own) / max(len(own) - 1, 1) * apart.T @ apart
     basis = release.terms.basis[0]
-    covariance = basis @ inverse @ scores.T @ scores @ inverse @ basis.T
+    covariance = basis @ inverse @ meat @ inverse @ basis.T
     values, (covariance, _) = release._rescaled(basis @ theta, [covariance, covariance])
     return Answer(values, np.sqrt(np.diag(covariance)))
 
 
-def direct_answer(release: MeasuredModel, codes: Integers, seed: int) -> Answer:
+def direct_answer(release: MeasuredModel, survey: Survey, seed: int) -> Answer:
     """That of the release."""
-    tally = Tally.of(release.domain, release.domain.pack(codes))
-    noisy = perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(seed))
+    cells = release.design.packed(survey.codes, survey.weights, survey.strata, release.domain)
+    exact = release.statistic(Tally.of(release.domain, cells))
+    noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
     found = release.fitted(noisy)
     error = np.sqrt(np.diag(found.sampling) + np.diag(found.privacy))
     return Answer(found.values, np.where(found.hidden, np.inf, error))
@@ -226,17 +240,16 @@ def repeated(
     population: Integers,
     surveys: int,
     seed: int,
-    answer: Callable[[MeasuredModel, Integers, int], Answer] = direct_answer,
+    answer: Callable[[MeasuredModel, Survey, int], Answer] = direct_answer,
+    design: str = "records",
 ) -> pd.DataFrame:
     """A line for each survey and coefficient."""
-    truth, generator, lines = (
-        own_answer(release, population).values,
-        np.random.default_rng(seed),
-        [],
-    )
-    for survey in range(surveys):
-        codes = population[generator.integers(len(population), size=release.rows)]
-        own, ours = own_answer(release, codes), answer(release, codes, 1000 * seed + survey)
+    generator, lines = np.random.default_rng(seed), list[dict[str, Any]]()
+    drawn = DESIGNS[design](release, population, generator)
+    truth = own_answer(release, drawn.population).values
+    for number in range(surveys):
+        survey = drawn.survey(generator)
+        own, ours = own_answer(release, survey), answer(release, survey, 1000 * seed + number)
         for j in range(len(truth)):
             away = ours.values[j] - truth[j]
             given = bool(np.isfinite(ours.errors[j]))
@@ -244,7 +257,7 @@ def repeated(
                 ratio = ours.errors[j] / own.errors[j]
             lines.append(
                 {
-                    "s": survey,
+                    "s": number,
                     "term": f"{release.formula}: {j}",
                     "given": float(given),
                     "held": float(abs(away) <= SIGMAS_95 * ours.errors[j]) if given else np.nan,
@@ -268,6 +281,7 @@ def summary(lines: pd.DataFrame) -> dict[str, Any]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--dataset", choices=[*QUESTIONS], default="adult_raw")
+    parser.add_argument("--design", choices=[*DESIGNS], default="records")
     parser.add_argument("--alpha", default="1")
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--surveys", type=int, default=100)
@@ -284,11 +298,13 @@ def main() -> None:
     columns, frame = load(options.dataset)
     found: dict[str, list[pd.DataFrame]] = {}
     for family, formula in QUESTIONS[options.dataset]:
-        release = built(columns, options.rows, options.alpha, family, formula)
-        lines = repeated(release, codes_of(release, frame), options.surveys, options.seed)
+        release = built(columns, options.rows, options.alpha, family, formula, options.design)
+        population = codes_of(release, frame)
+        lines = repeated(release, population, options.surveys, options.seed, design=options.design)
         found.setdefault(family, []).append(lines)
     results = {family: summary(pd.concat(lines)) for family, lines in found.items()}
-    asked = {name: getattr(options, name) for name in ("dataset", "alpha", "rows", "surveys")}
+    named = ("dataset", "design", "alpha", "rows", "surveys")
+    asked = {name: getattr(options, name) for name in named}
     if options.json:
         print(json.dumps(asked | {"families": results}))
         return

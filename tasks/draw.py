@@ -17,6 +17,7 @@ from dpcore.domain.words import in_words
 from dpcore.errors import LedgerError
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
 from schemas.survey.columns import Invalid
@@ -53,6 +54,9 @@ def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str
         weighted: [name for name in names if plan.section(name).counts_weights == weighted]
         for weighted in (False, True)
     }
+    for name, release in plan.built.items():
+        if name in names and isinstance(release, MeasuredModel) and not release.design.simple:
+            found[name] = _units(plan, release, survey)
     by_weight[False] = [name for name in by_weight[False] if name not in found]
     for weighted, chosen in by_weight.items():
         if chosen:
@@ -74,6 +78,24 @@ def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str
             )
             found |= dict(zip(chosen, counted, strict=True))
     return found
+
+
+def _units(plan: Plan, release: MeasuredModel, survey: Survey) -> Tally:
+    """The private tally of a survey's units, each of several records, or with weights or strata."""
+    (tally,) = tallies(
+        survey,
+        [release.domain],
+        plan.rows,
+        release.adjacency,
+        plan.unit,
+        plan.weights,
+        plan.read_columns,
+        plan.invalid,
+        counts=plan.counts,
+        design=release.design,
+        strata=plan.strata,
+    )
+    return tally
 
 
 def _searched(plan: Plan, name: str, survey: Survey) -> Tally:

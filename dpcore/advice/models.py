@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Floats, Integers
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.models.model import MeasuredModel, ModelFit
@@ -33,9 +33,9 @@ def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> Mode
     pairs = release.terms.size**2
     most = min(max(MOST_PRODUCTS // pairs, FEWEST), MOST_RECORDS)
     generator, number = np.random.default_rng(0), min(release.rows, most)
-    codes = [generator.choice(a.size, number, p=shares[a.name]) for a in release.domain.axes]
-    cells = release.domain.pack(np.column_stack(codes))
-    counts = np.full(number, release.rows // number)
+    codes = [generator.choice(a.size, number, p=shares[a.name]) for a in release.terms.axes]
+    cells = _units(release, np.column_stack(codes), generator)
+    counts = np.full(len(cells), release.rows // number)
     exact = release.statistic(Tally.of(release.domain, cells, counts))
     found = [
         release.fitted(perturb(exact, release.mechanism, release.share, SeededSource(seed)))
@@ -47,3 +47,17 @@ def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> Mode
     return ModelFit(
         values, sampling, privacy, np.mean([fit.hidden for fit in found], axis=0) >= 0.5
     )
+
+
+def _units(release: MeasuredModel, codes: Integers, generator: np.random.Generator) -> Integers:
+    """Cells of units, each of as many of these records (n, axes) as it may have."""
+    design = release.design
+    units = max(len(codes) // design.members, 1)
+    records = codes[np.arange(units * design.members) % len(codes)]
+    weights = np.ones((units, design.members))
+    if design.steps:
+        most = design.steps / design.usual
+        weights = np.minimum(generator.exponential(size=weights.shape), most)
+    strata = generator.integers(0, max(design.strata_size, 1), units)
+    records = records.reshape(units, design.members, -1)
+    return design.packed(records, weights, strata, release.domain)

@@ -28,6 +28,7 @@ from dpcore.releases.abilities import promised
 from dpcore.releases.base import Release
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.found_bounds import FoundBounds
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.sampling.source import RandomSource, SystemSource
 
 PROMISING = 4
@@ -182,8 +183,9 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
     facts = {
         (each.rows, each.adjacency)
         for each in releases
-        # Searches count one record of each unit.
-        if not each.adjacency.weighted and not isinstance(each, FoundCategories | FoundBounds)
+        # Searches count one record of each unit, and models of units one unit.
+        if not each.adjacency.weighted
+        and not isinstance(each, FoundCategories | FoundBounds | MeasuredModel)
     }
     if len(neighbours) != 1 or len(facts) > 1:
         raise ValueError(

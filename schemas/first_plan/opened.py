@@ -121,7 +121,6 @@ class SmallerDraft(Draft):
     @cached_property
     def trial(self) -> Plan:
         columns = self.plan.model_dump(mode="json", by_alias=True)["columns"]
-        weighted = any(section.keys.get("weighted") for section in self.sections)
         sections: dict[str, Any] = {
             "columns": {name: columns[name] for name in columns if name in self.of.columns},
             "releases": [self._payable(section.keys) for section in self.sections],
@@ -131,13 +130,21 @@ class SmallerDraft(Draft):
         try:
             return smaller(
                 self.plan,
-                sections | ({} if weighted else {"weights": None}),
+                sections | self._left_out,
                 self.percent,
                 *self.words,
             )
         except PlanError as error:
             faults = str(error).partition("\n")[2] or str(error)
             raise InputError(f"no plan can serve these wishes:\n{faults}") from None
+
+    @property
+    def _left_out(self) -> dict[str, None]:
+        """What the plan says of its survey, and no release of this one uses."""
+        found = {} if self.weighted else {"weights": None}
+        models = any(section.keys["kind"] == "model" for section in self.sections)
+        used = models and self.plan.strata in self.of.columns
+        return found if used else found | {"strata": None}
 
     def _payable(self, keys: Mapping[str, Any]) -> dict[str, Any]:
         """The section, without Gaussian noise of tables where the plan requests no beta for it."""

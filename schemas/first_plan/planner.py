@@ -13,7 +13,7 @@ Every plan without a blank in its columns was read as ``dprelease explain`` read
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -162,19 +162,9 @@ class Draft(Written):
 
     def with_model(self, wish: Wish) -> Draft:
         """Measured for itself, or from records' tables, moments, or tables for models alone."""
-        draft = replace(self, models=(*self.models, wish))
-        served = self.section("moments")
-        linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
         options = [self.having(self.use.model(wish))]
-        if wish.family == "gaussian":
-            options.append(draft.having(self.use.moments(linear)))
-        counted = [s for s in self.sections if s.keys["kind"] == "microdata-margins"]
-        held = next((s for s in counted if not s.keys.get("weighted")), None)
-        if held is not None and any(w.kind == "records" for w in held.wishes):
-            options.append(draft.having(held.serving(wish)))
-        else:
-            before, also = (held.wishes, held.keys.get("also", ())) if held else ((), ())
-            options.append(draft.having(self.use.for_models([*before, wish], also)))
+        if not self.of.role("weight"):  # with weights nothing else answers for the population
+            options += self._fitting(wish)
         best = min((each.measuring(wish) for each in options), key=lambda each: each.cost)
         if best.cost == math.inf:
             try:
@@ -182,6 +172,21 @@ class Draft(Written):
             except InputError as error:
                 raise InputError(f"--model {wish.text!r}: {error}") from None
         return best
+
+    def _fitting(self, wish: Wish) -> Iterator[Draft]:
+        """Drafts in which a model is fitted to moments, or to tables."""
+        draft = replace(self, models=(*self.models, wish))
+        served = self.section("moments")
+        linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
+        if wish.family == "gaussian":
+            yield draft.having(self.use.moments(linear))
+        counted = [s for s in self.sections if s.keys["kind"] == "microdata-margins"]
+        held = next((s for s in counted if not s.keys.get("weighted")), None)
+        if held is not None and any(w.kind == "records" for w in held.wishes):
+            yield draft.having(held.serving(wish))
+        else:
+            before, also = (held.wishes, held.keys.get("also", ())) if held else ((), ())
+            yield draft.having(self.use.for_models([*before, wish], also))
 
     def measuring(self, wish: Wish) -> Draft:
         """With the larger sets of columns that the model needs."""

@@ -90,14 +90,13 @@ class Written:
         of, use = self.of, self.use
         gaussian = sum(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
         lists = [of.said[name].keys.get("categories") for name in use.columns if name in of.said]
-        weighted = any(section.keys.get("weighted") for section in self.sections)
         types = {of.columns[name] for name in use.columns}
         return TEMPLATES.get_template("plan.yaml.jinja").render(
             dataset=self.dataset,
             source=self.source,
             questioned=bool(of.said),
             unit=_unit(*role) if (role := of.role("unit")) else None,
-            weights=_weights(*role) if weighted and (role := of.role("weight")) else None,
+            weights=_weights(*role) if self.weighted and (role := of.role("weight")) else None,
             beta=BLANK if gaussian or OPEN in lists else '"0"',
             concentrated=gaussian > 1,
             lines=of.lines(use.columns, use.more),
@@ -111,6 +110,12 @@ class Written:
             analyses=[*self._analyses()],
             BLANK=BLANK,
         )
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some release is of weights."""
+        of = (section.keys for section in self.sections)
+        return any(keys.get("weighted") or keys["kind"] == "model" for keys in of)
 
     @property
     def synthesis(self) -> Iterator[Mapping[str, Any]]:

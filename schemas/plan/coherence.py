@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from dpcore.releases.models.design import MOST_STRATA
 from dpcore.suggestion import suggestion
 from schemas.plan.contents import PlanDocument
 from schemas.releases import check_names
@@ -71,8 +72,29 @@ def _unpublished(plan: PlanDocument) -> None:
             "counts: a row of several records has no unit and no weight for each of them; use a table of"
             f" records, or remove {'privacy_unit' if plan.unit else 'weights'}"
         )
-    if plan.weights and not any(section.counts_weights for section in plan.releases):
-        raise ValueError("weights: no release is `weighted`; remove the weights")
+    if plan.weights and not any(s.counts_weights or s.by_design for s in plan.releases):
+        raise ValueError("weights: no release is `weighted` or a model; remove the weights")
+
+
+def _strata(plan: PlanDocument) -> None:
+    if plan.strata is None:
+        return
+    for place in ("linked", "series"):
+        if getattr(plan, place):
+            raise ValueError(f"strata: not available with {place}; remove one of them")
+    if plan.strata not in plan.columns:
+        meant = suggestion(plan.strata, [*plan.columns])
+        raise ValueError(f"strata: the plan declares no column {plan.strata!r}{meant}")
+    column = plan.columns[plan.strata]
+    if column.type == "continuous" or column.axis(plan.strata).size > MOST_STRATA:
+        raise ValueError(
+            f"strata: {plan.strata!r} must have at most {MOST_STRATA} categories or whole numbers; name"
+            " a coarser column, or leave strata out, which makes intervals wider at most"
+        )
+    if not any(section.by_design for section in plan.releases):
+        raise ValueError(
+            "strata: no release is a model, and nothing else uses them; remove the key"
+        )
 
 
 def _groups(plan: PlanDocument) -> None:
@@ -272,6 +294,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _left_out,
     _columns,
     _unpublished,
+    _strata,
     _groups,
     _open,
     _linked,

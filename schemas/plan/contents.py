@@ -76,7 +76,13 @@ class PlanDocument(Section):
         "is replaced by one, and private elsewhere."
     )
     weights: Weights | None = Field(
-        default=None, description="Survey weights, for releases that say `weighted`."
+        default=None,
+        description="Survey weights, for models, and for counts that say `weighted`.",
+    )
+    strata: StrictStr | None = Field(
+        default=None,
+        description="The column, among `columns`, of the strata within which the survey was drawn. A"
+        " unit is in that of its first record.",
     )
     linked: Linked | None = Field(
         default=None,
@@ -243,7 +249,14 @@ class PlanDocument(Section):
         """The public facts from which releases are built."""
         size = SIZE if self.linked else ""
         return SurveyFacts(
-            self.record_columns, self.rows, self.adjacency, self.weights, size, self.curves
+            self.record_columns,
+            self.rows,
+            self.adjacency,
+            self.weights,
+            size,
+            self.curves,
+            self.strata or "",
+            self.unit.name if self.unit and not self.linked else "",
         )
 
     @property
@@ -342,7 +355,7 @@ class PlanDocument(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and names, and the operation."""
-        optional = ("series", "counts", "linked", "analyses", "curves")
+        optional = ("series", "counts", "strata", "linked", "analyses", "curves")
         absent = {key for key in optional if not getattr(self, key)}
         hidden: dict[str, Any] = dict.fromkeys({"source", "operation"} | absent, True)
         hidden |= {"privacy_unit": {"source_name"}, "weights": {"source_name"}}

@@ -56,6 +56,7 @@ class SurveyFacts:
 
     ``rows``: the number of records, or where neighbours differ in it a guess, which is a scale only.
     ``size``: where records are of several members, the column that says how many.
+    ``strata``, ``unit``: the column of strata, and the noun for a unit of several records, if any.
     ``curves``: columns that are one function together, by its name.
     """
 
@@ -65,6 +66,8 @@ class SurveyFacts:
     weights: Weights | None = None
     size: str = ""
     curves: Curves = field(default_factory=dict)
+    strata: str = ""
+    unit: str = ""
 
     @property
     def weighted(self) -> "SurveyFacts":
@@ -140,6 +143,11 @@ class ReleaseSection(Section):
     @property
     def counts_weights(self) -> bool:
         """Whether the release is of sums of weights instead of counts of records."""
+        return False
+
+    @property
+    def by_design(self) -> bool:
+        """Whether weights and strata enter by themselves."""
         return False
 
     @property

@@ -1,11 +1,12 @@
 """Models that are measured directly, in a plan."""
 
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Axis, Grid
 from dpcore.releases.base import Release
+from dpcore.releases.models.design import MOST_MEMBERS, Design
 from dpcore.releases.models.model import MeasuredModel
 from schemas.releases.base import Product, ReleaseSection, SurveyFacts, declared, domain_of
 from schemas.releases.formulas import FamilyName, WrittenFormula, checked_columns, terms_of
@@ -24,14 +25,37 @@ class ModelSection(ReleaseSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         names = checked_columns(self.formula, survey.columns)
-        domain = domain_of([_axis(declared(survey.columns, name), name) for name in names])
-        terms = terms_of(self.formula, self.family, domain.axes)
-        own = {"formula": self.formula, "family": self.family, "terms": terms}
-        return self.make(MeasuredModel, domain, survey, share, **own)
+        axes = domain_of([_axis(declared(survey.columns, name), name) for name in names]).axes
+        terms, design = terms_of(self.formula, self.family, axes), _design(survey)
+        own = {"formula": self.formula, "family": self.family, "terms": terms, "design": design}
+        units = replace(survey, adjacency=replace(survey.adjacency, most=1))
+        return self.make(MeasuredModel, design.domain(axes), units, share, **own)
+
+    @property
+    def by_design(self) -> bool:
+        return True
 
     @property
     def subject(self) -> str:
         return self.formula
+
+
+def _design(survey: SurveyFacts) -> Design:
+    """The survey's design, by which units are the records of the domain."""
+    members = survey.adjacency.most
+    if members > MOST_MEMBERS:
+        raise ValueError(
+            f"mechanism: noisy-scores takes at most {MOST_MEMBERS} records of a unit together, and"
+            f" max_rows is {members}; write a smaller max_rows, or take moments"
+        )
+    own: dict[str, Any] = {"members": members, "unit": survey.unit}
+    if survey.weights:
+        steps, usual = survey.weights.most_steps, survey.weights.total_steps / survey.rows
+        own |= {"steps": steps, "usual": min(max(usual, 1.0), float(steps))}
+        own |= {"step": float(survey.weights.step), "weight": survey.weights.column}
+    if survey.strata:
+        own["strata"] = declared(survey.columns, survey.strata, "strata").axis(survey.strata)
+    return Design(**own)
 
 
 def _axis(column: Column, name: str) -> Axis:

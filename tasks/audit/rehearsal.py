@@ -38,6 +38,8 @@ from dpcore.domain.texts import cells_of
 from dpcore.errors import AuditError
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.found_bounds import EDGES, FoundBounds
+from dpcore.releases.models.design import STEPS
+from dpcore.releases.models.model import MeasuredModel
 from schemas.plan import Plan
 from schemas.plan.linked import SIZE
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
@@ -106,8 +108,8 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                     counted = _text_tally(plan, release, far=side == "far")
                 elif isinstance(release, FoundBounds):
                     counted = _range_tally(plan, release, far=side == "far")
-                elif plan.linked:
-                    counted = _linked_tally(plan, release.domain, far=side == "far")
+                elif plan.linked or isinstance(release, MeasuredModel):
+                    counted = _wide_tally(plan, release.domain, far=side == "far")
                 elif _periods(plan, far=side == "far"):
                     counted = _series_tally(plan, release.domain, far=side == "far")
                 if not _same(found[release.name], _at_points(counted)):
@@ -139,16 +141,15 @@ def _others(plan: Plan) -> int:
     return max(plan.rows - _of_one_period(plan, plan.adjacency).most, 0)
 
 
-def _linked_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
+def _wide_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
     """The wide records of ``_write_survey``: one member each but in the one unit, if that is there."""
-    assert plan.unit
-    later = {f".{i + 1}" for i in range(1, plan.unit.max_rows)}
+    later = {f".{i + 1}" for i in range(1, plan.unit.max_rows if plan.unit else 1)}
     alone, unit = [], []
     for axis in domain.axes:
         absent = axis.name not in plan.columns and axis.name[axis.name.rfind(".") :] in later
-        last = axis.size - 1
-        alone.append(last if absent else 0)
-        unit.append(last - axis.nullable if far or axis.name == SIZE else 0)
+        last, weighed = axis.size - 1, axis.name.startswith(STEPS)
+        alone.append(last if absent else int(weighed))
+        unit.append(last - axis.nullable if far or weighed or axis.name == SIZE else 0)
     counted = [(_number(domain, alone), _others(plan))]
     if far or plan.neighbours == "replace-one":
         counted.append((_number(domain, unit), 1))

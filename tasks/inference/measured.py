@@ -44,7 +44,9 @@ def fit_measured(
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
             if asked and (_meaning(release.formula), release.family) == (asked, family):
-                return release.name, _fitted(release, draws, shares).assuming(plan.assumed)
+                return release.name, _fitted(release, draws, shares).assuming(
+                    release.design.assumed
+                )
 
     def points_of(of: Moments) -> Points:
         if draws:
@@ -67,7 +69,7 @@ def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) 
         found = release.fitted(draws(release.name))
     else:
         assert shares is not None
-        found = expected_model(release, shares(release.domain))
+        found = expected_model(release, shares(Domain(release.terms.axes)))
     errors = [np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy)]
     sampling, privacy = (np.where(found.hidden, np.inf, each) for each in errors)
     coefficients = tuple(

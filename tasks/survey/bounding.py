@@ -23,17 +23,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpcore.releases.models.design import STEPS
 from schemas.plan.series import Periods
 from schemas.survey.columns import Invalid
 from schemas.survey.engine import exactly
 from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.cells import add_code
 
-STEPS = "_steps"
-"""The column of weights in steps.  No column of a plan begins with an underscore."""
-
 PERIOD = "_period"
-"""The column of the numbers of periods."""
+"""The column of the numbers of periods.  No column of a plan begins with an underscore."""
 
 
 def add_weight_steps(table: Any, weights: Weights) -> Any:

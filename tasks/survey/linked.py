@@ -15,8 +15,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpcore.domain.domain import Domain
+from dpcore.releases.models.design import STEPS, STRATUM, Design
 from schemas.plan.linked import SIZE, Linked
-from schemas.survey.unit import UnitColumn
+from schemas.survey.unit import UnitColumn, Weights
+from tasks.survey.bounding import add_weight_steps, keep_records
 
 
 def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
@@ -42,6 +45,30 @@ def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
         for name in (name for name in names if name not in linked.shared):
             columns[f"{name}.{i + 1}"] = _of_member(members, name, i)
     return members.group_by("_unit").aggregate(**columns).drop("_unit")
+
+
+def unit_records(
+    table: Any,
+    domain: Domain,
+    design: Design,
+    unit: UnitColumn | None,
+    weights: Weights | None,
+    strata: str | None,
+) -> Any:
+    """One record of each unit as a model takes it (``dpcore.releases.models.design``), of those that are
+    kept."""
+    names = design.columns(domain)
+    if unit:
+        table = keep_records(table, unit)
+    if weights:
+        table, names = add_weight_steps(table, weights), [*names, STEPS]
+    shared = [STRATUM] if strata else []
+    if strata:
+        table = table.mutate(**{STRATUM: table[strata]})
+    if unit is None or design.members == 1:
+        return table
+    table = table.select(unit.column, *names, *shared)
+    return wide_records(table, unit, Linked(order=names[:1], shared=shared))
 
 
 def _of_member(members: Any, name: str, place: int) -> Any:

@@ -14,7 +14,7 @@ follows from public numbers, the sizes of the axes and the rows of the plan; dom
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,19 +28,19 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import in_words
 from dpcore.errors import DataError
+from dpcore.releases.models.design import STEPS, Design
 from schemas.plan.linked import Linked
 from schemas.plan.series import Periods
 from schemas.survey.columns import Invalid, ReadColumn
 from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.bounding import (
-    STEPS,
     add_weight_steps,
     keep_identified,
     keep_periods,
     keep_records,
 )
 from tasks.survey.cells import count_cells, keep_valid, within_found
-from tasks.survey.linked import wide_records
+from tasks.survey.linked import unit_records, wide_records
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, Unread, open_survey, unfit
 
@@ -68,13 +68,16 @@ def tallies(
     periods: Periods | None = None,
     counts: str | None = None,
     linked: Linked | None = None,
+    design: Design | None = None,
+    strata: str | None = None,
 ) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 
     ``survey`` is private, all other arguments are public.  With ``unit``, only the kept records of
     each unit count, with ``periods`` those in its first periods; with ``weights``, the steps of weight
     are counted instead of records; with ``counts``, each row is as many records as that column says;
-    with ``linked``, the wide records of units are counted, over domains of their columns.
+    with ``linked``, the wide records of units are counted, over domains of their columns; with
+    ``design``, the units of a model, over its one domain.
     ``invalid``: the rule for values that are not valid, in any of
     ``columns`` where records are dropped.  Raises ``DataError``, without any value, if the rule is
     ``refuse`` and a record has no cell, if ``rows`` is public and the counts do not add up to it, or if
@@ -95,8 +98,13 @@ def tallies(
         if unit:
             table = keep_identified(table, unit)
         if linked and unit:
-            table, unread = _linked(table, unread, unit, linked, invalid)
+            wide = partial(wide_records, table, unit, linked)
+            table, unread = _wide(unread, wide, invalid)
             unit = None
+        if design:
+            wide = partial(unit_records, table, domains[0], design, unit, weights, strata)
+            table, unread = _wide(unread, wide, invalid)
+            unit = weights = None
         for axes in pack(domains, rows):
             cells, found_counts = call_guarded(
                 partial(_count, table, unread, axes, unit, weights, invalid, periods, counts),
@@ -115,13 +123,10 @@ def tallies(
     return [cut[domain] for domain in domains]
 
 
-def _linked(
-    table: Any, unread: Unread, unit: UnitColumn, linked: Linked, invalid: Invalid
-) -> tuple[Any, Unread]:
+def _wide(unread: Unread, wide: Callable[[], Any], invalid: Invalid) -> tuple[Any, Unread]:
     """The wide records; no value of them has the wrong type."""
     if invalid == "refuse" and any(unread.values()):
         raise DataError(UNREAD)
-    wide = partial(wide_records, table, unit, linked)
     table = call_guarded(wide, DataError, "the survey table could not be linked")
     return table, {name: {} for name in table.columns}
 

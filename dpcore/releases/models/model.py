@@ -5,7 +5,8 @@ The rounds are those of ``scores``.  The last Newton step starts near the soluti
     estimate - solution of the survey = inverse (noise of the scores + noise of the curvature * step)
 
 whose covariance is the privacy part.  The sampling part is inverse * meat * inverse, with the measured
-variance ``meat`` of scores (Huber 1967), so that it needs no assumption on residuals.  What clipping
+variance ``meat`` of scores of units (Huber 1967; Binder 1983), so that it needs no assumption on
+residuals, or on how similar the records of a unit are.  What clipping
 takes from scores is estimated from their lengths, which are counted; half of it is one more standard
 error in every direction.  Where noise may change the information on a coefficient by the part b, its
 errors are divided by sqrt(1 - b); from ``MOST_BLUR`` on it has none.
@@ -27,10 +28,10 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.post.levels import SIGMAS_95
-from dpcore.post.units import assumptions
 from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.models.design import SIMPLE, Design
 from dpcore.releases.models.scores import Family, ScorePoint
-from dpcore.releases.models.steps import ModelScores
+from dpcore.releases.models.steps import LEAST, ModelScores
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (
     Published,
@@ -44,15 +45,20 @@ from dpcore.releases.work import Work, publishing
 
 MOST_BLUR = 0.9
 
+MOST_LEAST = 0.65
+"""From this part of the usual curvature on, the least that noise leaves makes steps too short."""
+
+FAR = 3.0
+"""Times its expected length, what a last step is beyond is an error."""
+
 HIDDEN = "noise hides how much the records say of this term: there may be too few of a kind"
 
 STATED = (
-    "Sampling and noise together, to first order and by the normal law; the interval is for the"
-    " population from which the survey is taken to be drawn, and holds it 19 times in 20 where the model"
-    " is right. The error includes an estimate of what the cutting of very large residuals moves. Not"
-    " included: records with unusual terms count less, which moves coefficients where the model is"
-    " wrong; a value beyond a bound, where the plan clamps, counts as the bound, and one on a grid as"
-    " the middle of its cell"
+    "Sampling and noise together, to first order and by the normal law; the interval is for {}, and"
+    " holds it 19 times in 20 where the model is right. Sampling errors suppose that {}. The error"
+    " includes an estimate of what the cutting of very large residuals moves. Not included: records with"
+    " unusual terms count less, which moves coefficients where the model is wrong; a value beyond a"
+    " bound, where the plan clamps, counts as the bound, and one on a grid as the middle of its cell"
 )
 
 SCORED = 2e-8
@@ -71,7 +77,8 @@ class ModelFit(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredModel(Release):
-    """``terms``: what the formula makes of the columns of the domain; ``formula``: as it was written."""
+    """``terms``: what the formula makes of the columns of a record; ``formula``: as it was written;
+    ``design``: how a cell of the domain is one unit of the survey."""
 
     finer = "fewer terms, or categories with more records"
     chart = "coefficients"
@@ -79,11 +86,12 @@ class MeasuredModel(Release):
     formula: str = ""
     family: Family = "gaussian"
     terms: ModelTerms | None = None
+    design: Design = SIMPLE
 
     @cached_property
     def _unpriced(self) -> ModelScores:
         assert self.terms is not None
-        return ModelScores(self.terms, self.family, self.rows, self.adjacency)
+        return ModelScores(self.terms, self.family, self.rows, self.adjacency, design=self.design)
 
     @cached_property
     def scores(self) -> ModelScores:
@@ -142,7 +150,6 @@ class MeasuredModel(Release):
         blur, tail = float(point.blur[0]), float(point.tail[0]) / 2
         privacy = (noise**2 + tail**2 + blur**2 / 2 * (step @ step)) * np.eye(size)
         privacy += blur**2 / 2 * np.outer(step, step)
-        sampling = self.adjacency.most * point.meat[0]
         back = (
             self.terms.basis[0] @ point.white[0]
         )  # from the whitened basis to the formula's terms
@@ -150,12 +157,20 @@ class MeasuredModel(Release):
         spread = np.sum((back @ inverse) * back, axis=1)
         doubt = blur * np.sum((back @ inverse) ** 2, axis=1) / np.maximum(spread, 1e-300)
         values, wider = self.terms.basis[0] @ point.theta[0], np.maximum(1 - doubt, 1e-9) ** -0.5
-        covariances = [out @ each @ out.T for each in (sampling, privacy)]
+        covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
         both = np.outer(wider, wider)
+        # A last step much longer than its noise shows that the one before had not come near.
+        usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
+        far = max(float(step @ step - FAR**2 * usual), 0.0)
+        near = unit * back
+        covariances[1] += far * near @ near.T
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = self._rescaled(values, covariances)
-        return ModelFit(values, sampling, privacy, doubt >= MOST_BLUR)
+        hidden = doubt >= MOST_BLUR
+        if self.family != "gaussian":  # steps come near only where their lengths are known
+            hidden |= LEAST * math.sqrt(size) * blur >= MOST_LEAST * float(point.rows[0])
+        return ModelFit(values, sampling, privacy, hidden)
 
     def _rescaled(self, values: Floats, covariances: list[Floats]) -> tuple[Floats, list[Floats]]:
         """In the units of the response, which is scaled where sums are taken."""
@@ -173,12 +188,16 @@ class MeasuredModel(Release):
         facts = {
             "formula": self.formula,
             "family": self.family,
-            "records": float(point.rows[0]),
-            "residual_variance": float(point.spread[0] * np.trace(point.meat[0]))
-            / (len(found.values) * float(point.rows[0]))
-            * self.terms.scale[1] ** 2,
             "clipped_at": float(before.radius[0]),
         }
+        rows = float(point.rows[0])
+        if self.design.steps:
+            facts["population"] = rows * self.design.usual * self.design.step
+        else:
+            facts["records"] = rows
+        if self.design.simple:
+            apart = float(point.spread[0] * np.trace(point.meat[0])) / (len(found.values) * rows)
+            facts["residual_variance"] = apart * self.terms.scale[1] ** 2
         return Published((self._table(found), self._covariances(found)), facts)
 
     def _table(self, found: ModelFit) -> Table:
@@ -200,9 +219,8 @@ class MeasuredModel(Release):
         ):
             columns.append(TableColumn(name, unless(found.hidden, values), text))
         columns.append(reason_column(found.hidden, HIDDEN))
-        statement = " ".join([f"{STATED}.", *assumptions(self.adjacency.most)])
         stated = Uncertainty(
-            "estimate", "standard_error", ("lower_95", "upper_95"), "normal", statement
+            "estimate", "standard_error", ("lower_95", "upper_95"), "normal", self.statement
         )
         return Table("tables", self.name, columns, (stated,))
 
@@ -226,9 +244,14 @@ class MeasuredModel(Release):
         return Table("tables", f"{self.name}.covariance", columns, tuple(stated))
 
     @property
+    def statement(self) -> str:
+        """What the stated errors are about."""
+        return f"{STATED.format(self.design.population, self.design.drawn)}."
+
+    @property
     def work(self) -> Work:
         assert self.terms is not None
-        seen, pairs = min(self.rows, self.domain.size), self.terms.size**2
+        seen, pairs = min(self.rows, self.domain.size), self.terms.size**2 + self.design.strata_size
         return Work(SCORED * seen * pairs * len(self.scores.rounds), 64 * seen) + publishing(pairs)
 
     @cached_property
@@ -243,7 +266,8 @@ class MeasuredModel(Release):
         middle = replace(last, number=last.number - 1)
         blur = float(scores.per_step("curvature", middle)[0]) * self._noise.stddev / self.rows
         doubt = min(blur * math.sqrt(scores.terms.size), MOST_BLUR)
-        return math.sqrt(1 + noise**2 / self.rows) / math.sqrt(1 - doubt)
+        sampling = self.rows * (2 if self.design.steps else 1)
+        return math.sqrt(1 + noise**2 / sampling) / math.sqrt(1 - doubt)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (

@@ -13,36 +13,50 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
     last       scores: the last Newton step
 
 A binomial model has no first round, and a linear one does not step again.  Records of large leverage
-count less, by the weight w = min(1, A^2/(|u|^2 slope)), in scores and curvature alike, so that the
-estimating equation keeps its solution where the model is right.  What one record adds is clipped:
+count less, in scores and curvature alike, so that the estimating equation keeps its solution where the
+model is right.
 
-    score      w u r, shortened to length C.  In a binomial model w is also at most
-               C/(|u| max(mean, 1 - mean)): then no score is shortened, and none has a bias (Kuensch,
+A privacy unit has up to m records, which count by their weights g, 1 without (``design``).  The sums are
+over its records, where there are several, and all that it adds is clipped together, with S the typical
+length of a unit's score over that of one record, M = S^2 and w = min(1, A^2 M/sum g |u|^2 slope):
+
+    response   sum g e, and
+    moments    sum g (x, y)(x, y)', both times min(1, M/sum g)
+    score      w sum g u r, shortened to length C.  In a binomial model without weights w is at most
+               C/sum g |u| max(mean, 1 - mean): then no score is shortened, and none has a bias (Kuensch,
                Stefanski & Carroll 1989)
-    curvature  w slope u u', of norm at most A^2
-    squares    s s', s the score shortened to length B
+    curvature  w sum g slope u u', of norm at most A^2 M
+    squares    s s', s the score shortened to length B S
     counts     one of some bins of the length of the score
+    strata     s in the place of the unit's stratum
+    sizes      one of the strata
+
+A solution weighted by g is that of the population, and squares of units' scores show how much it varies
+between surveys, however similar the records of one unit are (Binder 1983).  With Z and n a stratum's sum
+of scores and number of units, the variance of units drawn independently within strata is N/(N - H) times
+the squares less the sum of Z Z'/n, for N units in H strata: the usual n/(n - 1) if all are alike.
 
 Claim.  Let the parts of a round be divided by the largest norms above and multiplied by roots of weights
 that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two records' vectors differ by at
-most |v - v'|^2 <= 2 + 2 (weight of the scores).
+most |v - v'|^2 <= 2 + 2 (weight of the scores and strata).  The same holds of units.
 
-Proof.  Each part has norm at most 1 before it is multiplied.  Scores differ by at most 2.  The inner
-product of two records' other parts is (u.u')^2, (s.s')^2, 0 or 1: never negative, so they differ by at
-most sqrt(2) in norm.  QED
+Proof.  Each part has norm at most 1 before it is multiplied: a sum of matrices g x x' has at most the
+norm sum g |x|^2.  Scores differ by at most 2, in strata too.  The inner product of two units' other
+parts is a sum of weights, none negative, times (u.u')^2, (s.s')^2, 0 or 1: never negative, so they
+differ by at most sqrt(2) in norm.  QED
 
-A record adds the vector in K whole steps, rounded: norms grow by at most sqrt(d)/2 + 2 steps, and those
+A unit adds the vector in K whole steps, rounded: norms grow by at most sqrt(d)/2 + 2 steps, and those
 of differences by at most sqrt(d) + 2, for d numbers, rounding of floating point included.  Every
-operation on the records acts on each record alone, number by number: there are no matrix products,
-whose rounding may depend on the position of a row, and means are looked up in a public table.  So a
-record's vector is the same to the last bit whoever else is there.  All steps have noise of the same
+operation acts on each unit alone, number by number: there are no matrix products, whose rounding may
+depend on the position of a row, and means are looked up in a public table.  So a unit's vector is the
+same to the last bit whoever else is there.  All steps have noise of the same
 variance, and K gives each round its share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -53,6 +67,7 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
+from dpcore.releases.models.design import SIMPLE, Design
 from dpcore.releases.models.terms import ModelTerms
 
 STEPS = 2**18
@@ -81,11 +96,17 @@ PARTS = {
 }
 """What the rounds measure, with weights."""
 
+BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
+"""What the middle round measures besides, where there are strata."""
+
 LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
 """A, B and the least C, in roots of the number of terms."""
 
-LENGTHS = tuple(2.0 ** (k / 2) for k in range(11))
-"""Ends of the bins of lengths of scores, likewise."""
+LARGER = 2.0
+"""Times as large is B with weights: large ones make long tails."""
+
+LENGTHS = 11
+"""Ends of the bins of lengths of scores: from 1, or S/2, likewise, each sqrt(2) times the one before."""
 
 BINS = 32
 """Of the response."""
@@ -101,11 +122,14 @@ AT_ONCE = 2**21
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords:
-    """Private.  ``rows``: (n, p); ``responses``, ``bins``, ``counts``: (n,)."""
+    """Private: units and their records.  ``rows``: (n, m, p); ``responses``, ``bins`` and
+    ``weights``: (n, m); ``strata``, ``counts``: (n,)."""
 
     rows: Floats
     responses: Floats
     bins: Integers
+    weights: Floats
+    strata: Integers
     counts: Integers
 
 
@@ -114,7 +138,7 @@ class ScorePoint:
     """Where a round measures, in each of t repetitions; public, as it follows from noisy numbers.
 
     ``theta``: (t, p); ``white``: (t, p, p) V'; ``spread``: (t,) of residuals, squared; ``slope``: (t,) a
-    typical one; ``radius``: (t,) C; ``rows``: (t,) about how many records there are.
+    typical one; ``radius``: (t,) C; ``rows``: (t,) about how many records there are, by weight.
 
     ``location``, ``width``: (t,) of the response, that the moments take.  The rest is for errors:
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
@@ -147,16 +171,24 @@ class ModelSums:
     rows: int
     adjacency: Adjacency
     stddev: float = 0.0
+    design: Design = SIMPLE
 
     @property
     def rounds(self) -> tuple[str, ...]:
         left_out = {"binomial": "response", "gaussian": "again"}.get(self.family)
         return tuple(name for name in PARTS if name != left_out)
 
+    @property
+    def weighed(self) -> bool:
+        """Whether scores are bounded by weights beforehand, instead of shortened.  That would bias them
+        where the survey's weights depend on the response."""
+        return self.family == "binomial" and not self.design.steps
+
     def scaled(self, few_and_many: tuple[float, float]) -> float:
-        """Between the numbers for few and for many records."""
+        """Between the numbers for few and for many units."""
         few, many = few_and_many
-        place = math.log(max(self.rows, 1) / FEW) / math.log(MANY / FEW)
+        units = max(self.rows / self.design.members, 1)
+        place = math.log(units / FEW) / math.log(MANY / FEW)
         return float(few * (many / few) ** min(max(place, 0.0), 1.0))
 
     @cached_property
@@ -167,11 +199,28 @@ class ModelSums:
 
     @cached_property
     def radii(self) -> dict[str, float]:
-        """A, B, and the least C."""
-        root = math.sqrt(self.terms.size)
-        shortest = CONDITIONAL if self.family == "binomial" else SHORTEST
-        pairs = (("leverage", LEVERAGE), ("squared", SQUARED), ("shortest", shortest))
-        return {name: root * self.scaled(pair) for name, pair in pairs}
+        """A, B and the least C, times S."""
+        root, size = math.sqrt(self.terms.size), self.design.size
+        shortest = root * self.scaled(CONDITIONAL if self.weighed else SHORTEST)
+        pairs = (("leverage", LEVERAGE), ("squared", SQUARED))
+        found = {name: root * size * self.scaled(pair) for name, pair in pairs}
+        if self.design.steps:
+            found["squared"] *= LARGER
+        found["curvature"] = found["leverage"] / size * math.sqrt(self.design.members)
+        return found | {"shortest": shortest * size}
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Ends of the bins of lengths of scores."""
+        first = math.sqrt(self.terms.size) * max(self.design.size / 2, 1.0)
+        return np.asarray(first * 2.0 ** (np.arange(LENGTHS) / 2))
+
+    def parts_of(self, name: str) -> Mapping[str, float]:
+        """What a round measures, with weights that add up to 1."""
+        if name != "middle" or not self.design.strata:
+            return PARTS[name]
+        rest = 1 - sum(BY_STRATUM.values())
+        return {part: rest * weight for part, weight in PARTS[name].items()} | BY_STRATUM
 
     # Rounds as vectors of whole numbers
 
@@ -179,8 +228,9 @@ class ModelSums:
         p = self.terms.size
         together = self.moments_size * (self.moments_size + 1) // 2
         curved = p * (p + 1) // 2
-        sizes = {"bins": BINS, "moments": together, "scores": p, "counts": len(LENGTHS) + 1}
-        return sizes.get(part, curved)
+        strata, ends = self.design.strata_size, len(self.lengths)
+        sizes = {"bins": BINS, "moments": together, "scores": p, "counts": ends + 1}
+        return (sizes | {"strata": strata * p, "sizes": strata}).get(part, curved)
 
     @property
     def moments_size(self) -> int:
@@ -195,8 +245,13 @@ class ModelSums:
 
     def _moved(self, name: str, squared: float) -> float:
         """The square of the sensitivity, for vectors of length 1 times ``squared``."""
-        moved = 2 + 2 * PARTS[name].get("scores", 0.0)
+        moved = 2 + 2 * self._signed(name)
         return self.adjacency.squared(moved=moved * squared, present=squared)
+
+    def _signed(self, name: str) -> float:
+        """The weight of parts of which two units' may be opposite."""
+        parts = self.parts_of(name)
+        return parts.get("scores", 0.0) + parts.get("strata", 0.0)
 
     @cached_property
     def laws(self) -> tuple[tuple[int, Fraction], ...]:
@@ -205,7 +260,7 @@ class ModelSums:
         for name in self.rounds:
             numbers, steps = self.width(name), self.steps[name]
             rounded = math.isqrt(numbers) + 1
-            moved = 2 + 2 * Fraction(PARTS[name].get("scores", 0.0))
+            moved = 2 + 2 * Fraction(self._signed(name))
             far = math.isqrt(math.ceil(moved * steps**2)) + 1 + rounded + 2
             near = steps + rounded // 2 + 1 + 2
             squared = self.adjacency.squared(moved=far**2, present=near**2)
@@ -213,7 +268,7 @@ class ModelSums:
         return tuple(found)
 
     def width(self, name: str) -> int:
-        return sum(self.numbers_of(part) for part in PARTS[name])
+        return sum(self.numbers_of(part) for part in self.parts_of(name))
 
     @property
     def largest(self) -> int:
@@ -222,12 +277,15 @@ class ModelSums:
 
     def radius_of(self, part: str, point: ScorePoint) -> Floats:
         """(t,) the largest norm of a part."""
+        most = float(self.design.members)
         constant = {
-            "bins": 1.0,
+            "bins": most,
             "counts": 1.0,
-            "moments": self.terms.norm_squared + 1.0 + (self.terms.constant is None),
-            "curvature": self.radii["leverage"] ** 2,
+            "moments": most * (self.terms.norm_squared + 1.0 + (self.terms.constant is None)),
+            "curvature": self.radii["curvature"] ** 2,
             "squares": self.radii["squared"] ** 2,
+            "strata": self.radii["squared"],
+            "sizes": 1.0,
         }
         if part == "scores":
             return point.radius
@@ -236,15 +294,24 @@ class ModelSums:
     def per_step(self, part: str, point: ScorePoint) -> Floats:
         """(t,) what a step of a part is."""
         name = self.rounds[point.number]
-        return self.radius_of(part, point) / (math.sqrt(PARTS[name][part]) * self.steps[name])
+        weight = self.parts_of(name)[part]
+        return self.radius_of(part, point) / (math.sqrt(weight) * self.steps[name])
 
     def records_of(self, tally: Tally) -> ScoredRecords:
-        codes = tally.domain.unpack(tally.cells)
-        kept = self.terms.kept(codes)
-        codes = codes[kept]
+        codes, weights, strata = self.design.unpacked(
+            tally.domain.unpack(tally.cells), self.terms.axes
+        )
+        shape = weights.shape
+        codes = codes.reshape(-1, len(self.terms.axes))
+        kept = self.terms.kept(codes) & (weights.ravel() > 0)
+        codes = np.where(kept[:, None], codes, 0)
+        weights = np.where(kept.reshape(shape), weights, 0.0)
         responses = self.terms.responses(codes)
         bins = np.clip(np.searchsorted(self.edges, responses, side="right") - 1, 0, BINS - 1)
-        return ScoredRecords(self.terms.rows(codes), responses, bins, tally.counts[kept])
+        rows = self.terms.rows(codes).reshape(*shape, self.terms.size)
+        found = (rows, responses.reshape(shape), bins.reshape(shape), weights, strata, tally.counts)
+        there = weights.max(axis=1, initial=0.0) > 0
+        return ScoredRecords(*(each[there] for each in found))
 
     @cached_property
     def edges(self) -> Floats:
@@ -258,7 +325,8 @@ class ModelSums:
         """(t, width) the sums of a round: private."""
         name = self.rounds[point.number]
         sums = np.zeros((len(point.theta), self.width(name)), dtype=np.int64)
-        rows = max(AT_ONCE // (self.width(name) + self.terms.size**2), 1)
+        numbers = self.design.members * (self.width(name) + self.terms.size**2)
+        rows = max(AT_ONCE // numbers, 1)
         times = max(rows // max(len(records.counts), 1), 1)
         for start in range(0, len(sums), times):
             some = _taken(point, slice(start, start + times))
@@ -281,45 +349,60 @@ class ModelSums:
     def _vectors(
         self, name: str, block: ScoredRecords, point: ScorePoint
     ) -> Iterator[tuple[str, Floats]]:
-        """The parts (t, n, width) of what each record adds, clipped."""
+        """The parts (t, n, width) of what each unit adds, clipped."""
+        if name in ("response", "moments"):
+            weight = block.weights * np.minimum(
+                1.0, self.design.members / _over(block.weights, 1)[:, None]
+            )
         if name == "response":
-            yield "bins", (block.bins[:, None] == np.arange(BINS)).astype(np.float64)[None]
+            bins = (block.bins[:, :, None] == np.arange(BINS)).astype(np.float64)
+            yield "bins", _over(bins * weight[:, :, None], 1)[None]
             return
         if name == "moments":
-            y = (block.responses - point.location[:, None]) / point.width[:, None]
-            columns = [np.ones((len(y), len(block.counts)))] * (self.terms.constant is None)
-            columns += [np.broadcast_to(x, y.shape) for x in block.rows.T]
-            yield "moments", _squares(np.stack([*columns, np.clip(y, -1.0, 1.0)], axis=2))
+            location, width = point.location[:, None, None], point.width[:, None, None]
+            y = np.clip((block.responses - location) / width, -1.0, 1.0)
+            columns = [np.ones(y.shape)] * (self.terms.constant is None)
+            columns += [np.broadcast_to(x, y.shape) for x in np.moveaxis(block.rows, 2, 0)]
+            squares = _squares(np.stack([*columns, y], axis=3))
+            yield "moments", _over(squares * weight[:, :, None], 2)
             return
-        predictor = np.zeros((len(point.theta), len(block.counts)))
+        predictor = np.zeros((len(point.theta), *block.weights.shape))
         white = np.zeros((*predictor.shape, self.terms.size))
-        for j, x in enumerate(block.rows.T):
-            predictor += x * point.theta[:, j, None]
-            white += x[:, None] * point.white[:, None, j, :]
+        for j, x in enumerate(np.moveaxis(block.rows, 2, 0)):
+            predictor += x * point.theta[:, j, None, None]
+            white += x[:, :, None] * point.white[:, None, None, j, :]
         mean, slope = self.family_at(predictor)
-        left = (block.responses - mean) / np.sqrt(point.spread)[:, None]
-        slope = slope / point.slope[:, None]
-        length = np.sqrt(_summed_squares(white))
-        leverage = np.maximum(length**2 * slope, 1e-300)
+        spread = np.sqrt(point.spread)[:, None, None]
+        left = (block.responses - mean) / spread
+        slope = block.weights * slope / point.slope[:, None, None]
+        squared = _summed_squares(white)
+        leverage = np.maximum(_over(squared * slope, 2), 1e-300)
         weight = np.minimum(1.0, self.radii["leverage"] ** 2 / leverage)
         radius = point.radius[:, None]
-        if self.family == "binomial":
-            largest = length * np.maximum(mean, 1 - mean) / np.sqrt(point.spread)[:, None]
-            weight = np.minimum(weight, radius / np.maximum(largest, 1e-300))
-        score = white * (weight * left)[:, :, None]
-        size = np.maximum(length * weight * np.abs(left), 1e-300)
-        for part in PARTS[name]:
+        if self.weighed:
+            largest = block.weights * np.sqrt(squared) * np.maximum(mean, 1 - mean) / spread
+            weight = np.minimum(weight, radius / np.maximum(_over(largest, 2), 1e-300))
+        score = _over(white * (block.weights * left)[:, :, :, None], 2) * weight[:, :, None]
+        size = np.maximum(np.sqrt(_summed_squares(score)), 1e-300)
+        short = score * np.minimum(1.0, self.radii["squared"] / size)[:, :, None]
+        strata = (block.strata[:, None] == np.arange(self.design.strata_size)).astype(np.float64)
+        for part in self.parts_of(name):
             if part == "scores":
                 yield part, score * np.minimum(1.0, radius / size)[:, :, None]
             elif part == "curvature":
-                yield part, _squares(white * np.sqrt(weight * slope)[:, :, None])
+                less = np.minimum(weight, self.radii["curvature"] ** 2 / leverage)
+                curved = white * np.sqrt(less[:, :, None] * slope)[:, :, :, None]
+                yield part, _over(_squares(curved), 2)
             elif part == "squares":
-                shorter = np.minimum(1.0, self.radii["squared"] / size)
-                yield part, _squares(score * shorter[:, :, None])
+                yield part, _squares(short)
+            elif part == "counts":
+                places = np.searchsorted(self.lengths, size, side="right")
+                yield part, (places[:, :, None] == np.arange(len(self.lengths) + 1)).astype(float)
+            elif part == "strata":
+                placed = strata[:, :, None] * short[:, :, None, :]
+                yield part, placed.reshape(*size.shape, -1)
             else:
-                ends = math.sqrt(self.terms.size) * np.array(LENGTHS)
-                places = np.searchsorted(ends, size, side="right")
-                yield part, (places[:, :, None] == np.arange(len(ends) + 1)).astype(np.float64)
+                yield part, strata[None]
 
     @cached_property
     def _table(self) -> Floats:
@@ -348,6 +431,15 @@ def _summed_squares(values: Floats) -> Floats:
     found = values[..., 0] ** 2
     for i in range(1, values.shape[-1]):
         found = found + values[..., i] ** 2
+    return np.asarray(found)
+
+
+def _over(values: Floats, axis: int) -> Floats:
+    """The sum over the records of each unit, one after the other."""
+    parts = np.moveaxis(values, axis, 0)
+    found = parts[0]
+    for part in parts[1:]:
+        found = found + part
     return np.asarray(found)
 
 

@@ -15,8 +15,6 @@ from dpcore.arrays import Floats, Integers
 from dpcore.releases.models.scores import (
     BINS,
     FARTHEST,
-    LENGTHS,
-    PARTS,
     ModelSums,
     ScorePoint,
 )
@@ -27,10 +25,17 @@ MOST_STEP = 1.5
 """The most that a step of a curved model may move predictors, in root mean square."""
 
 ROUGHLY = 3.5
-"""C of the rough Newton steps, in roots of the number of terms."""
+"""C of the rough Newton steps, in roots of the number of terms, and times S."""
 
-EXCESS, HARM = 0.4, 0.2
-"""Scores beyond C are this part of C longer, on average; together at most this part of all errors."""
+EXCESS, HARM = 0.4, 0.3
+"""Scores beyond C are this part of C longer, on average; what that moves counts for 1/HARM as much as
+noise does, where C is chosen."""
+
+LEAST = 0.6
+"""Curvature counts as at least so many times its noise, times the root of the number of terms."""
+
+CERTAIN = 3.0
+"""Counts of so many standard errors are no noise."""
 
 Measured = dict[str, tuple[Floats, Floats]]
 """The noisy sums (t, width) of each part of a round, and the noise (t,) in each of its numbers."""
@@ -52,7 +57,7 @@ class ModelScores(ModelSums):
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
         """After a round with these noisy sums (t, width)."""
         name, place, parts = self.rounds[point.number], 0, Measured()
-        for part in PARTS[name]:
+        for part in self.parts_of(name):
             end, step = place + self.numbers_of(part), self.per_step(part, point)
             parts[part] = noisy[:, place:end] * step[:, None], step * self.stddev
             place = end
@@ -82,7 +87,8 @@ class ModelScores(ModelSums):
         base = self.terms.constant if self.terms.constant is not None else 0
         squares, products, constant = both[:, own, own], both[:, own, -1], both[:, base]
         rows = point.rows
-        if not (self.adjacency.public_rows and not any(a.nullable for a in self.terms.axes)):
+        nulls = any(a.nullable for a in self.terms.axes) or self.design.steps
+        if nulls or not self.adjacency.public_rows:
             rows = np.maximum(constant[:, base], 2 * noise + 1)
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
@@ -113,7 +119,7 @@ class ModelScores(ModelSums):
             theta[:, base] += start
         white = _product(vectors / np.sqrt(values)[:, None, :], vectors)
         white = white * np.sqrt(rows)[:, None, None]
-        radius = np.full(len(rows), ROUGHLY * math.sqrt(p))
+        radius = np.full(len(rows), ROUGHLY * math.sqrt(p) * self.design.size)
         found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
         return replace(point, rows=rows, radius=radius, **found)
 
@@ -125,7 +131,7 @@ class ModelScores(ModelSums):
         vectors, values = _floored(per_row, least)
         inverse_root = _product(vectors / np.sqrt(values)[:, None, :], vectors)
         radius = point.radius
-        if self.family == "binomial":
+        if self.weighed:
             radius = np.full(len(radius), self.radii["shortest"])
         return replace(point, white=point.white @ inverse_root, radius=radius)
 
@@ -136,40 +142,77 @@ class ModelScores(ModelSums):
         point = self._stepped(point, parts)
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
+        meat += self._cut(*parts["counts"])[:, None, None] * np.eye(p)
         typical = np.trace(meat, axis1=1, axis2=2) / p
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
         kept = np.maximum(1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), 1e-300), 0.0)
         typical = np.maximum(typical, 0.2 * point.rows)
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
+        if self.design.strata:
+            meat = self._within(meat, parts)
         vectors, values = _floored(meat, 0.2 * typical)
         radius, tail = self._clipped_at(point, *parts["counts"], typical)
         meat = _product(vectors * values[:, None, :], vectors)
         return replace(point, meat=meat, radius=radius, tail=tail)
 
+    def _beyond(self, counts: Floats, noise: Floats) -> Floats:
+        """(t, ends) about how many scores are longer than each end of ``lengths``."""
+        number = np.arange(counts.shape[1], 0, -1)
+        longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        chance = noise[:, None] * np.sqrt(number)
+        found = np.maximum(longer - 0.7 * chance, 0.0)
+        # Where counts are mostly noise those of shorter ones show more: tails fall at least as the
+        # square of the length.
+        for k in range(1, len(number)):
+            at_most = np.minimum(found[:, k], found[:, k - 1] / 2)
+            found[:, k] = np.where(longer[:, k] < CERTAIN * chance[:, k], at_most, found[:, k])
+        return np.asarray(found[:, 1:])
+
+    def _cut(self, counts: Floats, noise: Floats) -> Floats:
+        """(t,) about what the squares lack in each direction, as scores are shortened to B S in them."""
+        shorter = np.maximum(self.lengths, self.radii["squared"])
+        lacking = np.maximum(2 * self.lengths**2 - shorter**2, 0.0)
+        # Of a tail that falls as the cube, this part is longer on average between two ends.
+        between = 2 - math.sqrt(2)
+        beyond = self._beyond(counts, noise) * (self.lengths / shorter) ** 3
+        return np.asarray(between * beyond @ lacking / self.terms.size)
+
+    def _within(self, meat: Floats, parts: Measured) -> Floats:
+        """(t, p, p) the variance of scores within strata: as much less as noise leaves certain."""
+        strata, p = self.design.strata_size, self.terms.size
+        (sums, noise), (sizes, of_sizes) = parts["strata"], parts["sizes"]
+        sums, noise = sums.reshape(-1, strata, p), noise[:, None]
+        sizes = np.maximum(sizes, np.maximum(2 * of_sizes, 2.0)[:, None])
+        scaled = sums / np.sqrt(sizes)[:, :, None]
+        between = np.swapaxes(scaled, 1, 2) @ scaled
+        by_noise = np.sum(noise**2 / sizes, axis=1)
+        between -= by_noise[:, None, None] * np.eye(p)
+        error = 2 * p * np.sum(noise**4 / sizes**2, axis=1)
+        error += 4 * np.sum(noise**2 / sizes * np.sum(scaled**2, axis=2), axis=1)
+        size = np.trace(between, axis1=1, axis2=2)
+        kept = np.maximum(1 - error / np.maximum(size**2, 1e-300), 0.0) * (size > 0)
+        vectors, values = _floored(between, 0.0 * size)
+        between = _product(vectors * (values * kept[:, None])[:, None, :], vectors)
+        units = np.maximum(sizes.sum(axis=1), 2.0 * strata)
+        return np.asarray((meat - between) * (units / (units - strata))[:, None, None])
+
     def _clipped_at(
         self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
     ) -> tuple[Floats, Floats]:
         """C (t,) of the last round, and about how much longer scores are, together."""
-        if self.family == "binomial":
+        if self.weighed:
             return point.radius, np.zeros(len(counts))
-        root, shortest = math.sqrt(self.terms.size), self.radii["shortest"]
-        longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
-        number = np.arange(longer.shape[1], 0, -1)
-        longer = longer - 0.7 * noise[:, None] * np.sqrt(number)
-        radius, tail = np.zeros(len(counts)), np.zeros(len(counts))
+        shortest, times = self.radii["shortest"], len(counts)
+        lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
+        excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]
         last = replace(point, number=point.number + 1)
-        ends = [k for k, each in enumerate(LENGTHS) if each * math.sqrt(2) > shortest / root]
-        for k in ends:
-            length = max(root * LENGTHS[k], shortest)
-            # Counts of shorter ones show less noise: tails fall at least as the cube of the length.
-            beyond = np.maximum(np.minimum(longer[:, k + 1], 0.4 * longer[:, k]), 0.0)
-            last = replace(last, radius=np.full(len(counts), length))
-            error = np.sqrt(typical + (self.per_step("scores", last) * self.stddev) ** 2)
-            excess = EXCESS * length * beyond
-            taken = (radius == 0) & ((excess <= HARM * error) | (k == ends[-1]))
-            radius, tail = np.where(taken, length, radius), np.where(taken, excess, tail)
-        return radius, tail
+        at = [replace(last, radius=np.full(times, max(each, shortest))) for each in lengths]
+        steps = np.stack([self.per_step("scores", each) for each in at], axis=1)
+        errors = typical[:, None] + (steps * self.stddev) ** 2 + (excess / HARM) ** 2
+        best = np.argmin(errors, axis=1)
+        radius = np.maximum(lengths, shortest)[best]
+        return radius, excess[np.arange(times), best]
 
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         return self._moved_by(point, _times(point.inverse, parts["scores"][0]))
@@ -179,7 +222,7 @@ class ModelScores(ModelSums):
         that moves predictors of a curved model by at most ``MOST_STEP``."""
         curvature, noise = parts["curvature"]
         p = self.terms.size
-        vectors, values = _floored(_matrices(curvature, p), 0.6 * noise * math.sqrt(p))
+        vectors, values = _floored(_matrices(curvature, p), LEAST * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
         scores, by_noise = parts["scores"]
         moved = _times(inverse, scores)

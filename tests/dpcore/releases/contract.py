@@ -36,6 +36,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import ABSENT, Noisy
+from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.mechanisms.selection import Selection
 from dpcore.post.records.nested import Nested
@@ -58,6 +59,7 @@ from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
+from dpcore.releases.models.design import SIMPLE, Design
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.models.scores import Family
 from dpcore.releases.models.terms import ModelTerms, TermGroup
@@ -146,14 +148,21 @@ def beside_points(density: Density) -> DensityBesidePoints:
     return DensityBesidePoints(density.name, density.domain, density.rows, density.share, density)
 
 
-def measured_model(family: Family, share: Budget) -> MeasuredModel:
-    """A model of three values of x, where a null leaves a record out, and of a response 0 or 1."""
-    axes = (Categories("x", (0, 1, 2), nullable=True), Categories("y", (0, 1)))
-    one, x = TermGroup((), (0,), np.ones((1, 1))), TermGroup((0,), (1,), np.arange(3.0)[:, None])
+IN_STRATA = Design(steps=2, usual=1.5, strata=Categories("region", ("N", "S")), weight="w")
+"""Weights of at most two steps, in two strata."""
+
+
+def measured_model(family: Family, share: Budget, design: Design = SIMPLE) -> MeasuredModel:
+    """A model of some values of x, where a null leaves a record out, and of a response 0 or 1."""
+    values = (0, 1, 2)[: 3 if design.members == 1 else 2]
+    axes = (Categories("x", values, nullable=True), Categories("y", (0, 1)))
+    x = TermGroup((0,), (1,), np.array(values, dtype=float)[:, None])
+    one = TermGroup((), (0,), np.ones((1, 1)))
     y = TermGroup((1,), (0,), np.arange(2.0)[:, None])
     scale = (0.5, 0.5) if family == "gaussian" else (0.0, 1.0)
     terms = ModelTerms(axes, ("Intercept", "x"), (one, x), y, scale)
-    return MeasuredModel("m", Domain(axes), 2, share, "y ~ x", family, terms)
+    domain = design.domain(axes)
+    return MeasuredModel("m", domain, 2, share, "y ~ x", family, terms, design)
 
 
 PLACE = Categories("place", ("a", "b"), nullable=True)
@@ -409,6 +418,13 @@ CASES: dict[str, Case] = {
     "heaping with blanks and parts": Case(
         heaping(StepValues.of("x", (0, 1), Fraction(1, 2), True)), near=(1, 1), far=(1, 2), alone=2
     ),
+    # From two records at one end to two at the other.
+    "linear model of units": Case(
+        measured_model("gaussian", APPROXIMATE, Design(members=2, unit="person")), fault=5
+    ),
+    "logistic model with weights, in strata": Case(
+        measured_model("binomial", APPROXIMATE, IN_STRATA), fault=5
+    ),
     "mean curve": Case(MeanCurve("c", DAY, 2, APPROXIMATE, times=(0, 1, 3))),
     # The longest curve goes up in two steps; its mirror image goes down.
     "mean curve with a largest step": Case(
@@ -527,7 +543,9 @@ def opened(release: Release, records: Records) -> Integers:
     exact = release.statistic(tally_of(release.domain, records))
     if exact._cells is None:
         return exact._values
-    vector = np.zeros(release.mechanism.size, dtype=np.int64)
+    of_cells = isinstance(release.mechanism, GaussianRounds)
+    size = release.domain.size if of_cells else release.mechanism.size
+    vector = np.zeros(size, dtype=np.int64)
     vector[exact._cells] = exact._values
     return vector
 

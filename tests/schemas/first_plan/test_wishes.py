@@ -109,6 +109,20 @@ def test_each_wish_gets_the_kind_that_serves_it(tmp_path, said, made):
     )
 
 
+def test_a_model_of_a_survey_with_weights_is_measured_for_the_population(tmp_path):
+    text = planned(tmp_path, Said(models=["insured ~ age"]), TEXT + "w,weight,,,10,0.1,,\n")
+    assert kinds(text) == {"model-insured-age": "model"}
+    assert yaml.safe_load(text)["weights"]["column"] == "w"
+    assert dprelease.load_plan(document(text)).built["model-insured-age"].design.weight == "w"
+
+
+def test_of_units_that_are_too_large_for_a_model_of_its_own_tables_answer(tmp_path):
+    text = planned(
+        tmp_path, Said(models=["insured ~ age"]), TEXT.replace("home,unit,,,5", "home,unit,,,60")
+    )
+    assert kinds(text) == {"tables-for-models": "microdata-margins"}
+
+
 def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     said = Said(tables=["health x insured"], means=["income by region"], models=["insured ~ age"])
     text = planned(tmp_path, said)

@@ -107,6 +107,25 @@ def test_weights_and_what_they_are_for_belong_together(document):
     assert "releases[1].weighted: the plan states no `weights`" in refused(document)
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"strata": "place"}, "strata: the plan declares no column 'place'"),
+        ({"strata": "income"}, "strata: 'income' must have at most 200 categories"),
+        ({"strata": "sex", "releases": []}, "strata: no release is a model"),
+        (
+            {"privacy_unit": {"column": "home", "max_rows": 51}},
+            "releases[0].mechanism: noisy-scores takes at most 50 records of a unit",
+        ),
+    ],
+)
+def test_a_design_that_a_model_cannot_honour_is_refused(changes, told, document):
+    model = {"name": "m", "kind": "model", "formula": "age ~ sex"}
+    counts = [each for each in document["releases"] if each["kind"] == "histogram"][:1]
+    releases = counts if "releases" in changes else [model]
+    assert told in refused(document | changes | {"releases": releases, "synthesis": []})
+
+
 def test_what_has_no_weighted_form_says_so(document):
     document["budget"]["granted"]["gamma"] = document["budget"]["requested"]["gamma"] = "0.5"
     random = {

@@ -10,7 +10,7 @@ from schemas.plan import Plan
 from schemas.releases.base import SurveyFacts
 from tasks.audit.audit import audit_shortly
 from tasks.audit.rehearsal import rehearse, rehearse_shortly
-from tasks.survey import tally
+from tasks.survey import linked, tally
 from tasks.survey.bounding import PERIOD, keep_periods
 from tasks.survey.linked import wide_records
 from tests.bare import open_plan
@@ -49,6 +49,47 @@ def plan_with(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str = "r
 )
 def test_the_right_path_passes(unit, neighbours, invalid):
     rehearse_shortly(plan_with(unit, neighbours, invalid))
+
+
+def plan_of_units(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str = "refuse") -> Plan:
+    """A model of units with weights, in strata, and counts of the same records."""
+    every = plan_of_every_kind()
+    model = {"name": "pay", "kind": "model", "formula": "income ~ age + sex"}
+    every["releases"] = [every["releases"][0], model]
+    changes = {"privacy_unit": unit, "neighbours": neighbours, "invalid": invalid}
+    changes |= {"weights": WEIGHTS, "strata": "region", "synthesis": []}
+    return Plan.model_validate(every | changes)
+
+
+@pytest.mark.parametrize(
+    ("unit", "neighbours", "invalid"),
+    [
+        ("row", "replace-one", "refuse"),
+        (HOUSEHOLDS, "replace-one", "own-cell"),
+        (HOUSEHOLDS, "add-remove", "drop"),
+        (HOUSEHOLDS | {"max_rows": 1}, "add-remove", "clamp"),
+    ],
+)
+def test_the_right_path_of_units_of_models_passes(unit, neighbours, invalid):
+    rehearse_shortly(plan_of_units(unit, neighbours, invalid))
+
+
+def of_half_the_weight(table, weights):
+    return add_weight_steps(table, weights.model_copy(update={"largest": weights.largest / 2}))
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        pytest.param("keep_records", lambda t, unit: one_less(t, unit), id="too few are kept"),
+        pytest.param("add_weight_steps", of_half_the_weight, id="weights are cut too far"),
+    ],
+)
+def test_a_fault_of_units_of_models_stops_the_rehearsal(name, fault, monkeypatch):
+    """More records, or larger weights, have no place in the domain."""
+    monkeypatch.setattr(linked, name, fault)
+    with pytest.raises(AuditError, match="not tallied as the audit assumes"):
+        rehearse_shortly(plan_of_units())
 
 
 def test_every_kind_of_release_passes():

@@ -53,3 +53,26 @@ def test_what_is_expected_is_known_before_a_draw(plan_document, tmp_path):
     for each in found.coefficients:
         # The ratio is that of a large sample; of 400 records noise hides more.
         assert 0.8 < each.standard_error / each.sampling_error / ratio < 2
+
+
+def test_the_design_of_the_survey_is_named_wherever_the_model_is(plan_document, tmp_path):
+    plan_document["privacy_unit"] = {"column": "home", "max_rows": 3, "name": "household"}
+    plan_document["weights"] = {"column": "w", "largest": 10, "step": "0.1", "total": 8000}
+    plan_document["strata"] = "region"
+    plan = planned(plan_document, tmp_path)
+    assert plan.built["pay"].adjacency.most == 1
+    said = (
+        "the population that the weights (w) describe",
+        "household units, and not their records, are drawn independently within strata (region)",
+    )
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    notes = " ".join(bundle.fit("income ~ age + sex").notes)
+    (record,) = bundle.record_of("pay").tables[:1]
+    stated = record.uncertainty[0].statement
+    assert all(each in notes and each in stated for each in said)
+    facts = bundle.record_of("pay").facts
+    assert "population" in facts
+    assert "records" not in facts
+    require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    _, expected = expected_fit(plan, "income ~ age + sex", "gaussian")
+    assert all(np.isfinite(each.estimate) for each in expected.coefficients)

@@ -13,10 +13,11 @@ import pytest
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
 from dpcore.errors import DataError
+from dpcore.releases.models.design import Design
 from schemas.plan.linked import SIZE, Linked
 from schemas.survey.columns import IdentifierColumn
 from schemas.survey.source import PostgreSQLSource, SparkSource
-from schemas.survey.unit import UnitColumn
+from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import ingest
@@ -141,6 +142,35 @@ def test_a_tally_of_wide_records_moves_by_one_record(tmp_path):
         vectors = np.stack([table[which] for table in tables])
         assert np.abs(vectors[1:] - vectors[0]).sum(axis=1).tolist() == [1] * (len(UNITS) - 1)
         assert np.abs(vectors[:, None] - vectors[None]).sum(axis=-1).max() == 2
+
+
+def test_the_tally_of_a_models_units_moves_by_one_unit(tmp_path):
+    """Weights, strata and nulls included; of more than two records, two are kept."""
+    design = Design(members=2, steps=3, usual=1.5, strata=COLUMNS["region"].axis("region"))
+    domain = design.domain([COLUMNS[name].axis(name) for name in ("age", "owns")])
+    weights = Weights.model_validate({"column": "w", "largest": 3, "step": 1, "total": 300})
+    read = {**READ, "w": weights.read}
+
+    def tallied(people):
+        records = OTHERS + [("u", *person) for person in people]
+        frame = pd.DataFrame(records, columns=["home", *COLUMNS]).astype({"owns": "boolean"})
+        frame["w"] = 2.0 * frame["age"] - 5  # 1, and 13, which is cut
+        frame.to_parquet(tmp_path / "t.parquet")
+        database = ingest(str(tmp_path / "t.parquet"), read, 1, tmp_path / "work", HOMES)
+        how = {"unit": TWO, "weights": weights, "columns": read, "design": design}
+        (tally,) = tallies(database, [domain], 300, HOMES, strata="region", **how)
+        units = map(tuple, domain.unpack(tally.cells).tolist())
+        return Counter(dict(zip(units, tally.counts.tolist(), strict=True)))
+
+    tables = [tallied(people) for people in UNITS]
+    assert tables[0].total() == 2
+    assert all((one - tables[0]).total() == 1 for one in tables[1:])
+    both = tables[UNITS.index([PEOPLE[0], PEOPLE[2]])] - tables[0]
+    ((unit, _),) = both.items()
+    ages, owns, steps, stratum = unit[:2], unit[2:4], unit[4:6], unit[6]
+    # True is the first category of who owns.
+    assert sorted(zip(ages, owns, steps, strict=True)) == [(3, 0, 1), (9, 1, 3)]
+    assert stratum == 0
 
 
 def test_values_of_the_wrong_type_stop_the_tally_of_any_column(tmp_path):

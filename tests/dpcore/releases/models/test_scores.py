@@ -1,14 +1,20 @@
-"""Sums of clipped scores: exact, record by record, and never longer than is claimed."""
+"""Sums of clipped scores: exact, unit by unit, and never farther apart than is claimed."""
 
 import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.tally import Tally
+from dpcore.releases.models.design import SIMPLE, Design
 from dpcore.releases.models.scores import PARTS
-from tests.dpcore.releases.contract import measured_model
+from tests.dpcore.releases.contract import IN_STRATA, measured_model
 
 FAMILIES = ("gaussian", "binomial", "poisson")
+DESIGNS = {"records": SIMPLE, "units": Design(members=2), "weights in strata": IN_STRATA}
+RELEASES = {
+    f"{family}, {name}": (family, design) for family in FAMILIES for name, design in DESIGNS.items()
+}
+every = pytest.mark.parametrize(("family", "design"), RELEASES.values(), ids=RELEASES)
 
 
 def points(release, times=3):
@@ -20,35 +26,41 @@ def points(release, times=3):
         point = release.next_point(point, np.rint(noise).astype(np.int64))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_sum_is_that_of_its_records_to_the_last_bit(family):
-    release = measured_model(family, Budget.of("1", "1e-6"))
-    cells = np.arange(6)
-    counts = np.array([3, 1, 4, 1, 5, 9])
+def alone(release, cell):
+    """What the one unit of a table brings to every round."""
+    return release.scores.records_of(Tally.of(release.domain, np.array([cell])))
+
+
+@every
+def test_a_sum_is_that_of_its_units_to_the_last_bit(family, design):
+    release = measured_model(family, Budget.of("1", "1e-6"), design)
+    cells = np.arange(release.domain.size)[::5]
+    counts = 1 + np.arange(len(cells)) % 4
     whole = release.records_of(Tally(release.domain, cells, counts))
     for point in points(release):
         scores = release.scores  # a release cuts what more records than planned add
-        alone = sum(
-            count * scores.at(scores.records_of(Tally.of(release.domain, cells[[i]])), point)
-            for i, count in enumerate(counts)
+        each = sum(
+            count * scores.at(alone(release, cell), point)
+            for cell, count in zip(cells, counts, strict=True)
         )
-        assert np.array_equal(scores.at(whole, point), alone)
+        assert np.array_equal(scores.at(whole, point), each)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_one_record_adds_no_more_than_the_steps_of_a_round_and_some_as_much(family):
-    release = measured_model(family, Budget.of("1", "1e-6"))
-    longest = dict.fromkeys(release.scores.rounds, 0.0)
+@every
+def test_no_two_units_are_farther_apart_than_a_round_claims_and_some_nearly_are(family, design):
+    """All pairs of cells, one unit replaced by the other or left out."""
+    release = measured_model(family, Budget.of("1", "1e-6"), design)
+    largest = dict.fromkeys(release.scores.rounds, 0.0)
     for point in points(release, 20):
         name = release.scores.rounds[point.number]
-        for cell in range(6):
-            records = release.records_of(Tally.of(release.domain, np.array([cell])))
-            length = np.linalg.norm(release.at(records, point).astype(float), axis=1).max()
-            longest[name] = max(longest[name], length / release.scores.steps[name])
-    slack = {name: np.sqrt(release.scores.width(name)) + 2 for name in PARTS}
-    for name, length in longest.items():
-        assert length <= 1 + slack[name] / release.scores.steps[name]
-        assert length > 0.3, name
+        _, squared = release.scores.laws[point.number]
+        sums = [release.at(alone(release, c), point) for c in range(release.domain.size)]
+        vectors = np.stack([*sums, 0 * sums[0]], axis=1).astype(float)
+        lengths = np.sum(vectors**2, axis=2)
+        apart = lengths[:, :, None] + lengths[:, None] - 2 * vectors @ np.swapaxes(vectors, 1, 2)
+        largest[name] = max(largest[name], float(apart.max() / squared))
+    assert all(0.05 < each <= 1 for each in largest.values()), largest
+    assert set(largest) <= set(PARTS)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

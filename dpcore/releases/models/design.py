@@ -1,0 +1,147 @@
+r"""The design of a survey, as a model needs it: weights, units of several records, and strata.
+
+A privacy unit is one record of a wide domain: the cells of up to ``members`` records, each with its
+weight in steps, and the unit's stratum.  What a member is not there for is null.
+
+    unit  age  _steps             age.1  _steps.1  age.2  _steps.2  _stratum
+    7     31   4       ----->     31     4         34     9         north
+    7     34   9                  80     5         null   null      north
+    9     80   5
+
+So tables that differ in one unit differ in one such record, and a unit is what is clipped.
+
+>>> from dpcore.domain.axes import Categories
+>>> two = Design(members=2, steps=9, usual=3.0)
+>>> owns = (Categories("owns", ("no", "yes")),)
+>>> two.domain(owns).names
+('owns.1', 'owns.2', '_steps.1', '_steps.2')
+>>> codes, weights, _ = two.unpacked(np.array([[1, 2, 6, 10]]), owns)  # a member who owns, and no other
+>>> codes.tolist(), weights.tolist()
+([[[1], [2]]], [[2.0, 0.0]])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.domain import Domain
+
+STEPS, STRATUM = "_steps", "_stratum"
+"""Columns of weights in steps, and of strata.  No column of a plan begins with an underscore."""
+
+MOST_MEMBERS, MOST_STRATA = 50, 200
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a survey was drawn; all public.
+
+    ``members``: the most records of a unit; ``steps``: the most steps of weight of a record, 0 where all
+    count once; ``usual``: the steps that count as 1, about their mean; ``step``: what a step counts;
+    ``strata``: the column of strata, as it is in the survey; ``weight``, ``unit``: names in words.
+    """
+
+    members: int = 1
+    steps: int = 0
+    usual: float = 1.0
+    step: float = 1.0
+    strata: Axis | None = None
+    weight: str = ""
+    unit: str = ""
+
+    @property
+    def simple(self) -> bool:
+        """Whether records are counted as for any other release."""
+        return self.members == 1 and not self.steps and self.strata is None
+
+    @property
+    def size(self) -> float:
+        """About how long a unit's score is, in scores of a record that counts once."""
+        return math.sqrt(self.members * (2.0 if self.steps else 1.0))
+
+    @property
+    def strata_size(self) -> int:
+        return self.strata.size if self.strata else 0
+
+    @property
+    def drawn(self) -> str:
+        """What is drawn independently, in words."""
+        units = f"{self.unit} units, and not their records," if self.unit else "records"
+        within = f" within strata ({self.strata.name})" if self.strata else ""
+        return f"{units} are drawn independently{within}"
+
+    @property
+    def population(self) -> str:
+        """What is estimated, in words."""
+        if self.weight:
+            return f"the population that the weights ({self.weight}) describe"
+        return "the population from which the survey is taken to be drawn"
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What errors assume in addition to records that are drawn independently, in sentences."""
+        said = f"Intervals are for {self.population}, and suppose that {self.drawn}."
+        return () if self.simple else (said,)
+
+    def domain(self, axes: Sequence[Axis]) -> Domain:
+        """The cells of units, of which these are the axes of a record."""
+        found = [*axes]
+        if self.steps:
+            found.append(Grid(STEPS, 0, self.steps + 1, self.steps + 1, integer=True))
+        if self.members > 1:
+            places = range(1, self.members + 1)
+            found = [
+                replace(axis, name=f"{axis.name}.{i}", nullable=True)
+                for axis in found
+                for i in places
+            ]
+        if self.strata:
+            found.append(replace(self.strata, name=STRATUM))
+        return Domain(tuple(found))
+
+    def columns(self, domain: Domain) -> list[str]:
+        """The columns of the survey that make the cells of units, but for weights and strata."""
+        found = [axis.name for axis in domain.axes if axis.name != STRATUM]
+        if self.members > 1:
+            found = [name.rpartition(".")[0] for name in found]
+        return [name for name in dict.fromkeys(found) if name != STEPS]
+
+    def unpacked(self, codes: Integers, axes: Sequence[Axis]) -> tuple[Integers, Floats, Integers]:
+        """Codes (n, members, axes) of the records, their weights (n, members), and strata (n,).
+
+        ``codes``: (n, axes of ``domain``).  A record that is not there, or has no value where the plan
+        says that there always is one, has the weight 0.
+        """
+        several = len(axes) + bool(self.steps)
+        records = codes[:, : several * self.members].reshape(-1, several, self.members)
+        found = np.swapaxes(records[:, : len(axes)], 1, 2)
+        weights = np.ones(found.shape[:2])
+        if self.steps:
+            steps = records[:, -1]
+            weights = np.where(steps > self.steps, 0, steps) / self.usual
+        there = np.all(found < [axis.size for axis in axes], axis=2)
+        strata = codes[:, -1] if self.strata else np.zeros(len(codes), dtype=np.int64)
+        return found, np.where(there, weights, 0.0), strata
+
+    def packed(
+        self, codes: Integers, weights: Floats, strata: Integers, domain: Domain
+    ) -> Integers:
+        """(n,) or (n, words) the cells of ``domain`` from which this is unpacked."""
+        found = np.swapaxes(codes, 1, 2)
+        if self.steps:
+            steps = np.rint(weights * self.usual).astype(np.int64)
+            found = np.concatenate([found, np.minimum(steps, self.steps)[:, None]], axis=1)
+        if self.members > 1:
+            null = np.array(domain.shape[: found[0].size]).reshape(found[0].shape) - 1
+            found = np.where(weights[:, None] > 0, found, null)
+        flat = found.reshape(len(codes), -1)
+        return domain.pack(np.column_stack([flat, strata]) if self.strata else flat)
+
+
+SIMPLE = Design()
