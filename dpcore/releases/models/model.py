@@ -45,7 +45,7 @@ from dpcore.releases.work import Work, publishing
 
 MOST_BLUR = 0.9
 
-MOST_LEAST = 0.65
+MOST_LEAST = 0.6
 """From this part of the usual curvature on, the least that noise leaves makes steps too short."""
 
 FAR = 3.0
@@ -161,9 +161,9 @@ class MeasuredModel(Release):
         both = np.outer(wider, wider)
         # A last step much longer than its noise shows that the one before had not come near.
         usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
-        far = max(float(step @ step - FAR**2 * usual), 0.0)
-        near = unit * back
-        covariances[1] += far * near @ near.T
+        far = max(1 - FAR**2 * usual / float(step @ step + 1e-300), 0.0)
+        moved = unit * back @ step
+        covariances[1] += far * np.outer(moved, moved)
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = self._rescaled(values, covariances)

@@ -27,7 +27,7 @@ MOST_STEP = 1.5
 ROUGHLY = 3.5
 """C of the rough Newton steps, in roots of the number of terms, and times S."""
 
-EXCESS, HARM = 0.4, 0.3
+EXCESS, HARM = 0.4, 0.5
 """Scores beyond C are this part of C longer, on average; what that moves counts for 1/HARM as much as
 noise does, where C is chosen."""
 
