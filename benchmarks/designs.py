@@ -4,10 +4,11 @@
     weights     records drawn with probabilities that depend on their response, so that weights have a
                 coefficient of variation of 1 and unweighted answers are wrong
     two-stage   clusters of records that are similar, in 8 strata: as many clusters of each stratum, by
-                unequal probabilities (weights as above), and 4 records of each
+                unequal probabilities (weights as above), and 4 records of each; the privacy unit
+    clusters    the same with 20 records of each of larger clusters; a record is the privacy unit
     panel       persons in 2 to 5 waves, of which each has the person's own record 7 times in 10
 
-A cluster, and a person, is a privacy unit.
+A person is a privacy unit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from schemas.releases.base import SurveyFacts
 from schemas.survey.columns import Column
 from schemas.survey.unit import Weights
 
-STRATA, CLUSTER, TAKEN, WAVES = 8, 10, 4, 5
+STRATA, CLUSTER, TAKEN, MANY, WAVES = 8, 10, 4, 20, 5
 
 SAME = 0.7
 """Of the waves of a person have the same record."""
@@ -36,11 +37,12 @@ STEPS = 20
 
 class Survey(NamedTuple):
     """``codes``: (n, m, axes) of the records of each unit; ``weights``: (n, m), about 1 on average, and
-    0 of a record that is not there; ``strata``: (n,)."""
+    0 of a record that is not there; ``strata``, ``clusters``: (n,)."""
 
     codes: Integers
     weights: Floats
     strata: Integers
+    clusters: Integers
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Records:
     weights: ClassVar[bool] = False
     members: ClassVar[int] = 1
     strata: ClassVar[int] = 0
+    clustered: ClassVar[bool] = False
     population: Survey = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +75,10 @@ class Records:
             written = {"type": "categorical", "categories": listed}
             columns = columns | {"stratum": TypeAdapter(Column).validate_python(written)}
             own["strata"] = "stratum"
+        if cls.clustered:
+            written = {"type": "integer", "bounds": [1, rows // MANY]}
+            columns = columns | {"cluster": TypeAdapter(Column).validate_python(written)}
+            own["cluster"] = "cluster"
         adjacency = REPLACE_ONE
         if cls.members > 1:
             adjacency = Adjacency("replace-one", cls.members, unit="unit")
@@ -100,7 +107,7 @@ class Records:
 
 
 def _all(codes: Integers) -> Survey:
-    return Survey(codes, np.ones(codes.shape[:2]), np.zeros(len(codes), dtype=np.int64))
+    return Survey(codes, np.ones(codes.shape[:2]), 0 * codes[:, 0, 0], np.arange(len(codes)))
 
 
 class Weighted(Records):
@@ -118,29 +125,39 @@ class Weighted(Records):
 
 
 class TwoStage(Records):
-    weights, members, strata = True, TAKEN, STRATA
+    weights, members, strata, taken, size = True, TAKEN, STRATA, TAKEN, CLUSTER
 
     def _population(self) -> Survey:
         assert self.release.terms is not None
         responses = self.release.terms.responses(self.codes)
         ranks = responses / responses.std() + self.generator.normal(size=len(responses))
-        number = len(self.codes) // (STRATA * CLUSTER)
-        order = np.argsort(ranks)[: number * STRATA * CLUSTER]
-        # Strata are a mixture of ranks, so that they explain some of what clusters do.
-        self.clusters = self.codes[order].reshape(STRATA, number, CLUSTER, -1)
-        means = ranks[order].reshape(STRATA, number, CLUSTER).mean(axis=2)
+        number = len(self.codes) // (STRATA * self.size)
+        order = np.argsort(ranks)[: number * STRATA * self.size]
+        self.clusters = self.codes[order].reshape(STRATA, number, self.size, -1)
+        means = ranks[order].reshape(STRATA, number, self.size).mean(axis=2)
         self.sizes = [self._sizes(each) for each in means]
         return _all(self.clusters.reshape(-1, 1, self.codes.shape[1]))
 
     def survey(self, generator: np.random.Generator) -> Survey:
-        number, parts = self.release.rows // (TAKEN * STRATA), list[Survey]()
+        number, parts = self.release.rows // (self.taken * STRATA), list[Survey]()
         for stratum, size in enumerate(self.sizes):
             taken, weights = self._drawn(number, size, generator)
-            places = generator.random((number, CLUSTER)).argsort(axis=1)[:, :TAKEN]
+            places = generator.random((number, self.size)).argsort(axis=1)[:, : self.taken]
             codes = self.clusters[stratum][taken[:, None], places]
-            weighed = np.repeat(weights[:, None], TAKEN, axis=1)
-            parts.append(Survey(codes, _whole(weighed), np.full(number, stratum)))
+            weighed = _whole(np.repeat(weights[:, None], self.taken, axis=1))
+            cluster = number * stratum + np.arange(number)
+            parts.append(Survey(codes, weighed, np.full(number, stratum), cluster))
         return Survey(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+class Clustered(TwoStage):
+    members, clustered, taken, size = 1, True, MANY, 2 * MANY
+
+    def survey(self, generator: np.random.Generator) -> Survey:
+        found = super().survey(generator)
+        alone = (np.repeat(each, self.taken) for each in found[2:])
+        codes = found.codes.reshape(-1, 1, found.codes.shape[2])
+        return Survey(codes, found.weights.reshape(-1, 1), *alone)
 
 
 class Panel(Records):
@@ -152,14 +169,13 @@ class Panel(Records):
         own, other = np.arange(count)[:, None], self.generator.integers(count, size=same.shape)
         last = self.generator.integers(2, WAVES + 1, count)
         there = (np.arange(WAVES) < last[:, None]).astype(float)
-        return Survey(
-            self.codes[np.where(same, own, other)], there, np.zeros(count, dtype=np.int64)
-        )
+        return Survey(self.codes[np.where(same, own, other)], there, 0 * last, np.arange(count))
 
     def survey(self, generator: np.random.Generator) -> Survey:
         waves = self.population.weights.mean() * WAVES
         rows = generator.integers(len(self.codes), size=round(self.release.rows / waves))
-        return Survey(*(each[rows] for each in self.population))
+        drawn = Survey(*(each[rows] for each in self.population))
+        return drawn._replace(clusters=np.arange(len(rows)))
 
 
 def _whole(weights: Floats) -> Floats:
@@ -171,5 +187,6 @@ DESIGNS: dict[str, type[Records]] = {
     "records": Records,
     "weights": Weighted,
     "two-stage": TwoStage,
+    "clusters": Clustered,
     "panel": Panel,
 }

@@ -40,6 +40,7 @@ from dpcore.estimates.design import cells_of
 from dpcore.estimates.families import FAMILIES
 from dpcore.line.privacy_line import perturb
 from dpcore.post.levels import SIGMAS_95
+from dpcore.releases.models.design import CLUSTER, STRATUM
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.sampling.source import SeededSource
 from schemas.releases.model import ModelSection
@@ -214,9 +215,12 @@ def own_answer(release: MeasuredModel, survey: Survey) -> Answer:
             break
     scores = rows * (weights * (responses - family.mean(rows @ theta)))[:, None]
     units = scores.reshape(*survey.weights.shape, -1).sum(axis=1)
+    clusters, first = np.unique(survey.clusters, return_index=True)
+    sums = np.zeros((clusters.max() + 1, len(theta)))
+    np.add.at(sums, survey.clusters, units)
     meat = np.zeros((len(theta), len(theta)))
     for stratum in np.unique(survey.strata):
-        own = units[survey.strata == stratum]
+        own = sums[clusters[survey.strata[first] == stratum]]
         apart = own - own.mean(axis=0)
         meat += len(own) / max(len(own) - 1, 1) * apart.T @ apart
     basis = release.terms.basis[0]
@@ -227,7 +231,10 @@ def own_answer(release: MeasuredModel, survey: Survey) -> Answer:
 
 def direct_answer(release: MeasuredModel, survey: Survey, seed: int) -> Answer:
     """That of the release."""
-    cells = release.design.packed(survey.codes, survey.weights, survey.strata, release.domain)
+    known = {STRATUM: survey.strata, CLUSTER: survey.clusters}
+    groups = [known[name] for name in release.design.groups]
+    groups_of = np.stack(groups, axis=1) if groups else np.zeros((len(survey.codes), 0), dtype=int)
+    cells = release.design.packed(survey.codes, survey.weights, groups_of, release.domain)
     exact = release.statistic(Tally.of(release.domain, cells))
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
     found = release.fitted(noisy)

@@ -93,7 +93,6 @@ def _units(plan: Plan, release: MeasuredModel, survey: Survey) -> Tally:
         plan.invalid,
         counts=plan.counts,
         design=release.design,
-        strata=plan.strata,
     )
     return tally
 

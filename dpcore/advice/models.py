@@ -58,6 +58,7 @@ def _units(release: MeasuredModel, codes: Integers, generator: np.random.Generat
     if design.steps:
         most = design.steps / design.usual
         weights = np.minimum(generator.exponential(size=weights.shape), most)
-    strata = generator.integers(0, max(design.strata_size, 1), units)
+    sizes = [axis.size for axis in design.groups.values()]
+    groups = generator.integers(0, sizes, (units, len(sizes)))
     records = records.reshape(units, design.members, -1)
-    return design.packed(records, weights, strata, release.domain)
+    return design.packed(records, weights, groups, release.domain)

@@ -8,9 +8,9 @@ single draw of that noise costs on a vector of squared sensitivity S: S/(2 V)-zC
 may differ.
 
 Preconditions.  What is summed in a round depends on the records and on the noisy sums before it, and on
-nothing else; a record's own term depends on no other record, to the last bit (``Sums``).  Each round
-crosses the privacy line by itself, at its part S_i/S of the rho; the price of the single draw is covered
-by the share (the privacy line checks it).
+nothing else; what one unit changes is at most S_i with all rounding, whoever else is there (``Sums``).
+Each round crosses the privacy line by itself, at its part S_i/S of the rho; the price of the single draw
+is covered by the share (the privacy line checks it).
 
 Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S_i: the
 single draw of ``rounds`` with rounds of equal variance.
@@ -49,7 +49,7 @@ class GaussianRoundsEvent(GaussianEvent):
 
 
 class Sums(Protocol):
-    """What is summed in each round.  A record's own term depends on no other, to the last bit."""
+    """What is summed in each round.  Rounding of numbers is part of what one unit may change."""
 
     def records_of(self, tally: Tally) -> Any:
         """What the records bring to every round: private."""

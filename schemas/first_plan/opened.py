@@ -141,10 +141,12 @@ class SmallerDraft(Draft):
     @property
     def _left_out(self) -> dict[str, None]:
         """What the plan says of its survey, and no release of this one uses."""
-        found = {} if self.weighted else {"weights": None}
+        found: dict[str, None] = {} if self.weighted else {"weights": None}
         models = any(section.keys["kind"] == "model" for section in self.sections)
-        used = models and self.plan.strata in self.of.columns
-        return found if used else found | {"strata": None}
+        for key in ("strata", "cluster"):
+            if not (models and getattr(self.plan, key) in self.of.columns):
+                found[key] = None
+        return found
 
     def _payable(self, keys: Mapping[str, Any]) -> dict[str, Any]:
         """The section, without Gaussian noise of tables where the plan requests no beta for it."""

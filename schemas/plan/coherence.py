@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from dpcore.releases.models.design import MOST_STRATA
+from dpcore.releases.models.design import MOST_CLUSTERS, MOST_STRATA
 from dpcore.suggestion import suggestion
 from schemas.plan.contents import PlanDocument
 from schemas.releases import check_names
@@ -76,25 +76,26 @@ def _unpublished(plan: PlanDocument) -> None:
         raise ValueError("weights: no release is `weighted` or a model; remove the weights")
 
 
-def _strata(plan: PlanDocument) -> None:
-    if plan.strata is None:
-        return
-    for place in ("linked", "series"):
-        if getattr(plan, place):
-            raise ValueError(f"strata: not available with {place}; remove one of them")
-    if plan.strata not in plan.columns:
-        meant = suggestion(plan.strata, [*plan.columns])
-        raise ValueError(f"strata: the plan declares no column {plan.strata!r}{meant}")
-    column = plan.columns[plan.strata]
-    if column.type == "continuous" or column.axis(plan.strata).size > MOST_STRATA:
-        raise ValueError(
-            f"strata: {plan.strata!r} must have at most {MOST_STRATA} categories or whole numbers; name"
-            " a coarser column, or leave strata out, which makes intervals wider at most"
-        )
-    if not any(section.by_design for section in plan.releases):
-        raise ValueError(
-            "strata: no release is a model, and nothing else uses them; remove the key"
-        )
+def _design(plan: PlanDocument) -> None:
+    """Refuse strata and clusters that no release can use."""
+    for key, most in (("strata", MOST_STRATA), ("cluster", MOST_CLUSTERS)):
+        name = getattr(plan, key)
+        if name is None:
+            continue
+        for place in ("linked", "series"):
+            if getattr(plan, place):
+                raise ValueError(f"{key}: not available with {place}; remove one of them")
+        if name not in plan.columns:
+            meant = suggestion(name, [*plan.columns])
+            raise ValueError(f"{key}: the plan declares no column {name!r}{meant}")
+        column = plan.columns[name]
+        if column.type == "continuous" or column.axis(name).size > most:
+            raise ValueError(
+                f"{key}: {name!r} must have at most {most:,} categories or whole numbers; name a coarser"
+                " column"
+            )
+        if not any(section.by_design for section in plan.releases):
+            raise ValueError(f"{key}: no release is a model, and nothing else uses it; remove it")
 
 
 def _groups(plan: PlanDocument) -> None:
@@ -294,7 +295,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _left_out,
     _columns,
     _unpublished,
-    _strata,
+    _design,
     _groups,
     _open,
     _linked,

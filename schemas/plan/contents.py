@@ -84,6 +84,12 @@ class PlanDocument(Section):
         description="The column, among `columns`, of the strata within which the survey was drawn. A"
         " unit is in that of its first record.",
     )
+    cluster: StrictStr | None = Field(
+        default=None,
+        description="The column, among `columns`, of the clusters that were drawn, such as sampling"
+        " points, if they are larger than privacy units. It lists those that are in the survey; a unit"
+        " is in that of its first record.",
+    )
     linked: Linked | None = Field(
         default=None,
         description="Makes each privacy unit one record of all its members, for linked synthetic "
@@ -256,6 +262,7 @@ class PlanDocument(Section):
             size,
             self.curves,
             self.strata or "",
+            self.cluster or "",
             self.unit.name if self.unit and not self.linked else "",
         )
 
@@ -355,7 +362,7 @@ class PlanDocument(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and names, and the operation."""
-        optional = ("series", "counts", "strata", "linked", "analyses", "curves")
+        optional = ("series", "counts", "strata", "cluster", "linked", "analyses", "curves")
         absent = {key for key in optional if not getattr(self, key)}
         hidden: dict[str, Any] = dict.fromkeys({"source", "operation"} | absent, True)
         hidden |= {"privacy_unit": {"source_name"}, "weights": {"source_name"}}

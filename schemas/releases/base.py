@@ -56,7 +56,8 @@ class SurveyFacts:
 
     ``rows``: the number of records, or where neighbours differ in it a guess, which is a scale only.
     ``size``: where records are of several members, the column that says how many.
-    ``strata``, ``unit``: the column of strata, and the noun for a unit of several records, if any.
+    ``strata``, ``cluster``, ``unit``: the columns of strata and clusters, and the noun for a unit of
+    several records, if any.
     ``curves``: columns that are one function together, by its name.
     """
 
@@ -67,6 +68,7 @@ class SurveyFacts:
     size: str = ""
     curves: Curves = field(default_factory=dict)
     strata: str = ""
+    cluster: str = ""
     unit: str = ""
 
     @property

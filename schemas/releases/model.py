@@ -53,8 +53,9 @@ def _design(survey: SurveyFacts) -> Design:
         steps, usual = survey.weights.most_steps, survey.weights.total_steps / survey.rows
         own |= {"steps": steps, "usual": min(max(usual, 1.0), float(steps))}
         own |= {"step": float(survey.weights.step), "weight": survey.weights.column}
-    if survey.strata:
-        own["strata"] = declared(survey.columns, survey.strata, "strata").axis(survey.strata)
+    for key, name in (("strata", survey.strata), ("clusters", survey.cluster)):
+        if name:
+            own[key] = declared(survey.columns, name, key).axis(name)
     return Design(**own)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.domain.domain import Domain
-from dpcore.releases.models.design import STEPS, STRATUM, Design
+from dpcore.releases.models.design import STEPS, Design
 from schemas.plan.linked import SIZE, Linked
 from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.bounding import add_weight_steps, keep_records
@@ -53,7 +53,6 @@ def unit_records(
     design: Design,
     unit: UnitColumn | None,
     weights: Weights | None,
-    strata: str | None,
 ) -> Any:
     """One record of each unit as a model takes it (``dpcore.releases.models.design``), of those that are
     kept."""
@@ -62,13 +61,13 @@ def unit_records(
         table = keep_records(table, unit)
     if weights:
         table, names = add_weight_steps(table, weights), [*names, STEPS]
-    shared = [STRATUM] if strata else []
-    if strata:
-        table = table.mutate(**{STRATUM: table[strata]})
+    shared = {name: table[axis.name] for name, axis in design.groups.items()}
+    if shared:
+        table = table.mutate(**shared)
     if unit is None or design.members == 1:
         return table
     table = table.select(unit.column, *names, *shared)
-    return wide_records(table, unit, Linked(order=names[:1], shared=shared))
+    return wide_records(table, unit, Linked(order=names[:1], shared=[*shared]))
 
 
 def _of_member(members: Any, name: str, place: int) -> Any:

@@ -69,7 +69,6 @@ def tallies(
     counts: str | None = None,
     linked: Linked | None = None,
     design: Design | None = None,
-    strata: str | None = None,
 ) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 
@@ -102,7 +101,7 @@ def tallies(
             table, unread = _wide(unread, wide, invalid)
             unit = None
         if design:
-            wide = partial(unit_records, table, domains[0], design, unit, weights, strata)
+            wide = partial(unit_records, table, domains[0], design, unit, weights)
             table, unread = _wide(unread, wide, invalid)
             unit = weights = None
         for axes in pack(domains, rows):

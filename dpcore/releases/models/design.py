@@ -1,7 +1,8 @@
-r"""The design of a survey, as a model needs it: weights, units of several records, and strata.
+r"""The design of a survey, as a model needs it: weights, units of several records, strata and clusters.
 
 A privacy unit is one record of a wide domain: the cells of up to ``members`` records, each with its
-weight in steps, and the unit's stratum.  What a member is not there for is null.
+weight in steps, and the stratum and cluster of its first record.  What a member is not there for is
+null.
 
     unit  age  _steps             age.1  _steps.1  age.2  _steps.2  _stratum
     7     31   4       ----->     31     4         34     9         north
@@ -32,10 +33,11 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.domain import Domain
 
-STEPS, STRATUM = "_steps", "_stratum"
-"""Columns of weights in steps, and of strata.  No column of a plan begins with an underscore."""
+STEPS, STRATUM, CLUSTER = "_steps", "_stratum", "_cluster"
+"""Columns of weights in steps, and of the groups of units.  No column of a plan begins with an
+underscore."""
 
-MOST_MEMBERS, MOST_STRATA = 50, 200
+MOST_MEMBERS, MOST_STRATA, MOST_CLUSTERS = 50, 200, 10_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Design:
 
     ``members``: the most records of a unit; ``steps``: the most steps of weight of a record, 0 where all
     count once; ``usual``: the steps that count as 1, about their mean; ``step``: what a step counts;
-    ``strata``: the column of strata, as it is in the survey; ``weight``, ``unit``: names in words.
+    ``strata``, ``clusters``: their columns as in the survey, of which the second lists the clusters that
+    were drawn; ``weight``, ``unit``: names in words.
     """
 
     members: int = 1
@@ -52,13 +55,14 @@ class Design:
     usual: float = 1.0
     step: float = 1.0
     strata: Axis | None = None
+    clusters: Axis | None = None
     weight: str = ""
     unit: str = ""
 
     @property
     def simple(self) -> bool:
         """Whether records are counted as for any other release."""
-        return self.members == 1 and not self.steps and self.strata is None
+        return self.members == 1 and not self.steps and not self.groups
 
     @property
     def size(self) -> float:
@@ -66,13 +70,22 @@ class Design:
         return math.sqrt(self.members * (2.0 if self.steps else 1.0))
 
     @property
-    def strata_size(self) -> int:
-        return self.strata.size if self.strata else 0
+    def groups(self) -> dict[str, Axis]:
+        """The columns of groups of units, by the name that they have here."""
+        found = {STRATUM: self.strata, CLUSTER: self.clusters}
+        return {name: axis for name, axis in found.items() if axis}
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many strata and clusters there are, none without."""
+        return self.strata.size if self.strata else 0, self.clusters.size if self.clusters else 0
 
     @property
     def drawn(self) -> str:
         """What is drawn independently, in words."""
         units = f"{self.unit} units, and not their records," if self.unit else "records"
+        if self.clusters:
+            units = f"clusters ({self.clusters.name})"
         within = f" within strata ({self.strata.name})" if self.strata else ""
         return f"{units} are drawn independently{within}"
 
@@ -101,19 +114,19 @@ class Design:
                 for axis in found
                 for i in places
             ]
-        if self.strata:
-            found.append(replace(self.strata, name=STRATUM))
-        return Domain(tuple(found))
+        groups = (replace(axis, name=name) for name, axis in self.groups.items())
+        return Domain((*found, *groups))
 
     def columns(self, domain: Domain) -> list[str]:
         """The columns of the survey that make the cells of units, but for weights and strata."""
-        found = [axis.name for axis in domain.axes if axis.name != STRATUM]
+        found = [axis.name for axis in domain.axes if axis.name not in self.groups]
         if self.members > 1:
             found = [name.rpartition(".")[0] for name in found]
         return [name for name in dict.fromkeys(found) if name != STEPS]
 
     def unpacked(self, codes: Integers, axes: Sequence[Axis]) -> tuple[Integers, Floats, Integers]:
-        """Codes (n, members, axes) of the records, their weights (n, members), and strata (n,).
+        """Codes (n, members, axes) of the records, their weights (n, members), and groups
+        (n, groups) of units.
 
         ``codes``: (n, axes of ``domain``).  A record that is not there, or has no value where the plan
         says that there always is one, has the weight 0.
@@ -126,11 +139,10 @@ class Design:
             steps = records[:, -1]
             weights = np.where(steps > self.steps, 0, steps) / self.usual
         there = np.all(found < [axis.size for axis in axes], axis=2)
-        strata = codes[:, -1] if self.strata else np.zeros(len(codes), dtype=np.int64)
-        return found, np.where(there, weights, 0.0), strata
+        return found, np.where(there, weights, 0.0), codes[:, several * self.members :]
 
     def packed(
-        self, codes: Integers, weights: Floats, strata: Integers, domain: Domain
+        self, codes: Integers, weights: Floats, groups: Integers, domain: Domain
     ) -> Integers:
         """(n,) or (n, words) the cells of ``domain`` from which this is unpacked."""
         found = np.swapaxes(codes, 1, 2)
@@ -141,7 +153,7 @@ class Design:
             null = np.array(domain.shape[: found[0].size]).reshape(found[0].shape) - 1
             found = np.where(weights[:, None] > 0, found, null)
         flat = found.reshape(len(codes), -1)
-        return domain.pack(np.column_stack([flat, strata]) if self.strata else flat)
+        return domain.pack(np.column_stack([flat, groups]))
 
 
 SIMPLE = Design()

@@ -159,11 +159,12 @@ class MeasuredModel(Release):
         values, wider = self.terms.basis[0] @ point.theta[0], np.maximum(1 - doubt, 1e-9) ** -0.5
         covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
         both = np.outer(wider, wider)
-        # A last step much longer than its noise shows that the one before had not come near.
-        usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
-        far = max(1 - FAR**2 * usual / float(step @ step + 1e-300), 0.0)
-        moved = unit * back @ step
-        covariances[1] += far * np.outer(moved, moved)
+        if self.family != "gaussian":
+            # A last step much longer than its noise: the one before had not come near the solution.
+            usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
+            far = max(1 - FAR**2 * usual / float(step @ step + 1e-300), 0.0)
+            moved = unit * back @ step
+            covariances[1] += far * np.outer(moved, moved)
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = self._rescaled(values, covariances)
@@ -251,7 +252,7 @@ class MeasuredModel(Release):
     @property
     def work(self) -> Work:
         assert self.terms is not None
-        seen, pairs = min(self.rows, self.domain.size), self.terms.size**2 + self.design.strata_size
+        seen, pairs = min(self.rows, self.domain.size), self.terms.size**2 + sum(self.design.sizes)
         return Work(SCORED * seen * pairs * len(self.scores.rounds), 64 * seen) + publishing(pairs)
 
     @cached_property

@@ -31,19 +31,26 @@ length of a unit's score over that of one record, M = S^2 and w = min(1, A^2 M/s
     strata     s in the place of the unit's stratum
     sizes      one of the strata
 
+Where units lie in clusters that were drawn, the squares are of clusters instead: z z', z the sum of s
+over the units of a cluster, shortened to length R.
+
 A solution weighted by g is that of the population, and squares of units' scores show how much it varies
 between surveys, however similar the records of one unit are (Binder 1983).  With Z and n a stratum's sum
 of scores and number of units, the variance of units drawn independently within strata is N/(N - H) times
 the squares less the sum of Z Z'/n, for N units in H strata: the usual n/(n - 1) if all are alike.
+The same holds of clusters, of which the plan lists all; a stratum has the same part of them as of units.
 
 Claim.  Let the parts of a round be divided by the largest norms above and multiplied by roots of weights
 that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two records' vectors differ by at
-most |v - v'|^2 <= 2 + 2 (weight of the scores and strata).  The same holds of units.
+most |v - v'|^2 <= 2 + 2 (weight of the scores and strata), and of the squares of clusters, over 2 R B S.
+The same holds of units.
 
 Proof.  Each part has norm at most 1 before it is multiplied: a sum of matrices g x x' has at most the
 norm sum g |x|^2.  Scores differ by at most 2, in strata too.  The inner product of two units' other
 parts is a sum of weights, none negative, times (u.u')^2, (s.s')^2, 0 or 1: never negative, so they
-differ by at most sqrt(2) in norm.  QED
+differ by at most sqrt(2) in norm.  Of clusters: to shorten z to length R moves no two z further apart,
+and |z z' - y y'| <= (|z| + |y|) |z - y| <= 2 R |z - y|.  A unit that comes moves one z by at most B S,
+one that is replaced moves one z by twice, or two by once, that: over 2 R B S by at most 1, and 2.  QED
 
 A unit adds the vector in K whole steps, rounded: norms grow by at most sqrt(d)/2 + 2 steps, and those
 of differences by at most sqrt(d) + 2, for d numbers, rounding of floating point included.  Every
@@ -67,7 +74,7 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
-from dpcore.releases.models.design import SIMPLE, Design
+from dpcore.releases.models.design import CLUSTER, SIMPLE, STRATUM, Design
 from dpcore.releases.models.terms import ModelTerms
 
 STEPS = 2**18
@@ -102,11 +109,18 @@ BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
 """A, B and the least C, in roots of the number of terms."""
 
+WIDE = 4.0
+"""R, in lengths of the sum of as many typical scores as a cluster has units."""
+
+WITHIN = 2**16
+"""Steps in B S, in which scores of a cluster are added up."""
+
 LARGER = 2.0
 """Times as large is B with weights: large ones make long tails."""
 
 LENGTHS = 11
-"""Ends of the bins of lengths of scores: from 1, or S/2, likewise, each sqrt(2) times the one before."""
+"""Ends of the bins of lengths of scores: from 1, or S/2, likewise, each sqrt(2) times the one before;
+more with weights."""
 
 BINS = 32
 """Of the response."""
@@ -123,13 +137,14 @@ AT_ONCE = 2**21
 @dataclass(frozen=True, eq=False)
 class ScoredRecords:
     """Private: units and their records.  ``rows``: (n, m, p); ``responses``, ``bins`` and
-    ``weights``: (n, m); ``strata``, ``counts``: (n,)."""
+    ``weights``: (n, m); ``strata``, ``clusters``, ``counts``: (n,)."""
 
     rows: Floats
     responses: Floats
     bins: Integers
     weights: Floats
     strata: Integers
+    clusters: Integers
     counts: Integers
 
 
@@ -206,6 +221,8 @@ class ModelSums:
         found = {name: root * size * self.scaled(pair) for name, pair in pairs}
         if self.design.steps:
             found["squared"] *= LARGER
+        per_cluster = self.rows / self.design.members / max(self.design.sizes[1], 1)
+        found["cluster"] = WIDE * root * size * math.sqrt(max(per_cluster, 1.0))
         found["curvature"] = found["leverage"] / size * math.sqrt(self.design.members)
         return found | {"shortest": shortest * size}
 
@@ -213,7 +230,8 @@ class ModelSums:
     def lengths(self) -> Floats:
         """Ends of the bins of lengths of scores."""
         first = math.sqrt(self.terms.size) * max(self.design.size / 2, 1.0)
-        return np.asarray(first * 2.0 ** (np.arange(LENGTHS) / 2))
+        number = LENGTHS + 3 * bool(self.design.steps)
+        return np.asarray(first * 2.0 ** (np.arange(number) / 2))
 
     def parts_of(self, name: str) -> Mapping[str, float]:
         """What a round measures, with weights that add up to 1."""
@@ -228,7 +246,7 @@ class ModelSums:
         p = self.terms.size
         together = self.moments_size * (self.moments_size + 1) // 2
         curved = p * (p + 1) // 2
-        strata, ends = self.design.strata_size, len(self.lengths)
+        (strata, _), ends = self.design.sizes, len(self.lengths)
         sizes = {"bins": BINS, "moments": together, "scores": p, "counts": ends + 1}
         return (sizes | {"strata": strata * p, "sizes": strata}).get(part, curved)
 
@@ -250,8 +268,8 @@ class ModelSums:
 
     def _signed(self, name: str) -> float:
         """The weight of parts of which two units' may be opposite."""
-        parts = self.parts_of(name)
-        return parts.get("scores", 0.0) + parts.get("strata", 0.0)
+        signed = {"scores", "strata"} | ({"squares"} if self.design.clusters else set())
+        return sum(weight for part, weight in self.parts_of(name).items() if part in signed)
 
     @cached_property
     def laws(self) -> tuple[tuple[int, Fraction], ...]:
@@ -260,6 +278,8 @@ class ModelSums:
         for name in self.rounds:
             numbers, steps = self.width(name), self.steps[name]
             rounded = math.isqrt(numbers) + 1
+            if self.design.clusters:  # two clusters may be rounded
+                rounded *= 2
             moved = 2 + 2 * Fraction(self._signed(name))
             far = math.isqrt(math.ceil(moved * steps**2)) + 1 + rounded + 2
             near = steps + rounded // 2 + 1 + 2
@@ -289,6 +309,9 @@ class ModelSums:
         }
         if part == "scores":
             return point.radius
+        if part == "squares" and self.design.clusters:
+            # Scores are rounded before they are added up.
+            constant[part] = 2.01 * self.radii["cluster"] * self.radii["squared"]
         return np.full(len(point.theta), constant[part])
 
     def per_step(self, part: str, point: ScorePoint) -> Floats:
@@ -298,9 +321,12 @@ class ModelSums:
         return self.radius_of(part, point) / (math.sqrt(weight) * self.steps[name])
 
     def records_of(self, tally: Tally) -> ScoredRecords:
-        codes, weights, strata = self.design.unpacked(
+        codes, weights, groups = self.design.unpacked(
             tally.domain.unpack(tally.cells), self.terms.axes
         )
+        named = dict(zip(self.design.groups, groups.T, strict=True))
+        none = np.zeros(len(codes), dtype=np.int64)
+        strata, clusters = named.get(STRATUM, none), named.get(CLUSTER, none)
         shape = weights.shape
         codes = codes.reshape(-1, len(self.terms.axes))
         kept = self.terms.kept(codes) & (weights.ravel() > 0)
@@ -309,7 +335,15 @@ class ModelSums:
         responses = self.terms.responses(codes)
         bins = np.clip(np.searchsorted(self.edges, responses, side="right") - 1, 0, BINS - 1)
         rows = self.terms.rows(codes).reshape(*shape, self.terms.size)
-        found = (rows, responses.reshape(shape), bins.reshape(shape), weights, strata, tally.counts)
+        found = (
+            rows,
+            responses.reshape(shape),
+            bins.reshape(shape),
+            weights,
+            strata,
+            clusters,
+            tally.counts,
+        )
         there = weights.max(axis=1, initial=0.0) > 0
         return ScoredRecords(*(each[there] for each in found))
 
@@ -330,21 +364,47 @@ class ModelSums:
         times = max(rows // max(len(records.counts), 1), 1)
         for start in range(0, len(sums), times):
             some = _taken(point, slice(start, start + times))
+            shape = len(some.theta), self.design.sizes[1], self.terms.size
+            of_clusters = np.zeros(shape, dtype=np.int64)
             for first in range(0, len(records.counts), rows):
                 part = slice(first, first + rows)
                 block = ScoredRecords(*(getattr(records, f)[part] for f in vars(records)))
                 place = 0
                 for kind, values in self._vectors(name, block, some):
-                    end = place + values.shape[2]
+                    end = place + self.numbers_of(kind)
                     step = self.per_step(kind, some)[:, None, None]
+                    clustered = kind == "squares" and self.design.clusters is not None
+                    if clustered:
+                        step = np.full(step.shape, self.radii["squared"] / WITHIN)
                     # All numbers are finite; were one not, it would add nothing.
                     whole = np.rint(np.nan_to_num(values / step, posinf=0, neginf=0)).astype(
                         np.int64
                     )
                     whole *= block.counts[:, None]
-                    sums[start : start + times, place:end] += whole.sum(axis=1)
+                    if clustered:
+                        for each, added in zip(of_clusters, whole, strict=True):
+                            np.add.at(each, block.clusters, added)
+                    else:
+                        sums[start : start + times, place:end] += whole.sum(axis=1)
                     place = end
+            if name == "middle" and self.design.clusters:
+                place = self._place(name, "squares")
+                squares = self._squares_of(of_clusters, some)
+                sums[start : start + times, place : place + squares.shape[1]] = squares
         return sums
+
+    def _place(self, name: str, part: str) -> int:
+        """Where a part begins in a round."""
+        parts = [*self.parts_of(name)]
+        return sum(self.numbers_of(each) for each in parts[: parts.index(part)])
+
+    def _squares_of(self, sums: Integers, point: ScorePoint) -> Integers:
+        """(t, width) the squares of clusters, of their sums (t, clusters, p) in steps of scores."""
+        scores = np.asarray(sums * (self.radii["squared"] / WITHIN), dtype=np.float64)
+        size = np.maximum(np.sqrt(_summed_squares(scores)), 1e-300)
+        short = scores * np.minimum(1.0, self.radii["cluster"] / size)[:, :, None]
+        step = self.per_step("squares", point)[:, None, None]
+        return np.asarray(np.rint(_squares(short) / step).astype(np.int64).sum(axis=1))
 
     def _vectors(
         self, name: str, block: ScoredRecords, point: ScorePoint
@@ -385,7 +445,7 @@ class ModelSums:
         score = _over(white * (block.weights * left)[:, :, :, None], 2) * weight[:, :, None]
         size = np.maximum(np.sqrt(_summed_squares(score)), 1e-300)
         short = score * np.minimum(1.0, self.radii["squared"] / size)[:, :, None]
-        strata = (block.strata[:, None] == np.arange(self.design.strata_size)).astype(np.float64)
+        strata = (block.strata[:, None] == np.arange(self.design.sizes[0])).astype(np.float64)
         for part in self.parts_of(name):
             if part == "scores":
                 yield part, score * np.minimum(1.0, radius / size)[:, :, None]
@@ -394,7 +454,7 @@ class ModelSums:
                 curved = white * np.sqrt(less[:, :, None] * slope)[:, :, :, None]
                 yield part, _over(_squares(curved), 2)
             elif part == "squares":
-                yield part, _squares(short)
+                yield part, short if self.design.clusters else _squares(short)
             elif part == "counts":
                 places = np.searchsorted(self.lengths, size, side="right")
                 yield part, (places[:, :, None] == np.arange(len(self.lengths) + 1)).astype(float)

@@ -180,10 +180,14 @@ class ModelScores(ModelSums):
 
     def _within(self, meat: Floats, parts: Measured) -> Floats:
         """(t, p, p) the variance of scores within strata: as much less as noise leaves certain."""
-        strata, p = self.design.strata_size, self.terms.size
+        (strata, clusters), p = self.design.sizes, self.terms.size
         (sums, noise), (sizes, of_sizes) = parts["strata"], parts["sizes"]
         sums, noise = sums.reshape(-1, strata, p), noise[:, None]
         sizes = np.maximum(sizes, np.maximum(2 * of_sizes, 2.0)[:, None])
+        drawn = sizes.sum(axis=1)
+        if clusters:
+            sizes = sizes * np.minimum(clusters / drawn, 1.0)[:, None]
+            drawn = np.minimum(drawn, clusters)
         scaled = sums / np.sqrt(sizes)[:, :, None]
         between = np.swapaxes(scaled, 1, 2) @ scaled
         by_noise = np.sum(noise**2 / sizes, axis=1)
@@ -194,8 +198,8 @@ class ModelScores(ModelSums):
         kept = np.maximum(1 - error / np.maximum(size**2, 1e-300), 0.0) * (size > 0)
         vectors, values = _floored(between, 0.0 * size)
         between = _product(vectors * (values * kept[:, None])[:, None, :], vectors)
-        units = np.maximum(sizes.sum(axis=1), 2.0 * strata)
-        return np.asarray((meat - between) * (units / (units - strata))[:, None, None])
+        drawn = np.maximum(drawn, 2.0 * strata)
+        return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
 
     def _clipped_at(
         self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats

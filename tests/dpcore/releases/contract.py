@@ -425,6 +425,10 @@ CASES: dict[str, Case] = {
     "logistic model with weights, in strata": Case(
         measured_model("binomial", APPROXIMATE, IN_STRATA), fault=5
     ),
+    "poisson model in clusters": Case(
+        measured_model("poisson", APPROXIMATE, Design(clusters=Categories("place", ("a", "b")))),
+        fault=5,
+    ),
     "mean curve": Case(MeanCurve("c", DAY, 2, APPROXIMATE, times=(0, 1, 3))),
     # The longest curve goes up in two steps; its mirror image goes down.
     "mean curve with a largest step": Case(

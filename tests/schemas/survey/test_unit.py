@@ -113,6 +113,7 @@ def test_weights_and_what_they_are_for_belong_together(document):
         ({"strata": "place"}, "strata: the plan declares no column 'place'"),
         ({"strata": "income"}, "strata: 'income' must have at most 200 categories"),
         ({"strata": "sex", "releases": []}, "strata: no release is a model"),
+        ({"cluster": "income"}, "cluster: 'income' must have at most 10,000 categories"),
         (
             {"privacy_unit": {"column": "home", "max_rows": 51}},
             "releases[0].mechanism: noisy-scores takes at most 50 records of a unit",

@@ -158,7 +158,7 @@ def test_the_tally_of_a_models_units_moves_by_one_unit(tmp_path):
         frame.to_parquet(tmp_path / "t.parquet")
         database = ingest(str(tmp_path / "t.parquet"), read, 1, tmp_path / "work", HOMES)
         how = {"unit": TWO, "weights": weights, "columns": read, "design": design}
-        (tally,) = tallies(database, [domain], 300, HOMES, strata="region", **how)
+        (tally,) = tallies(database, [domain], 300, HOMES, **how)
         units = map(tuple, domain.unpack(tally.cells).tolist())
         return Counter(dict(zip(units, tally.counts.tolist(), strict=True)))
 
