@@ -25,9 +25,6 @@ so their coverage is one minus their size.  Records follow the tables of the col
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -40,6 +37,7 @@ import pandas as pd
 from scipy.stats import chi2
 
 from benchmarks import DATA
+from benchmarks.surveys import options, show
 from benchmarks.synthesis.tables import TABLES, Table
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Integers
@@ -175,21 +173,12 @@ def counted(lines: pd.DataFrame) -> dict[str, Any]:
 
 def main() -> None:
     """Print a line for each family of questions, or one JSON line."""
-    options = _options()
-    if not DATA.is_dir():
-        sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
-    domain, codes = load(options.dataset)
-    share = Budget.of(options.alpha, "1e-6")
-    release = Microdata(
-        "records", domain, options.rows, share, noise="discrete-gaussian", aim="mean"
-    )
-    found = repeated(options.dataset, domain, codes, release, options.surveys, options.seed)
-    asked = {name: getattr(options, name) for name in ("dataset", "alpha", "rows", "surveys")}
-    if options.json:
-        print(json.dumps(asked | found))
-        return
-    for family, result in found["families"].items():
-        print(asked | {"family": family} | result)
+    asked = options(__doc__, QUESTIONS, surveys=20)
+    domain, codes = load(asked.dataset)
+    share = Budget.of(asked.alpha, "1e-6")
+    release = Microdata("records", domain, asked.rows, share, noise="discrete-gaussian", aim="mean")
+    found = repeated(asked.dataset, domain, codes, release, asked.surveys, asked.seed)
+    show(asked, found)
 
 
 def load(dataset: str) -> Table:
@@ -359,17 +348,6 @@ def _of(domain: Domain, agreement: Agreement, codes: Integers, rows: int) -> Sim
 
 def _columns(domain: Domain, codes: Integers) -> dict[str, Any]:
     return {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(domain.axes)}
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--dataset", choices=[*QUESTIONS], default="nltcs")
-    parser.add_argument("--alpha", default="1")
-    parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--surveys", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -20,9 +20,6 @@ The survey's own intervals are those of the same estimate without noise, robust 
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -33,6 +30,7 @@ from pydantic import TypeAdapter
 from benchmarks import DATA
 from benchmarks.designs import DESIGNS, Survey
 from benchmarks.inference import counted
+from benchmarks.surveys import options, show
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.tally import Tally
@@ -285,38 +283,17 @@ def summary(lines: pd.DataFrame) -> dict[str, Any]:
     return found | {"bias": None if np.isnan(bias) else round(float(bias), 3)}
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--dataset", choices=[*QUESTIONS], default="adult_raw")
-    parser.add_argument("--design", choices=[*DESIGNS], default="records")
-    parser.add_argument("--alpha", default="1")
-    parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--surveys", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
-
-
 def main() -> None:
     """Print a line for each family of models, or one JSON line."""
-    options = _options()
-    if not DATA.is_dir():
-        sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
-    columns, frame = load(options.dataset)
+    asked = options(__doc__, QUESTIONS, design=DESIGNS)
+    columns, frame = load(asked.dataset)
     found: dict[str, list[pd.DataFrame]] = {}
-    for family, formula in QUESTIONS[options.dataset]:
-        release = built(columns, options.rows, options.alpha, family, formula, options.design)
+    for family, formula in QUESTIONS[asked.dataset]:
+        release = built(columns, asked.rows, asked.alpha, family, formula, asked.design)
         population = codes_of(release, frame)
-        lines = repeated(release, population, options.surveys, options.seed, design=options.design)
+        lines = repeated(release, population, asked.surveys, asked.seed, design=asked.design)
         found.setdefault(family, []).append(lines)
-    results = {family: summary(pd.concat(lines)) for family, lines in found.items()}
-    named = ("dataset", "design", "alpha", "rows", "surveys")
-    asked = {name: getattr(options, name) for name in named}
-    if options.json:
-        print(json.dumps(asked | {"families": results}))
-        return
-    for family, result in results.items():
-        print(asked | {"family": family} | result)
+    show(asked, {"families": {family: summary(pd.concat(own)) for family, own in found.items()}})
 
 
 if __name__ == "__main__":

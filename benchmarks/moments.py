@@ -1,6 +1,6 @@
 """Coverage of the 95% intervals of ``moments``, whole path repeated.
 
-    python -m benchmarks.moments --dataset adult --alpha 1 --rows 5000 --surveys 200 --json
+    python -m benchmarks.moments --dataset adult_raw --alpha 1 --rows 5000 --surveys 200 --json
 
 A public table is taken for the population.  Surveys of ``--rows`` are drawn from it with replacement,
 released (discrete Gaussian noise, replace-one, beta 1e-6) and analysed.  For each family of estimates,
@@ -16,21 +16,21 @@ over all surveys:
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks import DATA
+from benchmarks import models
 from benchmarks.inference import counted
+from benchmarks.models import BOUNDS
+from benchmarks.surveys import options, show
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, Grid
+from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.estimates.design import cells_of
 from dpcore.line.privacy_line import perturb
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.points import Estimated, Points
@@ -41,43 +41,27 @@ from tasks.inference.linear import linear_design
 
 BETA = "1e-6"
 
-NUMBERS: dict[str, dict[str, tuple[float, float]]] = {
-    "adult": {"age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99)},
-    "california": {
-        "median_income": (0, 12),
-        "housing_median_age": (0, 60),
-        "total_rooms": (0, 12_000),
-        "population": (0, 6_000),
-        "median_house_value": (0, 510_000),
-    },
-    "fair": {
-        "rate_marriage": (1, 5),
-        "age": (17, 42),
-        "yrs_married": (0, 24),
-        "religious": (1, 4),
-        "educ": (9, 20),
-    },
-    "acs_ma": {"AGEP": (0, 99), "PINCP": (0, 150_000), "POVPIP": (0, 501)},
+NUMBERS = {
+    "adult_raw": ["age", "education_num", "hours_per_week"],
+    "california_housing": [*BOUNDS["california_housing"]],
+    "fair_affairs": ["rate_marriage", "age", "yrs_married", "religious", "educ"],
+    "acs_nist_ma2019": ["AGEP", "PINCP", "POVPIP"],
 }
-"""Columns of numbers and their bounds; what lies beyond counts as the bound, in the population too."""
+"""Columns of numbers; what lies beyond their bounds counts as the bound, in the population too."""
 
-CATEGORIES = {"adult": ["sex", "race"], "acs_ma": ["SEX", "EDU"]}
+CATEGORIES = {"adult_raw": ["sex", "race"], "acs_nist_ma2019": ["SEX", "EDU"]}
 
-FILES = {
-    "adult": "adult_raw/adult_raw",
-    "california": "california_housing/california_housing",
-    "fair": "fair_affairs/fair",
-    "acs_ma": "acs_nist_ma2019/ma2019",
-}
+CELLS = 4096
+"""Of the grid of a number."""
 
 MODELS = {
-    "adult": ["hours_per_week ~ age + education_num + sex", "education_num ~ age + race"],
-    "california": [
+    "adult_raw": ["hours_per_week ~ age + education_num + sex", "education_num ~ age + race"],
+    "california_housing": [
         "median_house_value ~ median_income + housing_median_age",
         "median_house_value ~ median_income + total_rooms + population",
     ],
-    "fair": ["rate_marriage ~ age + religious + educ", "yrs_married ~ age"],
-    "acs_ma": ["PINCP ~ AGEP + C(SEX)", "POVPIP ~ AGEP + C(EDU)"],
+    "fair_affairs": ["rate_marriage ~ age + religious + educ", "yrs_married ~ age"],
+    "acs_nist_ma2019": ["PINCP ~ AGEP + C(SEX)", "POVPIP ~ AGEP + C(EDU)"],
 }
 
 
@@ -93,21 +77,12 @@ class Known(Points):
 
 def load(dataset: str) -> tuple[Domain, Integers]:
     """The table that is taken for the population; records with a null are left out."""
-    columns = [*NUMBERS[dataset], *CATEGORIES.get(dataset, [])]
-    frame = pd.read_parquet(DATA / f"{FILES[dataset]}.parquet")[columns]
-    for name in NUMBERS[dataset]:
-        frame[name] = pd.to_numeric(frame[name], errors="coerce")
-    frame = frame.dropna()
-    axes: list[Axis] = []
-    codes = []
-    for name, (lower, upper) in NUMBERS[dataset].items():
-        values = np.clip(frame[name].to_numpy(dtype=float), lower, upper)
-        axes.append(Grid(name, lower, upper, 4096))
-        codes.append(np.minimum((values - lower) / (upper - lower) * 4096, 4095).astype(np.int64))
-    for name in CATEGORIES.get(dataset, []):
-        values, found = np.unique(frame[name].to_numpy().astype(str), return_inverse=True)
-        axes.append(Categories(name, tuple(values.tolist())))
-        codes.append(found)
+    columns, frame = models.load(dataset)
+    numbers, others = NUMBERS[dataset], CATEGORIES.get(dataset, [])
+    frame = frame[[*numbers, *others]].dropna()
+    axes: list[Axis] = [Grid(name, *BOUNDS[dataset][name], CELLS) for name in numbers]
+    axes += [columns[name].axis(name) for name in others]
+    codes = [cells_of(a, np.ma.masked_array(frame[a.name].to_numpy())) for a in axes]
     return Domain(tuple(axes)), np.column_stack(codes)
 
 
@@ -176,31 +151,13 @@ def repeated(
     return {family: counted(each) for family, each in frame.groupby("family", sort=False)}
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--dataset", choices=[*NUMBERS], default="adult")
-    parser.add_argument("--alpha", default="1")
-    parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--surveys", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
-
-
 def main() -> None:
     """Print a line for each family of estimates, or one JSON line."""
-    options = _options()
-    if not DATA.is_dir():
-        sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
-    domain, codes = load(options.dataset)
-    release = Moments("moments", domain, options.rows, Budget.of(options.alpha, BETA))
-    found = repeated(release, MODELS[options.dataset], codes, options.surveys, options.seed)
-    asked = {name: getattr(options, name) for name in ("dataset", "alpha", "rows", "surveys")}
-    if options.json:
-        print(json.dumps(asked | {"families": found}))
-        return
-    for family, result in found.items():
-        print(asked | {"family": family} | result)
+    asked = options(__doc__, MODELS)
+    domain, codes = load(asked.dataset)
+    release = Moments("moments", domain, asked.rows, Budget.of(asked.alpha, BETA))
+    found = repeated(release, MODELS[asked.dataset], codes, asked.surveys, asked.seed)
+    show(asked, {"families": found})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,10 @@ from tests.conftest import DATA
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
 
 
-@pytest.mark.parametrize("dataset", ["fair", pytest.param("acs_ma", marks=pytest.mark.slow)])
+SLOW = pytest.param("acs_nist_ma2019", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("dataset", ["fair_affairs", SLOW])
 def test_intervals_of_every_family_hold_the_population(dataset: str):
     """Over 40 surveys from a fixed seed."""
     domain, codes = load(dataset)
