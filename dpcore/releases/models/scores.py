@@ -109,8 +109,8 @@ BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
 """A, B and the least C, in roots of the number of terms."""
 
-WIDE = 4.0
-"""R, in lengths of the sum of as many typical scores as a cluster has units."""
+WIDE, ALIKE = (2.5, 4.0), 0.1
+"""R, in lengths of the sum of as many typical scores as a cluster has units, with this correlation."""
 
 WITHIN = 2**16
 """Steps in B S, in which scores of a cluster are added up."""
@@ -221,8 +221,9 @@ class ModelSums:
         found = {name: root * size * self.scaled(pair) for name, pair in pairs}
         if self.design.steps:
             found["squared"] *= LARGER
-        per_cluster = self.rows / self.design.members / max(self.design.sizes[1], 1)
-        found["cluster"] = WIDE * root * size * math.sqrt(max(per_cluster, 1.0))
+        units = max(self.rows / self.design.members / max(self.design.sizes[1], 1), 1.0)
+        alike = math.sqrt(units * (1 + ALIKE * (units - 1)))
+        found["cluster"] = root * size * self.scaled(WIDE) * alike
         found["curvature"] = found["leverage"] / size * math.sqrt(self.design.members)
         return found | {"shortest": shortest * size}
 

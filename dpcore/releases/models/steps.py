@@ -34,6 +34,9 @@ noise does, where C is chosen."""
 LEAST = 0.6
 """Curvature counts as at least so many times its noise, times the root of the number of terms."""
 
+MOST_BETWEEN = 0.5
+"""Of the variance of scores, the most that is taken for differences between strata."""
+
 CERTAIN = 3.0
 """Counts of so many standard errors are no noise."""
 
@@ -150,7 +153,7 @@ class ModelScores(ModelSums):
         typical = np.maximum(typical, 0.2 * point.rows)
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
         if self.design.strata:
-            meat = self._within(meat, parts)
+            meat = self._within(meat, 0.2 * typical, parts)
         vectors, values = _floored(meat, 0.2 * typical)
         radius, tail = self._clipped_at(point, *parts["counts"], typical)
         meat = _product(vectors * values[:, None, :], vectors)
@@ -178,8 +181,9 @@ class ModelScores(ModelSums):
         beyond = self._beyond(counts, noise) * (self.lengths / shorter) ** 3
         return np.asarray(between * beyond @ lacking / self.terms.size)
 
-    def _within(self, meat: Floats, parts: Measured) -> Floats:
-        """(t, p, p) the variance of scores within strata: as much less as noise leaves certain."""
+    def _within(self, meat: Floats, least: Floats, parts: Measured) -> Floats:
+        """(t, p, p) the variance of scores within strata: as much less as noise leaves certain, but no
+        direction loses more than ``MOST_BETWEEN``, as squares are of scores that are shortened."""
         (strata, clusters), p = self.design.sizes, self.terms.size
         (sums, noise), (sizes, of_sizes) = parts["strata"], parts["sizes"]
         sums, noise = sums.reshape(-1, strata, p), noise[:, None]
@@ -198,6 +202,10 @@ class ModelScores(ModelSums):
         kept = np.maximum(1 - error / np.maximum(size**2, 1e-300), 0.0) * (size > 0)
         vectors, values = _floored(between, 0.0 * size)
         between = _product(vectors * (values * kept[:, None])[:, None, :], vectors)
+        vectors, values = _floored(meat, least)
+        root = _product(vectors / np.sqrt(values)[:, None, :], vectors)
+        most = np.linalg.eigvalsh(root @ between @ root)[:, -1]
+        between *= np.minimum(1.0, MOST_BETWEEN / np.maximum(most, 1e-300))[:, None, None]
         drawn = np.maximum(drawn, 2.0 * strata)
         return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
 

@@ -75,7 +75,7 @@ def test_intervals_hold_what_the_records_are_drawn_from(family):
 
 
 def test_the_share_of_a_panel_has_the_error_of_its_persons_not_of_its_records():
-    """1,500 persons answer alike in five waves; of 7,500 records the error would be 2.2 times smaller."""
+    """1,500 persons with equal answers in five waves; of 7,500 records the error would be smaller."""
     axes, persons, surveys = (RESPONSES["binomial"][1],), 1_500, 60
     design, written = Design(members=5, unit="person"), "{works == 'yes'} ~ 1"
     neighbours = Adjacency("add-remove", unit="person")
