@@ -149,7 +149,7 @@ class ModelScores(ModelSums):
         typical = np.trace(meat, axis1=1, axis2=2) / p
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
-        kept = np.maximum(1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), 1e-300), 0.0)
+        kept = 1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), by_noise)
         typical = np.maximum(typical, 0.2 * point.rows)
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
         if self.design.strata:
@@ -199,7 +199,7 @@ class ModelScores(ModelSums):
         error = 2 * p * np.sum(noise**4 / sizes**2, axis=1)
         error += 4 * np.sum(noise**2 / sizes * np.sum(scaled**2, axis=2), axis=1)
         size = np.trace(between, axis1=1, axis2=2)
-        kept = np.maximum(1 - error / np.maximum(size**2, 1e-300), 0.0) * (size > 0)
+        kept = (1 - error / np.maximum(size**2, error)) * (size > 0)
         vectors, values = _floored(between, 0.0 * size)
         between = _product(vectors * (values * kept[:, None])[:, None, :], vectors)
         vectors, values = _floored(meat, least)
