@@ -103,6 +103,7 @@ REFUSED = [
     "near series",
     "density at a private bandwidth",
     "density at private bandwidths of two columns",
+    "function at a private bandwidth",
     "body density",
     "periodic body density",
 ]
