@@ -18,7 +18,7 @@ from dpcore.errors import DataError
 from schemas.survey.unit import UnitColumn
 from tasks.survey.bounding import keep_identified, keep_records
 from tasks.survey.private_file import call_guarded
-from tasks.survey.reading import Survey, open_survey, unfit
+from tasks.survey.reading import Survey, open_survey
 from tasks.survey.tally import LARGEST_TOTAL, UNREAD
 
 
@@ -35,9 +35,9 @@ def tally_texts(
     ``survey`` is private; ``domain``: that of all texts.  A count is cut at ``most``.  Raises
     ``DataError``, without any value.
     """
-    if unfit(survey):
-        raise DataError(UNREAD)
-    with open_survey(survey) as (table, _):
+    with open_survey(survey) as (table, _, unfit):
+        if unfit:
+            raise DataError(UNREAD)
         cells, found = call_guarded(
             lambda: _count(table, column, unit, counts),
             DataError,

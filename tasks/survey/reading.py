@@ -46,12 +46,16 @@ Survey = Path | Session
 
 
 @contextmanager
-def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread]]:
-    """The table, and the values of the wrong type by column; both are private."""
+def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
+    """The table, the values of the wrong type by column, and what does not fit the plan.
+
+    The first two are private.  The third has neither values nor counts: it is what the plan states of
+    the table and the table contradicts.
+    """
     import ibis  # slow to import, and only the private steps need it
 
     if isinstance(survey, Session):
-        yield survey.table, survey.unread
+        yield survey.table, survey.unread, survey.unfit
         survey.unchanged()
         return
     with connect(survey) as connection:
@@ -60,17 +64,10 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread]]:
             unread.setdefault(name, {})
             if failures:
                 unread[name][cause] = failures
+        unfit = [line for (line,) in _rows(connection, UNFIT)]
         opened = ibis.duckdb.from_connection(connection)
         confine(connection)
-        yield opened.table(TABLE), unread
-
-
-def unfit(survey: Survey) -> Sequence[str]:
-    """What the plan states of the table and the table contradicts; without values or counts."""
-    if isinstance(survey, Session):
-        return survey.unfit
-    with connect(survey) as connection:
-        return [line for (line,) in _rows(connection, UNFIT)]
+        yield opened.table(TABLE), unread, unfit
 
 
 def _rows(connection: DuckDBPyConnection, table: str) -> list[tuple[Any, ...]]:

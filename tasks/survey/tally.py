@@ -42,7 +42,7 @@ from tasks.survey.bounding import (
 from tasks.survey.cells import count_cells, keep_valid, within_found
 from tasks.survey.linked import unit_records, wide_records
 from tasks.survey.private_file import call_guarded
-from tasks.survey.reading import Survey, Unread, open_survey, unfit
+from tasks.survey.reading import Survey, Unread, open_survey
 
 LARGEST_PACK = 2**20
 """Domains are packed together as long as at most this many cells can be occupied."""
@@ -86,10 +86,10 @@ def tallies(
     of neighbours differ in each cell by the records that were removed from it and added to it; cutting
     makes no difference larger and turns none round, so they remain the tallies of neighbours.
     """
-    if unfit(survey):
-        raise DataError(UNREAD)
     found: dict[Domain, Tally] = {}
-    with open_survey(survey) as (table, unread):
+    with open_survey(survey) as (table, unread, unfit):
+        if unfit:
+            raise DataError(UNREAD)
         table = within_found(table, columns or {})
         if invalid == "drop":
             valid = partial(keep_valid, table, columns or {})

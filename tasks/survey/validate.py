@@ -19,7 +19,7 @@ from schemas.survey.columns import IdentifierColumn, Invalid, ReadColumn
 from schemas.survey.reading import part_of_date
 from schemas.survey.unit import COUNT, of_weights
 from tasks.survey.private_file import call_guarded
-from tasks.survey.reading import Survey, Unread, open_survey, unfit
+from tasks.survey.reading import Survey, Unread, open_survey
 from tasks.survey.sources import UNFITTING
 from tasks.survey.sql import sql_type
 
@@ -75,17 +75,22 @@ def validate(
     ``survey`` is private.  The error names columns, rules and numbers of records, and holds no
     value, nor does its cause or context.  Where ``invalid`` is another rule, no value is refused.
     """
-    lines = [f"  {line}" for line in unfit(survey)]
-    if invalid == "refuse":
-        lines += _broken(survey, columns)
+    with open_survey(survey) as (table, unread, unfit):
+        lines = [f"  {line}" for line in unfit]
+        if invalid == "refuse":
+            lines += _broken(table, unread, columns, whole=not unfit)
     if lines:
         raise DataError("\n".join([UNFITTING, *lines]))
 
 
-def _broken(survey: Survey, columns: Mapping[str, ReadColumn]) -> list[str]:
+def _broken(
+    table: Any, unread: Unread, columns: Mapping[str, ReadColumn], whole: bool
+) -> list[str]:
     """A line for each broken rule, and then what a plan may say of such values."""
-    looks, faults = call_guarded(
-        lambda: _count(survey, columns), DataError, "the survey table could not be checked"
+    faults = call_guarded(
+        lambda: _count(table, unread, columns, whole),
+        DataError,
+        "the survey table could not be checked",
     )
     # What is wrong with counts does not fit under any rule, and is among those lines.
     broken = {
@@ -94,7 +99,7 @@ def _broken(survey: Survey, columns: Mapping[str, ReadColumn]) -> list[str]:
     order, rules = list(columns), list(RULES)
     lines = [
         f"  column {name!r}, {rule}: {rows} {'row' if rows == 1 else 'rows'} {RULES[rule]}"
-        f"{_looks(columns[name], looks[name]) if rule == 'type' else ''}"
+        f"{_looks(columns[name], unread[name]) if rule == 'type' else ''}"
         for (name, rule), rows in sorted(
             broken.items(), key=lambda item: (order.index(item[0][0]), rules.index(item[0][1]))
         )
@@ -119,21 +124,20 @@ def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
     return f": {', '.join(found)}" if found else ""
 
 
-def _count(survey: Survey, columns: Mapping[str, ReadColumn]) -> tuple[Unread, Faults]:
-    misfit = bool(unfit(survey))
-    with open_survey(survey) as (table, unread):
-        there = {name: column for name, column in columns.items() if name in unread}
-        schema = survey_schema(there)
-        lacks = tuple(table.columns) != tuple(schema.columns) or set(unread) != set(there)
-        if lacks or (len(there) < len(columns) and not misfit):
-            raise DataError("the copy of the survey has other columns than the plan: run again")
-        faults = {(name, "type"): sum(looks.values()) for name, looks in unread.items()}
-        faults |= _count_in_engine(table, schema)
+def _count(table: Any, unread: Unread, columns: Mapping[str, ReadColumn], whole: bool) -> Faults:
+    """``whole``: whether the table should have all the columns."""
+    there = {name: column for name, column in columns.items() if name in unread}
+    schema = survey_schema(there)
+    lacks = tuple(table.columns) != tuple(schema.columns) or set(unread) != set(there)
+    if lacks or (whole and len(there) < len(columns)):
+        raise DataError("the copy of the survey has other columns than the plan: run again")
+    faults = {(name, "type"): sum(looks.values()) for name, looks in unread.items()}
+    faults |= _count_in_engine(table, schema)
     # A value of the wrong type was stored as null: it is one fault, not two.
     for name in there:
         if (name, "null") in faults:
             faults[name, "null"] -= faults[name, "type"]
-    return unread, faults
+    return faults
 
 
 def _count_in_engine(table: Any, schema: Any) -> Faults:

@@ -41,15 +41,12 @@ def create_old_tables(layout: int, database: Database, connection) -> None:
     old = MetaData()
     for table in tables.metadata.sorted_tables:
         gone = ADDED[layout].get(table.name, ())
-        kept = [
-            each._copy()
-            for each in list(table.constraints)
-            if isinstance(each, CheckConstraint | UniqueConstraint)
-            and each.name != "known_composition"
-        ]
-        Table(
-            table.name, old, *(c._copy() for c in list(table.columns) if c.name not in gone), *kept
-        )
+        copy = Table(table.name, old, *(c._copy() for c in table.columns if c.name not in gone))
+        for each in table.constraints:
+            checks = isinstance(each, CheckConstraint | UniqueConstraint)
+            if checks and each.name != "known_composition":
+                # Without its table, the copy of a check would be added to the table of the product.
+                copy.append_constraint(each._copy(target_table=copy))
     old.create_all(connection, checkfirst=False)
     protect(connection)
     connection.execute(text("DROP TABLE ledger_source"))

@@ -53,7 +53,7 @@ def survey(folder: Path, records: list[tuple]) -> Path:
 
 
 def kept(folder: Path, records: list[tuple], unit: UnitColumn = TWO) -> Counter:
-    with open_survey(survey(folder, records)) as (table, _):
+    with open_survey(survey(folder, records)) as (table, *_):
         found = keep_records(table, unit).to_pyarrow().select(["home", *COLUMNS, "weight"])
     return Counter(zip(*found.to_pydict().values(), strict=True))
 

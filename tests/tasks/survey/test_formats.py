@@ -96,7 +96,7 @@ def reader(function):
 
 
 def _values(survey) -> list[object]:
-    with open_survey(survey) as (table, _):
+    with open_survey(survey) as (table, *_):
         found = table.order_by("id").select("x").to_pyarrow()
     return found["x"].to_pylist()
 
@@ -266,7 +266,7 @@ def test_a_format_is_for_the_cells_that_are_text(source, form, months, tmp_path)
     month = {"from": {"column": "d", "part": "month"}}
     m = column("integer", bounds=(1, 12), format=form, nullable=True, **month)
     found = ingest(source(tmp_path), {"id": ID, "x": of, "m": m}, 7, tmp_path / "w")
-    with open_survey(found) as (table, _):
+    with open_survey(found) as (table, *_):
         read = table.order_by("id").to_pyarrow().to_pydict()
     assert read["x"] == [1.234, 1234.0, 7.5, 7.5, None, None, None]
     assert read["m"] == months

@@ -431,7 +431,7 @@ def test_a_view_of_a_source_reads_no_other_file(tmp_path):
 def test_nothing_opens_another_file_once_a_survey_is_ingested(tmp_path):
     source = csv(tmp_path / "survey.csv", "x\n1")
     made = ingest(source, {"x": TEXT}, 1, tmp_path / "work")
-    with open_survey(made) as (table, _):
+    with open_survey(made) as (table, *_):
         connection = table.get_backend().con
         for statement in (
             f"FROM read_csv('{source}')",

@@ -48,7 +48,7 @@ def survey(folder: Path, records: list[Record]) -> Path:
 
 
 def wide(folder: Path, records: list[Record], unit=TWO, linked=OLDEST) -> Counter:
-    with open_survey(survey(folder, records)) as (table, _):
+    with open_survey(survey(folder, records)) as (table, *_):
         found = wide_records(table, unit, linked).to_pyarrow().to_pylist()
     return Counter(tuple(record.items()) for record in found)
 
