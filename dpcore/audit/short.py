@@ -51,6 +51,9 @@ REHEARSAL, EACH, CHOSEN = 2.0, 7e-5, 3e-4
 """Approximate seconds: for the made-up survey, which is cut and counted first; for each number of an
 output; and for each number where noisy numbers choose what is measured next."""
 
+PREPARED = 4
+"""For so many tables of each release its mechanism prepares draws."""
+
 FEW = (ThresholdedLaplace, StabilityLaplace)
 """Mechanisms that draw noise for only a few of their cells."""
 
@@ -122,7 +125,9 @@ def duration(releases: Iterable[Release]) -> str:
 def audit_seconds(releases: Iterable[Release]) -> float:
     """Without trainings."""
     seconds = REHEARSAL + SECONDS
-    for mechanism in (release.mechanism for release in releases):
+    for release in releases:
+        mechanism = release.mechanism
+        seconds += PREPARED * release.preparation.seconds
         if not isinstance(mechanism, FEW):
             chosen = isinstance(mechanism, AdaptiveMargins | CompressedMargins | Staged)
             numbers = mechanism.output_width(mechanism.size)

@@ -199,7 +199,12 @@ class Release(ABC):
     @property
     def work(self) -> Work:
         """What drawing and publishing it takes, besides reading the survey."""
-        return publishing(self.mechanism.size)
+        return publishing(self.mechanism.size) + self.preparation
+
+    @property
+    def preparation(self) -> Work:
+        """What its mechanism computes from a table before it draws."""
+        return Work()
 
     @property
     def domains(self) -> tuple[Domain, ...]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -39,11 +40,14 @@ from papers.near_records.paths import NearSequences
 AUDITED_WORK = 2**22
 """Products of whole numbers for which an audit counts all sequences: seconds."""
 
-LARGEST_WORK = 2**30
+LARGEST_WORK = 2**29
 """Products of whole numbers: a minute or two for a release with its audit."""
 
-CELL = 30
+CELL = 300
 """As many products take as long as the rest of the work on a cell."""
+
+PRODUCT = 4e-8
+"""Seconds of a product, at most."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,18 @@ class NearRecordsMechanism(Mechanism):
         if rows < 1 or draws < 1:
             raise ValueError("draws: must be at least 1, from a table of at least 1 record")
         scale = exponential_scale(Fraction(1), 1, share)
-        levels = min(rows, float(scale) * (draws * math.log(cells) + 64))
-        if cells * (draws**2 + CELL) * levels > LARGEST_WORK:
+        made = cls(cells, cells, draws, scale)
+        if made.products(made.levels(rows)) > LARGEST_WORK:
             raise ValueError(f"draws: too many for {cells} cells; use fewer draws or fewer bins")
-        return cls(cells, cells, draws, scale)
+        return made
+
+    def levels(self, rows: int) -> float:
+        """About how many levels a draw counts at most."""
+        return min(rows, float(self.scale) * (self.draws * math.log(self.cells) + 64))
+
+    def products(self, levels: float) -> float:
+        """How many it takes to count the sequences of as many levels."""
+        return self.cells * (self.draws**2 + CELL) * levels
 
     @property
     def event(self) -> NearRecordsEvent:
@@ -100,7 +112,7 @@ class NearRecordsMechanism(Mechanism):
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         tables, which = np.unique(values.reshape(-1, self.cells), axis=0, return_inverse=True)
-        laws = [NearSequences(table, self.draws, self.scale) for table in tables]
+        laws = [_law(tuple(table.tolist()), self.draws, self.scale) for table in tables]
         drawn = [laws[i].sequence(source) for i in which]
         return Noisy(np.concatenate(drawn).astype(np.int64), reproducible=source.reproducible)
 
@@ -110,7 +122,7 @@ class NearRecordsMechanism(Mechanism):
         """Levels further off than the noise reaches are left out; that makes noise look wider."""
         rows, k = int(exact.sum()), self.draws
         reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
-        if self.cells * (k**2 + CELL) * reach > AUDITED_WORK:
+        if self.products(reach) > AUDITED_WORK:
             return None
         law = NearSequences(exact.astype(np.int64), k, self.scale)
         near = range(law.first, min(rows, law.first + reach) + 1)
@@ -125,3 +137,9 @@ class NearRecordsMechanism(Mechanism):
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         return one_record_moved(near, far)
+
+
+@lru_cache(maxsize=2)
+def _law(counts: tuple[int, ...], draws: int, scale: Fraction) -> NearSequences:
+    """An audit draws from the same two tables many times, and each time would count anew."""
+    return NearSequences(np.array(counts), draws, scale)

@@ -39,17 +39,25 @@ class NearSequences:
         self._up_to = np.cumsum(counts).tolist()
         self._draws, self._scale = draws, scale
         self._all = len(self._up_to) ** draws
-        self._tables: dict[int, list[Row]] = {}
+        self._numbers: dict[int, int] = {}
         self._weights: dict[int, _Weights] = {}
         self.first = bisect_left(range(self._up_to[-1] + 1), True, key=lambda t: self.number(t) > 0)
+        self._known = self.first  # so far, sequences were of levels below it
 
     def sequence(self, source: RandomSource) -> Integers:
         """(m,) how often each cell occurs in one sequence."""
-        uniform, level = LazyUniform(0, 0, source), self.first
-        while self.number(level) < self._all and not uniform.below(partial(self._chance, level)):
+        uniform = LazyUniform(int(source.words(1)[0]), 64, source)
+
+        def reaches(level: int) -> bool:
+            return self.number(level) == self._all or uniform.below(partial(self._chance, level))
+
+        known = range(self.first, self._known)
+        level = self.first + bisect_left(known, True, key=reaches)
+        while not reaches(level):
             level += 1
+        self._known = max(self._known, level + 1)
         ends = [self._draws]
-        for row in reversed(self._tables[level][:-1]):
+        for row in reversed(self._table(level)[:-1]):
             ways = {c: number * comb(ends[-1], c) for c, number in row.items()}
             target = uniform_integer(sum(ways.values()), source)
             for c, number in ways.items():
@@ -61,9 +69,9 @@ class NearSequences:
 
     def number(self, level: int) -> int:
         """N(level)."""
-        if level not in self._tables:
-            self._tables[level] = self._table(level)
-        return self._tables[level][-1].get(self._draws, 0)
+        if level not in self._numbers:
+            self._numbers[level] = self._table(level)[-1].get(self._draws, 0)
+        return self._numbers[level]
 
     def _table(self, level: int) -> list[Row]:
         """f_j(c) for every cell j and every c in its band."""

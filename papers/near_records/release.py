@@ -26,7 +26,8 @@ from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
-from papers.near_records.by_distribution import NearRecordsMechanism
+from dpcore.releases.work import Work
+from papers.near_records.by_distribution import PRODUCT, NearRecordsMechanism
 from papers.near_records.by_series import BITS, NearMeansMechanism
 
 
@@ -83,6 +84,10 @@ class NearRecords(NearRecordsRelease):
     @cached_property
     def mechanism(self) -> NearRecordsMechanism:
         return NearRecordsMechanism.within(self.share, self.domain.size, self.rows, self.draws)
+
+    @property
+    def preparation(self) -> Work:
+        return Work(PRODUCT * self.mechanism.products(self.mechanism.levels(self.rows)))
 
     @property
     def largest_statistic(self) -> int:

@@ -1,6 +1,7 @@
 """Synthetic records by Kolmogorov-Smirnov distance: exact law, exact loss, stated distance."""
 
 import math
+import time
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pytest
 from scipy import stats
 
 from dpcore.accounting.budget import Budget
+from dpcore.audit.short import audit_seconds
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
@@ -137,6 +139,21 @@ def test_the_stated_distance_holds(where: str):
         assert noisy.values.sum() == 12
         within += np.abs(np.cumsum(noisy.values) / 12 - ends).max() <= release().distance
     assert 50 - within <= most_failures(50, 0.1)
+
+
+def test_what_takes_long_is_announced_and_drawn_again_at_once():
+    """Counting takes most of the time, and once for a table; a draw looks at few of its levels."""
+    release = NearRecords("n", Domain((Bins("x", (0.0, 1, 2)),)), 20_000, Budget.of("1e-4"), 1)
+    tally, source = tally_of(release.domain, np.zeros(20_000, dtype=np.int64)), SeededSource(5)
+    spent = []
+    for times in (1, 1000):
+        start = time.process_time()
+        release.mechanism.repeat(tally.dense(), None, times, source)
+        spent.append(time.process_time() - start)
+    assert spent[1] < 3 * spent[0]
+    assert release.preparation.seconds / 10 < spent[0] < 10 * release.work.seconds
+    again = audit_seconds([release]) - audit_seconds([replace(release, share=Budget.of(8))])
+    assert again > 3 * release.preparation.seconds
 
 
 def test_what_it_cannot_draw_is_refused():
