@@ -1,7 +1,10 @@
 """What many tests share: a home of their own, a small made-up survey, one Prefect API."""
 
 import atexit
+import gc
+import itertools
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -22,6 +25,7 @@ from flows import end_quietly
 from tasks.workplace.home import locked
 
 atexit.register(end_quietly)
+gc.set_threshold(50_000)  # or a tenth of the time goes into looking at what stays: all libraries
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,6 +47,16 @@ def test_data() -> Path:
     if not DATA.is_dir():
         pytest.skip("the real tables are not here (DPRELEASE_TEST_DATA)")
     return DATA
+
+
+FOLDERS = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """As pytest's own, which looks at the folders of all tests before to number each one."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}-{next(FOLDERS)}", numbered=False)
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,7 @@ from dpcore.accounting.digits import SURPLUS, round_up
 from dpcore.accounting.zcdp import covers_rho, largest_rho
 
 
+@lru_cache(maxsize=256)
 def gaussian_variance(
     l2_sensitivity_squared: Fraction,
     alpha: Fraction,

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -69,7 +70,7 @@ def half_width(weights: Floats, noises: Sequence[Noise], level: float) -> float:
             normal += weight**2 * float(noise.variance)
         else:
             laplace.append(weight * float(noise.scale))
-    return _quantile(normal, np.array(laplace), level) + float(np.abs(weights).sum())
+    return _quantile(normal, tuple(laplace), level) + float(np.abs(weights).sum())
 
 
 def half_widths_of_two(noise: DiscreteLaplace, weights: Floats, level: float) -> Floats:
@@ -87,12 +88,13 @@ def half_widths_of_two(noise: DiscreteLaplace, weights: Floats, level: float) ->
     return np.asarray(high * float(noise.scale) + 1 + weights)
 
 
-def _quantile(normal: float, laplace: Floats, level: float) -> float:
+@lru_cache(maxsize=256)
+def _quantile(normal: float, laplace: tuple[float, ...], level: float) -> float:
     """The q with P(|X| <= q) = ``level`` for the sum of a normal variable of this variance and
-    continuous Laplace variables of scales (m,); a little above it where it is found numerically."""
-    if not np.any(laplace):
+    continuous Laplace variables of these scales; a little above it where it is found numerically."""
+    if not any(laplace):
         return math.sqrt(normal) * NormalDist().inv_cdf((1 + level) / 2)
-    reach = REACH * math.sqrt(normal + 2 * float(laplace @ laplace))
+    reach = REACH * math.sqrt(normal + 2 * sum(scale**2 for scale in laplace))
     j = np.arange(1, TERMS + 1)
     u = np.pi * j / reach
     phi = np.exp(-normal * u**2 / 2)

@@ -4,7 +4,8 @@
 
 A boundary is a point at which the path may stop: before and after every step, every writing
 statement and commit of the ledger, every draw, and every call that renames or links a file, and
-before one that makes a folder or flushes a file.  Each release is run in a forked child that is
+before one that makes a folder or flushes a file.  Where the same boundary comes several times in a row,
+as when files are flushed one by one, the first and every tenth count.  Each release is run in a forked child that is
 killed (SIGKILL) at one of them, and resumed in another child.  ``--sabotage`` breaks the product on
 purpose, to show that the harm is seen, and stops where it is.  Without LEDGER_URL every release has
 an SQLite ledger of its own, made and killed with it; with it, boundaries of files are left out, which
@@ -29,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import ibis.backends.duckdb  # noqa: F401  # each child would import it anew
 import yaml
 from pandera.backends.ibis.register import register_ibis_backends
 from sqlalchemy import Engine, event
@@ -70,11 +72,16 @@ class Boundaries:
         self.files = files
         self.fatal: int | None = None
         self.reached = 0
+        self.label, self.repeated = "", 0
         self.report = -1
         self.wrote = False
 
     def reach(self, label: str) -> None:
         if self.fatal is None or (not self.files and " file " in label):
+            return
+        self.repeated = self.repeated + 1 if label == self.label else 0
+        self.label = label
+        if self.repeated % 10:
             return
         self.reached += 1
         if self.reached == self.fatal:
