@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.series import METHODS, Drawn, compared
+from tests.chance import shares
 
 
 @pytest.mark.parametrize(
@@ -19,5 +20,6 @@ def test_totals_to_date_have_far_less_error_at_the_same_price(periods, over_mont
     assert stated["months"] / stated["square_root"] >= over_months
     assert stated["totals"] / stated["square_root"] >= over_totals
     for name in METHODS:
-        assert line[name] == pytest.approx(stated[name], rel=0.05)
-    assert line["held"] == pytest.approx(0.9, abs=0.01)
+        assert line[name] == pytest.approx(stated[name], rel=0.07)
+    least, most = shares(counts.shape[1], 0.9)  # as if all periods of a count erred alike
+    assert least <= line["held"] <= most

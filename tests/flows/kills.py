@@ -4,12 +4,12 @@
 
 A boundary is a point at which the path may stop: before and after every step, every writing
 statement and commit of the ledger, every draw, and every call that renames or links a file, and
-before one that makes a folder or flushes a file.  Where the same boundary comes several times in a row,
-as when files are flushed one by one, the first and every tenth count.  Each release is run in a forked child that is
-killed (SIGKILL) at one of them, and resumed in another child.  ``--sabotage`` breaks the product on
-purpose, to show that the harm is seen, and stops where it is.  Without LEDGER_URL every release has
-an SQLite ledger of its own, made and killed with it; with it, boundaries of files are left out, which
-are the same.
+before one that makes a folder or flushes a file.  Where the same boundary comes several times in a
+row, as when files are flushed one by one, the first and every tenth count.  Each release is run in a
+forked child that is killed (SIGKILL) at one of them, and resumed in another child.  ``--sabotage``
+breaks the product on purpose, to show that the harm is seen, and stops where it is.  Without
+LEDGER_URL every release has an SQLite ledger of its own, made and killed with it; with it, boundaries of
+files are left out, which are the same.
 """
 
 from __future__ import annotations
