@@ -1,6 +1,8 @@
 """What many tests share: a home of their own, a small made-up survey, one Prefect API."""
 
 import atexit
+import copy
+import functools
 import gc
 import itertools
 import os
@@ -9,7 +11,6 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def short_fits() -> Iterator[None]:
     from dpcore.post.records import denoise
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(denoise, "fit_mixture", partial(denoise.fit_mixture, steps=3))
+        patch.setattr(denoise, "fit_mixture", functools.partial(denoise.fit_mixture, steps=3))
         yield
 
 
@@ -185,6 +186,11 @@ def plan_document() -> dict:
 
 def plan_of_every_kind() -> dict:
     """A plan with every kind of release, as a document that tests may change."""
+    return copy.deepcopy(_every_kind())
+
+
+@functools.cache
+def _every_kind() -> dict:
     return yaml.safe_load(
         """
         dprelease: 1
