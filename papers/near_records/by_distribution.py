@@ -37,16 +37,16 @@ from dpcore.mechanisms.exponential import exponential_rho, exponential_scale
 from dpcore.sampling.source import RandomSource
 from papers.near_records.paths import NearSequences
 
-AUDITED_WORK = 2**22
-"""Products of whole numbers for which an audit counts all sequences: seconds."""
+AUDITED_WORK = 2**26
+"""Products of whole numbers for which an audit counts all sequences: a second."""
 
-LARGEST_WORK = 2**29
+LARGEST_WORK = 2**30
 """Products of whole numbers: a minute or two for a release with its audit."""
 
-CELL = 300
+CELL = 900
 """As many products take as long as the rest of the work on a cell."""
 
-PRODUCT = 4e-8
+PRODUCT = 1.3e-8
 """Seconds of a product, at most."""
 
 
