@@ -18,8 +18,10 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.replicates import (
     FEWEST,
     MOST_NUMBERS,
+    precision_of,
     replicate_generator,
     replicate_names,
+    replicates,
     replicates_within,
 )
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
@@ -169,3 +171,29 @@ def test_the_same_draw_has_the_same_replicates():
     again = release.replicate_noise(nothing(release, 1), 3)
     assert all(np.array_equal(one[name], again[name]) for name in one)
     assert not any(np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("largest", "spread", "kind"),
+    [
+        (1e3, 5.0, np.float32),
+        (1e9, 5.0, np.float64),
+        (1e3, 1e6, np.float32),
+        (0.0, 0.0, np.float64),
+    ],
+)
+def test_rounding_changes_no_sum_by_a_hundredth_of_the_noise_of_one_cell(largest, spread, kind):
+    generator = np.random.default_rng(0)
+    published = generator.uniform(0, largest, 20_000)
+    noise = generator.laplace(0, spread, (40, 20_000)).astype(np.float32)
+    found, exact = replicates(published, noise), published + noise.astype(float)
+    assert found.dtype == precision_of(published, noise) == kind
+    moved = (found - exact).sum(axis=1)
+    assert np.mean(moved**2) ** 0.5 <= 0.01 * spread
+    distinct = len(np.unique(found[0]))
+    assert distinct <= 20_000 if largest > 1e6 * spread or not spread else distinct < 19_500
+
+
+def test_replicates_of_whole_numbers_are_whole_numbers():
+    published, noise = np.arange(100), np.random.default_rng(0).integers(-9, 9, (40, 100))
+    assert np.array_equal(replicates(published, noise.astype(np.float32)), published + noise)
