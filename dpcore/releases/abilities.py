@@ -26,6 +26,20 @@ Tree = Sequence[tuple[str, str]] | Literal["auto"]
 """Edges between columns, or the tree that the noisy tables suggest."""
 
 
+BLOCK = 2**18
+"""Synthetic records are drawn, given values and written so many at a time, whatever their number."""
+
+
+def blocks_of(rows: int) -> list[int]:
+    """The rows of each block, about the same.
+
+    >>> blocks_of(5), blocks_of(3 * 2**18 - 1)
+    ([5], [262144, 262144, 262143])
+    """
+    number = max(-(-rows // BLOCK), 1)
+    return [(rows + i) // number for i in reversed(range(number))]
+
+
 class Samplable(Release):
     """A release from which synthetic records can be drawn."""
 
@@ -41,6 +55,11 @@ class Samplable(Release):
     @abstractmethod
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Codes (rows, columns) of synthetic records over the axes of the returned domain."""
+
+    def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
+        """The same records in blocks of about ``BLOCK`` rows, by releases that can in less memory."""
+        domain, codes = self.sample(noisy, rows)
+        return domain, iter(np.array_split(codes, len(blocks_of(rows))))
 
     @abstractmethod
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:

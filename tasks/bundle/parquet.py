@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +39,15 @@ def write_table(
     table: Table,
     survey: Mapping[str, Column],
     about: Mapping[str, str],
-    noise: NDArray[np.float32] | None = None,
+    more: Iterable[Table] = (),
 ) -> TableFile:
     """Write one table under ``root``; returns the manifest's record of the file.
 
     ``survey``: the plan's description of the survey's columns.  ``about`` goes into the file's own
-    metadata, so that a file without its bundle still says what it is.  ``noise``: (number, rows), from
-    which replicates of the unbiased column are made, in a file beside it.
+    metadata, so that a file without its bundle still says what it is.  ``more``: blocks of its further
+    rows, with nulls only where the plan or the first block has some.
     """
-    known = {} if noise is None else {table.name: noise}
-    return write_tables(root, table.name, [table], survey, about, known)
+    return write_tables(root, table.name, [table], survey, about, {}, more)
 
 
 def write_tables(
@@ -57,12 +57,16 @@ def write_tables(
     survey: Mapping[str, Column],
     about: Mapping[str, str],
     noise: Mapping[str, NDArray[np.float32]],
+    more: Iterable[Table] = (),
 ) -> TableFile:
     """Write tables of one release as one file, as of ``GROUPING SETS``: a table's rows are together, and
     null in the columns that it does not have.
 
-    Columns of one name have one type and one meaning.  ``noise``: by the name of the table.
+    Columns of one name have one type and one meaning.  ``noise``: by the name of the table.  ``more``:
+    further rows of a single table.
     """
+    more = iter(more)
+    second = [table for table in (next(more, None),) if table is not None]
     path = f"{tables[0].folder}/{name}.parquet"
     parts = _columns_of(tables)
     descriptions = {
@@ -78,12 +82,16 @@ def write_tables(
         )
         for part in parts
     ]
-    metadata: dict[str, str | bytes] = {**about, "pandas": _for_pandas(fields, tables)}
+    metadata: dict[str, str | bytes] = {
+        **about,
+        "pandas": _for_pandas(fields, tables, bool(second)),
+    }
     schema = pa.schema(fields, metadata=metadata)
-    _write(root / path, schema, (_joined(some, schema) for some in _row_groups(tables)))
+    groups = chain(_row_groups(tables), ([block] for block in chain(second, more)))
+    _write(root / path, schema, (_joined(some, schema) for some in groups))
     return TableFile(
         path=path,
-        rows=sum(_rows(table) for table in tables),
+        rows=pq.read_metadata(root / path).num_rows,
         bytes=(root / path).stat().st_size,
         sha256=_digest(root / path),
         columns=arrow_types(schema),
@@ -247,13 +255,20 @@ def arrow_types(schema: pa.Schema) -> dict[str, str]:
     return {field.name: str(field.type) for field in schema}
 
 
-def _for_pandas(fields: Sequence[pa.Field], tables: Sequence[Table]) -> bytes:
-    """Metadata by which pandas reads whole numbers with nulls as Int64, not as floats."""
+def _for_pandas(fields: Sequence[pa.Field], tables: Sequence[Table], more: bool) -> bytes:
+    """Metadata by which pandas reads whole numbers with nulls as Int64, not as floats.
+
+    ``more``: whether there are further rows, where nulls may be too.
+    """
     full: dict[str, int] = {}
     for table in tables:
         for part in table.parts:
             full[part.name] = full.get(part.name, 0) + (not np.ma.is_masked(part.values))
-    whole = [f.name for f in fields if f.type == pa.int64() and full[f.name] < len(tables)]
+    whole = [
+        f.name
+        for f in fields
+        if f.type == pa.int64() and (full[f.name] < len(tables) or (more and f.nullable))
+    ]
     frame = pa.schema(fields).empty_table().to_pandas().astype(dict.fromkeys(whole, "Int64"))
     metadata: bytes = pa.Schema.from_pandas(frame, preserve_index=False).metadata[b"pandas"]
     return metadata

@@ -49,7 +49,12 @@ from schemas.plan import Plan
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.parquet import write_csv, write_table, write_tables
-from tasks.bundle.records import synthetic_records, understated_by
+from tasks.bundle.records import (
+    SyntheticRecords,
+    joined,
+    record_blocks,
+    understated_by,
+)
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
 from tasks.bundle.verify import read_manifest, verify_files, verify_seal
@@ -142,37 +147,46 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     def draws(of: str) -> Noisy:
         return committed(plan, release_id, of)[1]
 
-    records = synthetic_records(plan, synthesis, draws)
-    about = file_metadata(plan, release_id)
-    columns = plan.described_columns
-    support = write_table(staging, records.support(name, noisy), columns, about)
-    record = SynthesisRecord(
-        name=name,
-        source=synthesis.from_,
-        refined_by=records.refined_by,
-        followed=list(records.followed),
-        file=support,
-        support=support,
-        understated=understated_by(records, noisy),
+    columns, about = plan.described_columns, file_metadata(plan, release_id)
+    stated = SynthesisRecord.model_construct(
+        understated=understated_by(synthesis.sampler(plan.built), noisy),
         rows_per_unit=plan.unit.max_rows if plan.linked and plan.unit else plan.adjacency.most,
     )
-    about = about | {"dprelease.warning": record.warning}
+    seen: list[SyntheticRecords] = []
+
+    def written(tables: Iterator[Table]) -> TableFile:
+        said = about | {"dprelease.warning": stated.warning}
+        return write_table(staging, next(tables), columns, said, tables)
+
+    def blocks() -> Iterator[SyntheticRecords]:
+        for block in record_blocks(plan, synthesis, draws):
+            seen.append(block.without_values)
+            yield block
+
     if plan.linked:
-        made = dict(zip(("file", "members"), records.linked_tables(name, plan), strict=True))
+        both = zip(*(block.linked_tables(name, plan) for block in blocks()), strict=True)
+        files = dict(zip(("file", "members"), map(written, map(iter, both)), strict=True))
     else:
-        made = {"file": records.table(name, plan.columns)}
-    files = {key: write_table(staging, table, columns, about) for key, table in made.items()}
+        files = {"file": written(block.table(name, plan.columns) for block in blocks())}
+    records = joined(seen)
+    files["support"] = write_table(staging, records.support(name, noisy), columns, about)
     if synthesis.implicates:
         release = plan.built[synthesis.from_]
         assert isinstance(release, FittedTables)
         several = make_implicates(release, synthesis, measured_parts(plan, release_id), draws)
-        about = about | {"dprelease.warning": record.rules}
-        both = several.tables(plan, synthesis, draws)
-        for key, table in zip(("implicates", "spread"), both, strict=True):
-            files[key] = write_table(staging, table, columns, about)
-    files["support"] = support
-    return record.model_copy(
-        update={key: with_csv(plan, staging, file) for key, file in files.items()}
+        said = about | {"dprelease.warning": stated.rules}
+        for key, table in zip(
+            ("implicates", "spread"), several.tables(plan, synthesis, draws), strict=True
+        ):
+            files[key] = write_table(staging, table, columns, said)
+    return SynthesisRecord(
+        name=name,
+        source=synthesis.from_,
+        refined_by=records.refined_by,
+        followed=list(records.followed),
+        understated=stated.understated,
+        rows_per_unit=stated.rows_per_unit,
+        **{key: with_csv(plan, staging, file) for key, file in files.items()},
     )
 
 

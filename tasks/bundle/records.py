@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, combinations, islice
 from typing import Any
@@ -21,7 +21,7 @@ from dpcore.post.members import members_of
 from dpcore.post.records.calibrate import Target, calibrated, target
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import Samplable, blocks_of
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.unit import TableOfCounts
@@ -75,7 +75,7 @@ class SyntheticRecords:
     ``refined_by``: for each column whose values inside bins follow a release, that release's name;
     ``followed``: other releases whose tables the records follow; ``households``: (rows,) numbers of
     synthetic households by column name, if there are any; ``derived``: the columns that were computed
-    from the others.
+    from the others; ``before``: how many records there are in earlier blocks.
     """
 
     release: Samplable
@@ -86,6 +86,13 @@ class SyntheticRecords:
     followed: Sequence[str] = ()
     households: Mapping[str, Integers] = field(default_factory=dict)
     derived: Sequence[Derived] = ()
+    before: int = 0
+
+    @property
+    def without_values(self) -> SyntheticRecords:
+        """Their codes alone, in little memory."""
+        small = self.codes.astype(np.min_scalar_type(-max(self.domain.shape)))
+        return replace(self, codes=small, columns={}, households={})
 
     def table(self, name: str, survey: Mapping[str, Column]) -> Table:
         """The records in the survey's own columns and order."""
@@ -121,9 +128,9 @@ class SyntheticRecords:
         number, place, found = members_of(self.columns[SIZE], columns)
         key = f"Made-up number of the synthetic {unit}; it links both tables"
         shared = self.table(name, {n: plan.record_columns[n] for n in (*plan.linked.shared, SIZE)})
-        units = TableColumn(NUMBER, np.arange(1, len(self.codes) + 1), key)
+        units = TableColumn(NUMBER, self.before + np.arange(1, len(self.codes) + 1), key)
         members = [
-            TableColumn(NUMBER, number, key),
+            TableColumn(NUMBER, self.before + number, key),
             TableColumn(
                 PLACE, place, f"Position of the member in the {unit}, in the order of the plan"
             ),
@@ -218,7 +225,40 @@ def synthetic_records(
     rows: int | None = None,
     codes: Integers | None = None,
 ) -> SyntheticRecords:
-    """Records of one synthetic table of the plan; ``rows`` replaces the plan's number of them.
+    """Records of one synthetic table of the plan, as of ``record_blocks``, all at once."""
+    return joined([*record_blocks(plan, synthesis, draws, rows, codes)])
+
+
+def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:
+    """All blocks as one."""
+    first, *others = blocks
+    if not others:
+        return first
+
+    def together(found: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+        masked = any(
+            isinstance(values, np.ma.MaskedArray) for of in found for values in of.values()
+        )
+        join = np.ma.concatenate if masked else np.concatenate
+        return {name: join([of[name] for of in found]) for name in found[0]}
+
+    return replace(
+        first,
+        codes=np.concatenate([block.codes for block in blocks]),
+        columns=together([block.columns for block in blocks]),
+        households=together([block.households for block in blocks]),
+        followed=[*dict.fromkeys(name for block in blocks for name in block.followed)],
+    )
+
+
+def record_blocks(
+    plan: Plan,
+    synthesis: Synthesis,
+    draws: Draws,
+    rows: int | None = None,
+    codes: Integers | None = None,
+) -> Iterator[SyntheticRecords]:
+    """Records of one synthetic table of the plan, in blocks; ``rows`` replaces the plan's number.
 
     The same draws and number always give the same records.  ``codes``: (rows, columns) of records that
     are there already, over the release's domain.
@@ -226,14 +266,6 @@ def synthetic_records(
     sampler, noisy = synthesis.sampler(plan.built), draws(synthesis.from_)
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_households, of_choice = post_processing_generator(noisy).spawn(3)
-    followed: list[str] = []
-    if codes is None:
-        domain, codes = sampler.sample(noisy, synthesis.rows if rows is None else rows)
-        followed, targets = _targets(plan, sampler, codes, draws)
-        if targets:
-            codes = codes[calibrated(len(codes), targets, of_choice)]
-    else:
-        domain = sampler.domain
     refining = synthesis.refining(plan.built)
     densities = {
         column: ColumnValues.of(finer, draws(finer.name), column)
@@ -241,20 +273,33 @@ def synthetic_records(
         else ColumnDensity.of(finer, draws(finer.name), column)
         for column, finer in refining.items()
     }
+    if codes is None:
+        domain, blocks = sampler.sample_blocks(noisy, synthesis.rows if rows is None else rows)
+    else:
+        domain, blocks = sampler.domain, iter(np.array_split(codes, len(blocks_of(len(codes)))))
     densities |= {
         axis.name: ColumnDensity.uniform(axis)
         for axis in domain.axes
         if isinstance(axis, Bins) and synthesis.within_bins.get(axis.name) == UNIFORM
     }
-    columns = decode_records(domain, codes, densities, within, sampler.rules)
     derived = synthesis.deriving(sampler, plan.record_columns)
-    for column in derived:
-        columns[column.name] = column.values(columns)
     refined_by = {column: finer.name for column, finer in refining.items()}
-    households = _households(synthesis, domain, codes, columns, of_households)
-    return SyntheticRecords(
-        sampler, domain, codes, columns, refined_by, followed, households, derived
-    )
+    before = households = 0
+    for block in blocks:
+        followed, targets = _targets(plan, sampler, block, draws) if codes is None else ([], [])
+        if targets:
+            block = block[calibrated(len(block), targets, of_choice)]
+        columns = decode_records(domain, block, densities, within, sampler.rules)
+        for column in derived:
+            columns[column.name] = column.values(columns)
+        numbers = _households(synthesis, domain, block, columns, households, of_households)
+        yield SyntheticRecords(
+            sampler, domain, block, columns, refined_by, followed, numbers, derived, before
+        )
+        before += len(block)
+        households = max(
+            (int(np.ma.filled(n, 0).max(initial=0)) for n in numbers.values()), default=0
+        )
 
 
 def _targets(
@@ -292,9 +337,8 @@ def _margin(agreement: Agreement, attributes: Sequence[int], kept: tuple[int, ..
     return agreement.margin([attributes[place] for place in kept])
 
 
-def understated_by(records: SyntheticRecords, noisy: Noisy) -> Understated | None:
-    """By what factor standard errors from the records are too small; None if that is unknown."""
-    release = records.release
+def understated_by(release: Samplable, noisy: Noisy) -> Understated | None:
+    """By what factor standard errors from its records are too small; None if that is unknown."""
     if not isinstance(release, TableOfCounts) or release.adjacency.weighted:
         return None
     agreement = release.agreement(noisy)
@@ -325,11 +369,12 @@ def _households(
     domain: Domain,
     codes: Integers,
     columns: Mapping[str, NDArray[Any]],
+    before: int,
     generator: np.random.Generator,
 ) -> dict[str, Integers]:
-    """The column of household numbers, if the plan asks for one."""
+    """The column of household numbers, from ``before`` on, if the plan asks for one."""
     wanted = synthesis.households
     if wanted is None:
         return {}
     shared = codes[:, [domain.names.index(name) for name in wanted.same]]
-    return {wanted.name: group_households(columns[wanted.size], shared, generator)}
+    return {wanted.name: before + group_households(columns[wanted.size], shared, generator)}

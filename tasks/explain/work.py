@@ -3,6 +3,7 @@
 from functools import reduce
 from operator import add
 
+from dpcore.releases.abilities import BLOCK
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.work import Work
 from schemas.plan import Plan
@@ -19,8 +20,8 @@ READ = 1.2e-7
 IMPLICATE = 1e-5
 """Seconds for each value of an implicate, about (``python -m benchmarks.implicates``)."""
 
-DRAWN_BYTES, STORED_BYTES = 64, 4
-"""Of a synthetic value, in memory and on disk."""
+DRAWN_BYTES, CODE_BYTES, STORED_BYTES = 120, 2, 4
+"""Of a synthetic value in memory while its block is drawn, and after that; and on disk."""
 
 SMALL_BUNDLE_BYTES = 4 * 2**20
 
@@ -37,12 +38,13 @@ def work_of(plan: Plan) -> Work:
     ]
     parts += [release.work for release in plan.built.values()]
     for table in plan.synthesis:
-        values = (table.rows or plan.rows) * columns
-        parts.append(Work(READ * values, DRAWN_BYTES * values))
+        rows = table.rows or plan.rows
+        kept = DRAWN_BYTES * min(rows, BLOCK) + CODE_BYTES * rows
+        parts.append(Work(READ * rows * columns, kept * columns))
         source = plan.built[table.from_]
         again = table.rows != source.rows or not source.adjacency.public_rows
         if isinstance(source, FittedTables) and again:  # not the records whose tables are published
-            parts.append(Work(source.fit_seconds(table.rows or plan.rows)))
+            parts.append(Work(source.fit_seconds(rows)))
         parts.append(Work(IMPLICATE * implicate_values(plan, table)))
     needed = reduce(add, parts)
     return Work(needed.seconds, PROGRAM_BYTES + needed.bytes)

@@ -1,11 +1,12 @@
 """What a report is made of, before it becomes a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
 from numpy.typing import NDArray
@@ -108,7 +109,19 @@ class Source:
 def read_columns(bundle: Path, file: TableFile) -> Mapping[str, NDArray[Any]]:
     """The columns of a table without its replicates, each as an array; nulls are None, and NaN among
     numbers."""
-    table = pq.read_table(bundle / file.path, columns=list(file.columns), filters=file.filters)
+    return _columns(
+        pq.read_table(bundle / file.path, columns=list(file.columns), filters=file.filters)
+    )
+
+
+def read_records(bundle: Path, file: TableFile) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """The same of synthetic records, as many at a time as were written together."""
+    with pq.ParquetFile(bundle / file.path) as parquet:
+        for group in range(parquet.num_row_groups):
+            yield _columns(parquet.read_row_group(group))
+
+
+def _columns(table: pa.Table) -> Mapping[str, NDArray[Any]]:
     return {
         name: np.asarray(table[name].to_numpy(zero_copy_only=False)) for name in table.column_names
     }

@@ -1,6 +1,6 @@
 """Synthetic tables on the page: their columns, compared with the noisy counts they are drawn from."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure
 from tasks.report.cells import Counts
 from tasks.report.counts import noisy_columns
-from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns
+from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns, read_records
 from tasks.report.support import how_supported, support_table
 
 OPEN_FIGURES, MOST_FIGURES = 6, 60
@@ -27,12 +27,15 @@ OPEN_FIGURES, MOST_FIGURES = 6, 60
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     """Synthetic counts of each column, compared with those of the release they are drawn from."""
-    records = _records(record, source)
+    noisy_tables, counted = [*noisy_columns(source)], list[Floats]()
+    for records in _records(record, source):
+        again = [count_records(records[n.names[0]], n.keys[0]) for n in noisy_tables]
+        counted = [a + b for a, b in zip(counted, again, strict=True)] if counted else again
     public, drawn = source.release.adjacency.public_rows, max(record.file.rows, 1)
-    compared = []
-    for noisy in noisy_columns(source):
-        scale = (source.plan.rows if public else float(noisy.value.sum())) / drawn
-        compared.append((noisy, scale * count_records(records[noisy.names[0]], noisy.keys[0])))
+    compared = [
+        (noisy, counts * ((source.plan.rows if public else float(noisy.value.sum())) / drawn))
+        for noisy, counts in zip(noisy_tables, counted, strict=True)
+    ]
     release = source.release
     assert isinstance(release, Samplable)
     wanted = next(table for table in source.plan.synthesis if table.name == record.name)
@@ -99,11 +102,12 @@ def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
     ]
 
 
-def _records(record: SynthesisRecord, source: Source) -> Mapping[str, NDArray[Any]]:
-    """The synthetic records as they are counted: of linked tables, one for each unit."""
-    units = read_columns(source.bundle, record.file)
+def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """The synthetic records as they are counted, in blocks: of linked tables, one for each unit."""
     if record.members is None:
-        return units
+        yield from read_records(source.bundle, record.file)
+        return
+    units = read_columns(source.bundle, record.file)
     members = read_columns(source.bundle, record.members)
     wide = dict(units)
     for i in range(int(members[PLACE].max(initial=1))):
@@ -112,7 +116,7 @@ def _records(record: SynthesisRecord, source: Source) -> Mapping[str, NDArray[An
             values = np.full(len(units[NUMBER]), None, dtype=object)
             values[members[NUMBER][here] - 1] = members[name][here]
             wide[f"{name}.{i + 1}"] = values
-    return wide
+    yield wide
 
 
 def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
@@ -149,7 +153,10 @@ def support(source: Source, tree: object) -> str:
 
 def count_records(values: NDArray[Any], keys: Any) -> Floats:
     """How many records have each key: a value, an interval (from, to), or None for null."""
-    missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
+    if values.dtype.kind == "O":
+        missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
+    else:
+        missing = np.asarray(values != values, dtype=bool)
     present = values[~missing]
     return np.asarray([_count(present, missing, key, keys) for key in keys], dtype=np.float64)
 

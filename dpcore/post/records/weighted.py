@@ -19,7 +19,7 @@ Every step starts from the previous fit and never makes it worse (``fit_records`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -63,6 +63,13 @@ class WeightedRecords(NamedTuple):
     def records(self) -> Integers:
         """(rows, k) codes."""
         return np.repeat(self.codes, self.weights, axis=0)
+
+    def blocks(self, number: int) -> Iterator[Integers]:
+        """(rows, k) codes in several blocks: one row after another goes to the next block."""
+        ends = np.cumsum(self.weights)
+        for block in range(number):
+            before, after = ((i - 1 - block) // number for i in (ends - self.weights, ends))
+            yield np.repeat(self.codes, after - before, axis=0)
 
 
 def fit_weighted(

@@ -11,7 +11,7 @@ with the number of cells either.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +31,7 @@ from dpcore.post.tables.margins import Margin
 from dpcore.post.tables.passing import passed_error, passed_interval
 from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 from dpcore.post.tables.simulation import likely_counts, pooled_means
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import Samplable, blocks_of
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import OF_COUNTS, TableOfCounts, count_uncertainty
@@ -316,11 +316,16 @@ class Histogram(TableOfCounts, Samplable):
         return self.scaled_margin(counts, math.nan)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        domain, blocks = self.sample_blocks(noisy, rows)
+        return domain, np.concatenate([*blocks])
+
+    def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         """Synthetic records whose histogram is the published one, scaled to ``rows``."""
         generator = post_processing_generator(noisy)
         cells = np.arange(self.domain.size) if noisy.cells is None else noisy.cells
         if len(cells) == 0:  # nothing passed the threshold, so nothing is known
-            return self.domain, self.domain.unpack(generator.integers(self.domain.size, size=rows))
-        multiples = round_to_total(self.counts(noisy), rows)
-        drawn = generator.permutation(np.repeat(cells, multiples))
-        return self.domain, self.domain.unpack(drawn)
+            drawn = generator.integers(self.domain.size, size=rows)
+        else:
+            multiples = round_to_total(self.counts(noisy), rows)
+            drawn = generator.permutation(np.repeat(cells, multiples))
+        return self.domain, map(self.domain.unpack, np.array_split(drawn, len(blocks_of(rows))))

@@ -226,7 +226,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def memory_needed(self, rows: int) -> int:
         """An upper bound of the bytes that publishing and ``rows`` records take, besides the program."""
-        return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone
+        split = 30 * rows * len(self.domain.axes)  # all at once
+        return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone + split
 
     @property
     def work(self) -> Work:

@@ -30,7 +30,7 @@ from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement, side_by_side
 from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.margins import Attributes, Margin, summed_to
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import Samplable, blocks_of
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import (
@@ -359,16 +359,22 @@ class FittedTables(TableOfCounts, Samplable):
         """The sets of columns whose tables the records follow."""
         return self.measurement.sets_of(noisy)
 
-    def records(self, noisy: Noisy, rows: int, generator: np.random.Generator) -> Integers:
-        """Codes (rows, columns) of synthetic records, in any order.
+    def records(
+        self, noisy: Noisy, rows: int, generator: np.random.Generator
+    ) -> Iterator[Integers]:
+        """Codes (rows, columns) of synthetic records in blocks, in any order.
 
         As many rows as the survey are the records whose margins are published as ``count``.
         """
-        return _fitted(self, noisy.to_bytes(), rows).records()
+        return _fitted(self, noisy.to_bytes(), rows).blocks(len(blocks_of(rows)))
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        domain, blocks = self.sample_blocks(noisy, rows)
+        return domain, np.concatenate([*blocks])
+
+    def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         generator = post_processing_generator(noisy)
-        return self.domain, generator.permutation(self.records(noisy, rows, generator))
+        return self.domain, map(generator.permutation, self.records(noisy, rows, generator))
 
 
 @lru_cache(maxsize=2)

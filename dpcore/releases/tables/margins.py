@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, Self
@@ -13,7 +14,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.records.tree import sample_tree, spanning_tree
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.abilities import Tree
+from dpcore.releases.abilities import Tree, blocks_of
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.measured import MeasuredTables
@@ -76,9 +77,13 @@ class Margins(FittedTables):
             return self.sets
         return (*self._edges(noisy), *((place,) for place in range(len(self.domain.axes))))
 
-    def records(self, noisy: Noisy, rows: int, generator: np.random.Generator) -> Integers:
+    def records(
+        self, noisy: Noisy, rows: int, generator: np.random.Generator
+    ) -> Iterator[Integers]:
         if self.tree is None:
             return super().records(noisy, rows, generator)
         shape, margins = self.domain.shape, self.noisy_margins(noisy)
         edges, total = self._edges(noisy), self.total(noisy)
-        return sample_tree(shape, edges, margins, rows, generator, total)
+        return (
+            sample_tree(shape, edges, margins, each, generator, total) for each in blocks_of(rows)
+        )

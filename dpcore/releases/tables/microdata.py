@@ -21,7 +21,7 @@ records are fitted to those as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -39,7 +39,7 @@ from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, req
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.progress import report
-from dpcore.releases.abilities import Tree
+from dpcore.releases.abilities import BLOCK, Tree
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.allocation import MOST_WAYS
@@ -176,7 +176,8 @@ class Microdata(FittedTables):
         For each cell of the tables their versions and errors; for the columns' cells together (the
         model) their pairs, and the probabilities of all components with what the descent remembers
         of them; for the largest table without its last column the products of these probabilities;
-        for each value the fitted records, of which there are never many, and those drawn.
+        for each value the fitted records and the block being drawn, of which there are never many, and
+        the codes of all records.
         """
         shape, columns = self.domain.shape, len(self.domain.axes)
         width, sets = sum(shape), self.measurement.possible
@@ -184,9 +185,8 @@ class Microdata(FittedTables):
         products = max((cells(s[:-1], shape) for s in sets if len(s) > 2), default=0)
         model = 24 * width**2 + 16_000 * (width + products) if self._joint else 0
         fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
-        return (
-            2**24 + 256 * (self.measurement.cells + inside) + model + fitted + 32 * rows * columns
-        )
+        records = (32 * min(rows, BLOCK) + 2 * rows) * columns
+        return 2**24 + 256 * (self.measurement.cells + inside) + model + fitted + records
 
     @property
     def model_seconds(self) -> float:
@@ -209,10 +209,10 @@ class Microdata(FittedTables):
         self.require_memory(rows)
         return self
 
-    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+    def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         """Synthetic records from all tables at once; ``ValueError`` where memory does not allow."""
         self.require_memory(rows)
-        return super().sample(noisy, rows)
+        return super().sample_blocks(noisy, rows)
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables with less noise and some bias, and those of three columns or more inside them."""

@@ -10,7 +10,7 @@ from benchmarks.linked import require_whole
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import breaks_rules
 from schemas.plan import Plan
-from tasks.bundle.records import synthetic_records
+from tasks.bundle.records import joined, record_blocks
 
 pytestmark = pytest.mark.usefixtures("short_fits")
 
@@ -53,17 +53,31 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
+BLOCK = 25
+"""As if this many records were drawn at a time."""
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("dpcore.releases.abilities.BLOCK", BLOCK)
+
+
+@pytest.mark.usefixtures("small_blocks")
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plan=plans(), seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0, 3, 300]))
 def test_the_two_tables_fit_together(plan: Plan, seed: int, scale: int):
     release = plan.built["t"]
     random = np.random.default_rng(seed)
     noisy = Noisy(random.integers(-scale, scale + 1, release.mechanism.size))
-    records = synthetic_records(plan, plan.synthesis[0], lambda _: noisy)
-    assert not breaks_rules(records.codes, release.rules).any()
+    blocks = [*record_blocks(plan, plan.synthesis[0], lambda _: noisy)]
+    assert all(len(block.codes) <= BLOCK for block in blocks)
+    assert not breaks_rules(joined(blocks).codes, release.rules).any()
     units, members = (
-        pd.DataFrame({name: values.tolist() for name, values in table.columns.items()})
-        for table in records.linked_tables("t", plan)
+        pd.concat(
+            pd.DataFrame({name: values.tolist() for name, values in table.columns.items()})
+            for table in tables
+        )
+        for tables in zip(*(block.linked_tables("t", plan) for block in blocks), strict=True)
     )
     require_whole(units, members)
     assert len(units) == plan.synthesis[0].rows

@@ -3,13 +3,15 @@
 from contextlib import suppress
 from threading import Event, Semaphore, Thread
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+import pytest
 
-from dpcore.releases.table import Table, TableColumn
+from dpcore.releases.table import Table, TableColumn, Uncertainty
 from schemas.survey.columns import CategoricalColumn, IntegerColumn
-from tasks.bundle.parquet import write_table
+from tasks.bundle.parquet import write_table, write_tables
 from tasks.bundle.publish import _open_to_readers, staging_folder
 
 
@@ -110,3 +112,43 @@ def test_a_run_that_is_being_ended_leaves_no_folder_though_tasks_still_write(tmp
     for writer in writers:
         writer.join()
     assert [*(tmp_path / "survey").iterdir()] == []
+
+
+def test_a_replicate_of_a_cell_takes_less_than_three_bytes_and_reads_as_a_number(tmp_path):
+    generator, cells = np.random.default_rng(0), 40_000
+    counts = generator.gamma(0.1, 50, cells) + generator.normal(0, 30, cells)
+    stated = Uncertainty("estimate", None, None, "exact", "")
+    table = Table("tables", "t", [TableColumn("estimate", counts, "Estimate")], (stated,))
+    noise = {"t": generator.normal(0, 30, (20, cells)).astype(np.float32)}
+    file = write_tables(tmp_path, "t", [table], {}, {}, noise)
+    assert file.replicates.bytes < 3 * 20 * cells
+    path = tmp_path / file.replicates.path
+    frame, other = pd.read_parquet(path), duckdb.sql(f"FROM '{path}'").df()
+    pd.testing.assert_frame_equal(frame, other)
+    assert frame["replicate_07"].to_numpy() == pytest.approx(counts + noise["t"][6], abs=0.01)
+
+
+def test_a_table_that_comes_in_blocks_is_the_file_that_it_would_be_at_once(tmp_path):
+    def table(rows: slice) -> Table:
+        null = np.arange(600) >= 400
+        columns = {
+            "age": np.arange(600),
+            "children": np.ma.masked_array(np.arange(600) % 4, mask=null),
+            "region": np.ma.masked_array(np.array(["a", "bb"] * 300), mask=null),
+        }
+        parts = [TableColumn(name, v[rows], "text", name) for name, v in columns.items()]
+        return Table("microdata", "x", parts)
+
+    number = {"type": "integer", "bounds": (0, 600)}
+    survey = {
+        "age": IntegerColumn(**number),
+        "children": IntegerColumn(**number, nullable=True),
+        "region": CategoricalColumn(type="categorical", categories=["a", "bb"], nullable=True),
+    }
+    whole = write_table(tmp_path, table(slice(None)), survey, {})
+    expected, schema = pd.read_parquet(tmp_path / whole.path), pq.read_schema(tmp_path / whole.path)
+    blocks = map(table, (slice(0, 200), slice(200, 400), slice(400, 600)))
+    file = write_table(tmp_path, next(blocks), survey, {}, blocks)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / file.path), expected)
+    assert pq.read_schema(tmp_path / file.path).equals(schema)
+    assert (file.rows, file.columns) == (600, whole.columns)

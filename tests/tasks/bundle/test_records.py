@@ -12,7 +12,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
-from tasks.bundle.records import SyntheticRecords, synthetic_records
+from tasks.bundle.records import SyntheticRecords, joined, record_blocks, synthetic_records
 from tests.chance import FALSE_ALARM
 
 ROWS = 20_000
@@ -79,6 +79,30 @@ def made(draws: Draws, rows: int | None = None, **within_bins: str) -> Synthetic
 @pytest.mark.parametrize("rows", [0, 1, 777])
 def test_there_are_as_many_records_as_wanted(draws, rows):
     assert {len(column) for column in made(draws, rows).columns.values()} == {rows}
+
+
+def test_records_in_blocks_are_as_many_and_follow_what_all_at_once_follow(draws, monkeypatch):
+    whole = made(draws, 5000)
+    monkeypatch.setattr("dpcore.releases.abilities.BLOCK", 1000)
+    plan = planned()
+    of = plan, plan.synthesis[0], draws.__getitem__, 5000
+    blocks = [*record_blocks(*of)]
+    assert [len(block.codes) for block in blocks] == [1000] * 5
+    assert [block.before for block in blocks] == [0, 1000, 2000, 3000, 4000]
+    together, again = joined(blocks), synthetic_records(*of)
+    for name, column in together.columns.items():
+        assert np.ma.allequal(np.ma.asarray(column), np.ma.asarray(again.columns[name]))
+    for place, axis in enumerate(whole.domain.axes):
+        one, other = (
+            np.bincount(r.codes[:, place], minlength=axis.size) for r in (whole, together)
+        )
+        assert np.abs(one - other).max() <= 50
+    small = joined([block.without_values for block in blocks])
+    assert small.codes.dtype == np.int8
+    noisy = draws["everybody"]
+    one, other = (records.support("people", noisy).columns for records in (small, together))
+    for name, column in other.items():
+        np.testing.assert_array_equal(one[name], column)
 
 
 def test_the_same_draws_give_the_same_records(draws):
@@ -163,3 +187,20 @@ def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(dra
     np.add.at(found, tuple(records.codes[:, [0, 2, 6]].T), 1 / len(records.codes))
     assert table["distance"][at] == pytest.approx(np.abs(found - noisy).sum() / 2)
     assert both[names.index("place")] < both[-1]
+
+
+def test_households_of_later_blocks_have_numbers_of_their_own(monkeypatch):
+    monkeypatch.setattr("dpcore.releases.abilities.BLOCK", 100)
+    document = yaml.safe_load(PLAN)
+    document["columns"] = {"size": {"type": "integer", "bounds": [1, 4], "nullable": True}}
+    document["releases"] = [{"name": "everybody", "kind": "histogram", "columns": ["size"]}]
+    document["synthesis"][0] |= {"rows": 400, "households": {"size": "size"}}
+    plan = Plan.model_validate(document)
+    noisy = Noisy(np.array([30, 40, 60, 80, 10]))
+    found = synthetic_records(plan, plan.synthesis[0], lambda _: noisy)
+    sizes, numbers = (
+        np.ma.compressed(a) for a in (found.columns["size"], found.households["household"])
+    )
+    households = {n: sizes[numbers == n] for n in np.unique(numbers)}
+    assert [*households] == [*range(1, len(households) + 1)]
+    assert all(len({*of}) == 1 and len(of) <= of[0] for of in households.values())

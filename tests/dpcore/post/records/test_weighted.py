@@ -68,3 +68,16 @@ def test_margins_of_another_total_are_scaled(small_fits):
     large = fit_weighted(SIZES, hundredfold, 30_000, np.random.default_rng(1))
     np.testing.assert_array_equal(small.codes, large.codes)
     np.testing.assert_array_equal(small.weights, large.weights)
+
+
+def test_blocks_are_all_records_and_each_has_its_share_of_every_one(small_fits):
+    fitted = fit_weighted(SIZES, noisy_margins(40_000), 40_000, np.random.default_rng(1))
+    blocks = [*fitted.blocks(5)]
+    of_rows = [
+        sorted(map(tuple, rows.tolist())) for rows in (np.concatenate(blocks), fitted.records())
+    ]
+    assert of_rows[0] == of_rows[1]
+    assert {len(block) for block in blocks} == {8000}
+    for counts in zip(*(margins_of(block, SIZES, SETS) for block in blocks), strict=True):
+        expected = np.mean(counts, axis=0)
+        assert np.all(np.abs(np.array(counts) - expected) <= 6 * np.sqrt(expected + 1))
