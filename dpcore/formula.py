@@ -41,6 +41,9 @@ Evaluate = Callable[[Columns], Values]
 LONGEST = 1000
 """The most characters of a formula."""
 
+DEEPEST = 150
+"""How many parts may lie inside each other: Python allows a thousand calls in all."""
+
 LARGEST_WHOLE = 2.0**53
 """Whole numbers up to here are exact."""
 
@@ -116,12 +119,18 @@ class Syntax:
         # Names of several words become words of the same length, so that every place stays what it was.
         words = re.sub(rb"`[^`]*`", lambda found: b"_" * len(found[0]), source)
         try:
-            return cls(source, ast.parse(words, mode="eval").body)
+            syntax = cls(source, ast.parse(words, mode="eval").body)
         except SyntaxError as error:
             place = error.offset or 1
             raise ValueError(f"at character {place}: is no formula ({error.msg})") from None
         except (RecursionError, MemoryError, ValueError):
             raise ValueError("at character 1: cannot be read as a formula") from None
+        level: list[ast.AST] = [syntax.tree]
+        for _ in range(DEEPEST):
+            level = [part for node in level for part in ast.iter_child_nodes(node)]
+        if level:
+            raise syntax.fault(level[0], f"has more than {DEEPEST} parts inside each other")
+        return syntax
 
     def name(self, node: ast.Name) -> str:
         """A name as it was written."""

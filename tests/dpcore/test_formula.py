@@ -107,6 +107,8 @@ def test_what_is_not_finite_or_exact_is_null():
         ("weight == null", "compared with null is always null"),
         ("(" * 400 + "1" + ")" * 400, "formula"),
         ("1+" * 600 + "1", "at most 1000 characters"),
+        ("-" * 900 + "weight", "more than 150 parts inside each other"),
+        ("weight" + "+1" * 400, "more than 150 parts inside each other"),
         ("f'{weight}'", "JoinedStr is no part"),
         ("weight\x00", "formula"),
     ],
