@@ -47,7 +47,10 @@ def check_budget(
     if ledger is None or ledger.account(plan.dataset) is None:
         if not _may_grant(ledger):
             raise BudgetError(f"{no_grant(plan)}; nothing was charged")
-        log_line("the ledger does not know this dataset yet: the plan's grant will be recorded")
+        log_line(
+            "the ledger does not know this dataset yet: the plan's grant will be recorded. If other"
+            " people or machines release it too, name the ledger that they share with --ledger"
+        )
         return
     require_budget(plan, release_id, ledger, part)
     _require_name(plan, release_id, partial(ledger.ids_ending, plan.dataset, plan.digest))

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import numpy as np
@@ -50,14 +52,25 @@ def waiting(plan_path, monkeypatch) -> Iterator[SimpleNamespace]:
         ledger.reserve("survey", release_id, "digest", {"a": Charge(Budget.of(1))})
         ledger.commit("survey", release_id, "a", Noisy(np.array([1])))
 
-        def send(decision: str) -> None:
+        def send(decision: str) -> Any:
             answer = {"decision": decision, "name": "C. Officer", "reason": "as the rules say"}
-            client.resume_flow_run(run.id, run_input=answer)
+            return client.resume_flow_run(run.id, run_input=answer)
+
+        def pass_deadline() -> None:
+            state.state_details.pause_timeout = datetime.now(UTC) - timedelta(seconds=1)
+            client.set_flow_run_state(run.id, state, force=True)
 
         def state_name() -> str:
             return client.read_flow_run(run.id).state.name
 
-        yield SimpleNamespace(send=send, state=state_name, ledger=ledger, id=release_id, run=run)
+        yield SimpleNamespace(
+            send=send,
+            state=state_name,
+            ledger=ledger,
+            id=release_id,
+            run=run,
+            pass_deadline=pass_deadline,
+        )
         client.delete_deployment(deployment)
 
 
@@ -144,3 +157,15 @@ def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     said = capsys.readouterr().out
     assert "asks for an approval" not in said
     assert "to publish, run the plan again" in said
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_form_after_its_deadline_records_nothing_and_the_command_line_still_decides(
+    waiting, decision, capsys
+):
+    waiting.pass_deadline()
+    assert "timed out" in waiting.send(decision).details.reason
+    assert waiting.ledger.decision("survey", waiting.id) is None
+    assert waiting.state() == "Failed"
+    assert decide(decision, waiting.id) == 0
+    assert waiting.ledger.decision("survey", waiting.id).who == "D. Director"

@@ -107,6 +107,31 @@ def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_l
     assert late_releases(plan, path, ledger, NOW) == []
 
 
+def test_after_a_week_without_a_server_each_day_can_be_made_wherever_the_clock_goes_meanwhile(
+    tmp_path, ledger
+):
+    path = monthly(tmp_path, "30", since="2026-12-01")
+    path.write_text(path.read_text().replace("0 6 1 * *", "0 6 * * *"))
+    plan, hour = load_plan(path), timedelta(hours=1)
+    days = [f"plan-202612{day:02}-060000" for day in range(1, 16)]
+    spend(ledger, plan, *days[:7], days[14])
+
+    def late(now: datetime) -> list[str]:
+        return [fault.release_id for fault in late_releases(plan, path, ledger, now)]
+
+    missed, now = days[7:14], datetime(2026, 12, 15, 7, tzinfo=UTC)
+    for moved in (0 * hour, 5 * hour, -3 * hour, 22 * hour):
+        assert late(now + moved) == missed
+    # Ahead of its time a day seems late; once the clock is right, it is not.
+    assert late(now + 24 * hour) == [*missed, "plan-20261216-060000"]
+    assert late(now - 30 * hour) == missed[:-1]
+    spend(ledger, plan, *missed[::2])
+    assert late(now) == missed[1::2]
+    spend(ledger, plan, *missed[1::2])
+    assert late(now) == []
+    assert ledger.spent(plan.dataset) == Budget.of(15)
+
+
 def test_a_backfill_is_the_release_of_the_scheduled_run_and_is_paid_once(
     tmp_path, monkeypatch, capsys
 ):

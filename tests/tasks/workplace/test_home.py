@@ -3,6 +3,8 @@
 import errno
 import os
 import re
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,14 @@ import pytest
 from dpcore.errors import DPReleaseError, InputError
 from flows.cli import main
 from tasks.ledger import Ledger
-from tasks.workplace.home import home, ledger_exists, ledger_file, ledger_url, one_at_a_time
+from tasks.workplace.home import (
+    home,
+    ledger_exists,
+    ledger_file,
+    ledger_url,
+    one_at_a_time,
+    private_workspace,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +88,54 @@ def test_what_only_reads_works_on_a_disk_that_is_read_only(tmp_path, monkeypatch
         one_at_a_time("survey"),
     ):
         pass
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user of this machine may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def as_nobody(action: Callable[[], object]) -> str:
+    """What an action gives, or its error says, in a process of another user of this machine."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            said = str(action())
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, said.encode()[:60_000])
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with open(reading, encoding="utf-8") as answer:
+        return answer.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a superuser can be two users")
+def test_another_user_of_the_machine_gets_into_no_home_and_no_ledger(open_folder, monkeypatch):
+    place = open_folder / "home"
+    monkeypatch.setenv("DPRELEASE_HOME", str(place))
+    before = os.umask(0)  # a careless one
+    try:
+        with private_workspace("survey", "r1") as workspace:
+            (workspace / "survey.duckdb").write_text("private")
+            Ledger(ledger_url())
+            assert as_nobody(lambda: (workspace / "survey.duckdb").read_text()).startswith(
+                "PermissionError"
+            )
+            for file in ("ledger.sqlite", "private"):
+                assert as_nobody(lambda f=file: os.stat(place / f)).startswith("PermissionError")
+    finally:
+        os.umask(before)
+    assert "Permission denied" in as_nobody(lambda: Ledger(ledger_url()).datasets())
+    said = as_nobody(lambda: one_at_a_time("survey").__enter__())
+    assert said.startswith("InputError")
+    assert said.endswith("(Permission denied); name another folder in DPRELEASE_HOME")
+    assert as_nobody(os.getuid) == "65534"
