@@ -20,7 +20,7 @@ from dpcore.post.tables.joined import joined
 from dpcore.post.tables.refined import MOST_REFINED, Refined, differ, places, refinement
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import BEST, TableOfCounts
-from dpcore.releases.replicates import agreed_again, replicate_generator
+from dpcore.releases.replicates import MOST_AT_ONCE, agreed_again, replicate_generator
 from dpcore.releases.table import (
     MOST_FILES,
     ONE_SIDED,
@@ -193,9 +193,10 @@ def replicates_of_best(
     The noise of every part is drawn once for all tables, so within a replicate the tables of all
     releases agree.
     """
-    alike = _alike(release, parts)
+    alike = tuple(_alike(release, parts))
     generators = [replicate_generator(part.noisy) for part in alike]
     order = list(dict.fromkeys(axis for part in alike for axis in part.release.domain.axes))
+    few = number * sum(domain.size for part in alike for domain in part.domains) <= MOST_AT_ONCE
     by_table: list[tuple[Domain, list[DrawnRelease], Refined | None]] = []
     domains = next(part for part in parts if part.release is release).domains
     for domain in domains:
@@ -204,12 +205,10 @@ def replicates_of_best(
         by_table.append((domain, informing, measured))
 
     def noise(several: int) -> list[Floats]:
-        again = [
-            noise_of(part, generator, several)
-            for part, generator in zip(alike, generators, strict=True)
-        ]
-        axes = [part.release.domain.axes for part in alike]
-        found = joined(list(zip(again, axes, strict=True)), order)
+        if few and several == number:
+            again, found = _noise_together(alike, number)
+        else:
+            again, found = _drawn_together(alike, generators, several)
         tables = [
             _table_of(found, [order.index(a) for a in domain.axes])
             if refined is None
@@ -221,6 +220,26 @@ def replicates_of_best(
     names = [release.table_name(domain) for domain in domains]
     found = agreed_again(noise, [domain.size for domain in domains], number)
     return dict(zip(names, found, strict=True))
+
+
+@lru_cache(maxsize=1)
+def _noise_together(
+    alike: tuple[DrawnRelease, ...], number: int
+) -> tuple[list[Agreement], Agreement]:
+    """The noise of all parts, ``number`` times, and what it is together: once for all releases."""
+    return _drawn_together(alike, [replicate_generator(part.noisy) for part in alike], number)
+
+
+def _drawn_together(
+    alike: tuple[DrawnRelease, ...], generators: list[np.random.Generator], several: int
+) -> tuple[list[Agreement], Agreement]:
+    again = [
+        noise_of(part, generator, several)
+        for part, generator in zip(alike, generators, strict=True)
+    ]
+    axes = [part.release.domain.axes for part in alike]
+    order = list(dict.fromkeys(axis for of in axes for axis in of))
+    return again, joined(list(zip(again, axes, strict=True)), order)
 
 
 def noise_of(part: DrawnRelease, generator: np.random.Generator, several: int) -> Agreement:
