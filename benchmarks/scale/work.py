@@ -7,8 +7,8 @@
 prints one JSON line for each survey: processor seconds and peak GiB of ``dprelease run`` as stated and
 as measured, and the ratios of both.  Without a survey, one line for everything that may grow
 (``GROWTH``): the seconds for several sizes, without those of a tiny plan, the seconds that ``explain``
-states, and the exponents of the seconds and of the published cells from the first to the last size.  Work
-is in proportion where its exponent is at most 1.1, or 1.1 times that of the cells.
+states, and the exponents of the seconds and of the published cells from the first to the last size.
+Work is in proportion where its exponent is at most 1.1, or 1.1 times that of the cells.
 
 Surveys of ``benchmarks.scale.width``, and of one release each:
 
@@ -108,7 +108,9 @@ def grown(name: str, size: int, folder: Path) -> Path:
             {"name": f"r{i}", "kind": "histogram", "columns": sets[i % 20]} for i in range(size)
         ]
     if name == "categories":
-        answers = {"q0": {"type": "categorical", "categories": [f"c{i}" for i in range(size)]}}
+        listed = pd.DataFrame({"q0": [f"c{i}" for i in range(size)]})
+        listed.to_csv(folder / "categories.csv", index=False)
+        answers = {"q0": {"type": "categorical", "categories": "categories.csv"}}
         frame = pd.DataFrame({"q0": [f"c{i % size}" for i in range(is_at["rows"])]})
         releases = [{"name": "all", "kind": "histogram", "columns": ["q0"]}]
     mechanism = "discrete-gaussian" if releases[0]["kind"] == "margins" else "discrete-laplace"

@@ -18,7 +18,7 @@ from flows.cli.arguments import (
 )
 
 RUNS_AT_ONCE = 2
-GARBAGE_OF_A_SERVICE = 10_000
+GARBAGE_OF_A_SERVICE = 700  # as usual in Python: each client of the server leaves a megabyte of it
 RunsAtOnce = Annotated[
     int,
     Parameter(

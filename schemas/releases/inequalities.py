@@ -62,7 +62,7 @@ def read_inequality(domain: Domain, text: str) -> Difference:
 def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, Fraction], Fraction]:
     """The columns of a sum with their multiples, and its number."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        if abs(node.value) == math.inf:
+        if abs(node.value) == math.inf:  # type: ignore[arg-type]
             raise syntax.fault(node, FORM)
         return {}, Fraction(repr(node.value))
     if isinstance(node, ast.Name):

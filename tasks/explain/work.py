@@ -4,6 +4,8 @@ from functools import reduce
 from operator import add
 
 from dpcore.releases.abilities import BLOCK
+from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.table import MOST_FILES
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.work import Work
 from schemas.plan import Plan
@@ -13,6 +15,9 @@ START = Work(5.0)
 """Starting, the report and the documents of a small bundle."""
 
 PROGRAM_BYTES = 0.54 * 2**30
+
+TABLE = 0.04
+"""Seconds for each table: its files, its charts, its part of the documents."""
 
 READ = 1.2e-7
 """Seconds for each value that is read, checked and counted, and for each synthetic one."""
@@ -37,6 +42,11 @@ def work_of(plan: Plan) -> Work:
         Work(READ * plan.rows * len(plan.columns)),
     ]
     parts += [release.work for release in plan.built.values()]
+    parts += [
+        Work(TABLE * min(len(release.domains_of(None)), MOST_FILES))
+        for release in plan.built.values()
+        if isinstance(release, TableOfCounts)
+    ]
     for table in plan.synthesis:
         rows = table.rows or plan.rows
         kept = DRAWN_BYTES * min(rows, BLOCK) + CODE_BYTES * rows

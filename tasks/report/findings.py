@@ -7,8 +7,9 @@ from which the choice was made (``dpcore.estimates.selected``).
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -57,12 +58,15 @@ class Findings:
 
 
 class Stated(NamedTuple):
-    """A sentence with the number by which it is ranked, and the columns that it is about."""
+    """A sentence with the number by which it is ranked, and the columns that it is about.
+
+    ``draw``: its chart, where there is one; of hundreds of sentences few are shown.
+    """
 
     rank: float
     sentence: str
     columns: tuple[str, ...]
-    figure: Figure | None = None
+    draw: Callable[[], Figure] | None = None
 
 
 def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
@@ -86,8 +90,8 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         names = frozenset(each.columns)
         related[names] = max(each.rank, related.get(names, 0.0))
     sentences = [*(each.sentence for each in shown), *answers]
-    figures = [each.figure for each in shown if each.figure][:MOST_CHARTS]
-    return Findings(sentences, figures, " ".join(notes), related)
+    draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
+    return Findings(sentences, [draw() for draw in draws], " ".join(notes), related)
 
 
 def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[Stated], int]:
@@ -220,6 +224,12 @@ def _contrast(found: Contrast, measured: MeasuredColumns, text: Wording) -> Stat
         f" against {less} of those {text.others(given, other)}."
     )
     rank = _rank(text.plan, found.rank, given.name, shown.name)
+    draw = partial(_chart, found, given, shown, text) if len(found.across) > 1 else None
+    return Stated(rank, sentence, (given.name, shown.name), draw)
+
+
+def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
+    """The same share in all groups."""
     ends = [
         Bar(text.values(given, part), *(100 * end for end in _inside(share)))
         for part, share in found.across
@@ -230,9 +240,7 @@ def _contrast(found: Contrast, measured: MeasuredColumns, text: Wording) -> Stat
     says = "Share with 95% intervals that are all right at once"
     rows = [(text.values(given, part), _percentage(share)) for part, share in found.across]
     picture = bars(ends, title, says, f"percent of {text.people}")
-    chart = Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
-    names = given.name, shown.name
-    return Stated(rank, sentence, names, chart if len(ends) > 1 else None)
+    return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
 
 
 def _rounded(share: ShareInterval) -> str:

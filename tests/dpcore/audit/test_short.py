@@ -35,6 +35,6 @@ def test_only_a_release_that_is_always_slow_is_replayed_on_no_further_tables(
 
 
 def test_its_duration_is_stated_without_data_and_names_what_is_trained():
-    assert duration([RELEASE]).endswith("about 5 s of processor time")
+    assert duration([RELEASE]).endswith("about 4 s of processor time")
     machine = CASES["classifier"].release
     assert duration([RELEASE, machine]).endswith(f", and two trainings of {machine.name}")
