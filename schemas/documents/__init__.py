@@ -13,6 +13,9 @@ What a plan does not state is left out, never made up; so a record may lack what
 for until the plan says it (``publication``: publisher, contact, curator_type, region, intended_use).
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from schemas.bundle.manifest import Manifest
 from schemas.documents.codebook import codebook
 from schemas.documents.croissant import croissant
@@ -35,8 +38,19 @@ DOCUMENTS = {
 }
 
 
-def documents(manifest: Manifest) -> dict[str, str]:
-    """The text of every document, by its path in the bundle."""
+_LAST: list[tuple[Manifest, dict[str, str]]] = []
+
+
+def documents(manifest: Manifest) -> Mapping[str, str]:
+    """The text of every document, by its path in the bundle.
+
+    Those of the last manifest are kept: a bundle is verified twice while it is made.
+    """
+    for known, found in _LAST:
+        if known == manifest:
+            return MappingProxyType(found)
     plan = published_plan(manifest.plan)
-    found = {path: write(manifest, plan) for path, write in DOCUMENTS.items()}
-    return {path: text for path, text in found.items() if text}
+    every = {path: write(manifest, plan) for path, write in DOCUMENTS.items()}
+    found = {path: text for path, text in every.items() if text}
+    _LAST[:] = [(manifest, found)]
+    return MappingProxyType(found)
