@@ -179,7 +179,7 @@ def test_the_same_draw_has_the_same_replicates():
         (1e3, 5.0, np.float32),
         (1e9, 5.0, np.float64),
         (1e3, 1e6, np.float32),
-        (0.0, 0.0, np.float64),
+        (1e3, 0.0, np.float64),
     ],
 )
 def test_rounding_changes_no_sum_by_a_hundredth_of_the_noise_of_one_cell(largest, spread, kind):
@@ -190,8 +190,8 @@ def test_rounding_changes_no_sum_by_a_hundredth_of_the_noise_of_one_cell(largest
     assert found.dtype == precision_of(published, noise) == kind
     moved = (found - exact).sum(axis=1)
     assert np.mean(moved**2) ** 0.5 <= 0.01 * spread
-    distinct = len(np.unique(found[0]))
-    assert distinct <= 20_000 if largest > 1e6 * spread or not spread else distinct < 19_500
+    last_bit = found.view(np.uint32 if kind is np.float32 else np.uint64) & 1
+    assert last_bit.any() == (spread == 0)
 
 
 def test_replicates_of_whole_numbers_are_whole_numbers():
