@@ -93,17 +93,28 @@ class Step(Generic[P, R]):
         )(self.fn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.task(*args, **kwargs) if in_flow_run() else self.fn(*args, **kwargs)
+        if in_flow_run():
+            call: Any = self.task
+            done: R = call(*map(_unsearched, args), **kwargs)
+            return done
+        return self.fn(*args, **kwargs)
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> "PrefectFuture[R] | Future[R]":
         """Run the step at the same time as others; outside a flow run, at once."""
         if in_flow_run():
             submit: Any = self.task.submit
-            future: PrefectFuture[R] = submit(*args, **kwargs)
+            future: PrefectFuture[R] = submit(*map(_unsearched, args), **kwargs)
             return future
         done: Future[R] = Future()
         done.set_result(self.fn(*args, **kwargs))
         return done
+
+
+def _unsearched(argument: object) -> object:
+    """An argument in which Prefect looks for no futures: each step would read the whole plan twice."""
+    from prefect.utilities.annotations import quote
+
+    return argument if isinstance(argument, str) else quote(argument)
 
 
 def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], Step[P, R]]:
