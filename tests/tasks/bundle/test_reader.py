@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import InputError
-from tasks.bundle.reader import BundleReader, Estimate, open_bundle
+from dpcore.estimates.estimate import Estimate
+from tasks.bundle.reader import BundleReader, open_bundle
 from tests.bare import leave_out_audits, release
 from tests.conftest import ROOT, short_fits
 
