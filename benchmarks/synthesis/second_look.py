@@ -56,6 +56,8 @@ ACS_NUMBERS = (
 )
 """What the codebook says of the columns of numbers."""
 
+RICH = "income over 50K"
+
 Target = Callable[[pd.DataFrame], NDArray[np.bool_]]
 TARGETS: dict[str, dict[str, tuple[Target, tuple[str, ...]]]] = {
     "acs_ma": {
@@ -67,7 +69,7 @@ TARGETS: dict[str, dict[str, tuple[Target, tuple[str, ...]]]] = {
         "walks badly": (lambda t: (t["DPHY"] == "1").to_numpy(), ("DPHY",)),
         "married": (lambda t: (t["MSP"] == "1").to_numpy(), ("MSP",)),
     },
-    "adult": {"income>50K": (lambda t: (t["income>50K"] == 1).to_numpy(), ("income>50K",))},
+    "adult": {"income": (lambda t: (t[RICH] == 1).to_numpy(), (RICH,))},
     "nltcs": {},
 }  # fmt: skip
 """By dataset and name: what is predicted, and the columns that would tell it."""
@@ -101,10 +103,15 @@ def table_of(name: str, folder: Path) -> tuple[pd.DataFrame, list[str]]:
     lines = []
     for axis in domain.axes:
         if isinstance(axis, Categories):
-            lines.append(f"{axis.name},,{'; '.join(map(str, axis.categories))},,,,,")
+            lines.append(f"{_plain(axis.name)},,{'; '.join(map(str, axis.categories))},,,,,")
         else:
-            lines.append(f"{axis.name},,,0,{axis.size - 1},,,")
-    return pd.DataFrame(codes, columns=list(domain.names)), lines
+            lines.append(f"{_plain(axis.name)},,,0,{axis.size - 1},,,")
+    return pd.DataFrame(codes, columns=[_plain(name) for name in domain.names]), lines
+
+
+def _plain(name: str) -> str:
+    """A name that a plan can describe."""
+    return name.replace(">", " over ")
 
 
 def coded(name: str, table: pd.DataFrame, folder: Path) -> tuple[Domain, NDArray[np.int64]]:
@@ -113,7 +120,7 @@ def coded(name: str, table: pd.DataFrame, folder: Path) -> tuple[Domain, NDArray
         return coded_acs(table)
     domain, _ = (adult_coded if name == "adult" else nltcs)(folder)
     assert all(isinstance(axis, Bins | Categories) for axis in domain.axes)
-    return domain, table[list(domain.names)].to_numpy(np.int64)
+    return domain, table.to_numpy(np.int64)
 
 
 def planned(name: str, table: pd.DataFrame, lines: list[str], alpha: str) -> Plan:
