@@ -113,17 +113,19 @@ def declining(groups: Integers, held: Floats, values: int) -> Floats:
 
     ``groups`` (size,): the group of each cell; ``held`` (groups,): the records of each; ``values``: how
     many of the first cells are in order.  Equal within a group, but for the first and the last group
-    of the cells in order.
+    of the cells in order: these decline from the fewer of the two groups beside them, as one of them may
+    be a value that many have, such as 40 hours.
     """
     sizes = np.bincount(groups, minlength=len(held))
     each = np.maximum(held, 1.0) / np.maximum(sizes, 1)
     likely = each[groups]
     runs = np.unique(groups[:values])
     if len(runs) > 1:
-        for end, beside, way in ((runs[-1], runs[-2], 1), (runs[0], runs[1], -1)):
-            if each[end] < each[beside]:
+        for end, beside, way in ((runs[-1], runs[-3:-1], 1), (runs[0], runs[1:3], -1)):
+            first = float(each[beside].min())
+            if each[end] < first:
                 cells = np.flatnonzero(groups == end)[::way]
-                likely[cells] = _geometric(each[beside], max(held[end], 1.0), len(cells))
+                likely[cells] = _geometric(first, max(held[end], 1.0), len(cells))
     return likely
 
 

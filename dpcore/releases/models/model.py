@@ -168,9 +168,9 @@ class MeasuredModel(Release):
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = self._rescaled(values, covariances)
-        hidden = doubt >= MOST_BLUR
-        if self.family != "gaussian":  # steps come near only where their lengths are known
-            hidden |= LEAST * math.sqrt(size) * blur >= MOST_LEAST * float(point.rows[0])
+        # Steps come near only where their lengths are known.
+        unknown = LEAST * math.sqrt(size) * blur >= MOST_LEAST * float(point.rows[0])
+        hidden = (doubt >= MOST_BLUR) | unknown
         return ModelFit(values, sampling, privacy, hidden)
 
     def _rescaled(self, values: Floats, covariances: list[Floats]) -> tuple[Floats, list[Floats]]:

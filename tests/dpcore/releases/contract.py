@@ -420,7 +420,7 @@ CASES: dict[str, Case] = {
     ),
     # From two records at one end to two at the other.
     "linear model of units": Case(
-        measured_model("gaussian", APPROXIMATE, Design(members=2, unit="person")), fault=5
+        measured_model("gaussian", APPROXIMATE, Design(members=2, unit="household")), fault=5
     ),
     "logistic model with weights, in strata": Case(
         measured_model("binomial", APPROXIMATE, IN_STRATA), fault=5

@@ -23,7 +23,8 @@ OTHER_UNIT = {
         r"(?<!synthetic )\brecords?\b|\brows?\b|\bcounts\b|\b(?:a|exact|noisy|of) count\b",
         re.IGNORECASE,
     ),
-    False: re.compile(r"\bweights?\b|\bmultiples? of\b", re.IGNORECASE),
+    # A model says which weights it used: weights (w).
+    False: re.compile(r"\bweights?\b(?! \()|\bmultiples? of\b", re.IGNORECASE),
 }
 """Words that are wrong where weights are counted, and where records are."""
 

@@ -1,8 +1,9 @@
 """Records of groups get cells of their groups, in proportion to noisy counts."""
 
 import numpy as np
+import pytest
 
-from dpcore.post.records.splitting import split_groups
+from dpcore.post.records.splitting import declining, split_groups
 
 
 def test_all_records_get_cells_of_their_group_near_the_counts():
@@ -69,3 +70,11 @@ def test_a_value_that_nearly_all_of_a_group_have_is_kept():
         column = np.zeros(380 + round(generator.normal(0, 8)), dtype=np.int64)
         made = np.bincount(split_groups(column, groups, noisy, 400.0, generator), minlength=25)
         assert made[24] > 200
+
+
+def test_a_value_that_many_have_is_not_where_a_tail_begins():
+    """Hours a week: as many work 41 to 80 hours as 1 to 39, and a third works 40."""
+    groups = np.repeat([0, 1, 2], [40, 1, 40])
+    likely = declining(groups, np.array([1200.0, 2203.0, 794.0]), 81)
+    assert likely[41] < 3 * likely[80]
+    assert likely[41:].sum() == pytest.approx(794)
