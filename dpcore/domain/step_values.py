@@ -43,9 +43,13 @@ class StepValues:
     def of(
         cls, name: str, bounds: tuple[float, float], step: Fraction, nullable: bool
     ) -> StepValues:
-        """The multiples of the step between the bounds; a cell reaches half a step around its own."""
-        first, last = math.floor(Fraction(bounds[0]) / step), math.ceil(Fraction(bounds[1]) / step)
-        cells, edges = last - first + 1, (first - Fraction(1, 2), last + Fraction(1, 2))
+        """From the multiple nearest to one bound to that nearest to the other.
+
+        A cell reaches half a step around its own, so that other values count as the nearest.
+        """
+        half, (least, most) = Fraction(1, 2), (Fraction(bound) / step for bound in bounds)
+        first, last = math.floor(least + half), math.ceil(most - half)
+        cells, edges = last - first + 1, (first - half, last + half)
         if step == 1:
             axis = Grid(name, first, last + 1, cells, nullable, integer=True)
         else:

@@ -254,6 +254,8 @@ def letter(position: int) -> str:
 def _instead(record: ReleaseRecord, missing: list[TableFile]) -> str:
     if record.kind in ("density", "function", "mean-curve"):
         return "a curve: each row has its interval and band; `bundle.evaluate` in Python for any point."
+    if record.kind == "heaping":
+        return "values that passed a threshold, whose sums say nothing, and counts by roundness."
     if "threshold" in record.facts:
         return (
             "counts that passed a threshold are too large on average and the others are missing, so"

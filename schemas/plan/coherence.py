@@ -15,6 +15,9 @@ from schemas.survey.reading import sources
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""
 
+LEAST_CLUSTERS = 10
+"""More than strata: degrees of freedom of sampling errors."""
+
 
 def require_coherent(plan: PlanDocument) -> None:
     """Raise a ``ValueError`` that begins with the place where parts of a plan contradict each other."""
@@ -87,7 +90,7 @@ def _design(plan: PlanDocument) -> None:
                 raise ValueError(f"{key}: not available with {place}; remove one of them")
         if name not in plan.columns:
             meant = suggestion(name, [*plan.columns])
-            raise ValueError(f"{key}: the plan declares no column {name!r}{meant}")
+            raise ValueError(f"{key}: {name!r} is not under `columns`; describe it there{meant}")
         column = plan.columns[name]
         if column.type == "continuous" or column.axis(name).size > most:
             raise ValueError(
@@ -96,6 +99,16 @@ def _design(plan: PlanDocument) -> None:
             )
         if not any(section.by_design for section in plan.releases):
             raise ValueError(f"{key}: no release is a model, and nothing else uses it; remove it")
+    strata = plan.columns[plan.strata].axis(plan.strata).size if plan.strata else 1
+    if (
+        plan.cluster
+        and plan.columns[plan.cluster].axis(plan.cluster).size < strata + LEAST_CLUSTERS
+    ):
+        raise ValueError(
+            f"cluster: {plan.cluster!r} lists fewer than {LEAST_CLUSTERS} clusters more than there are"
+            " strata: from so few no sampling error can be estimated; name the column of the units"
+            " that were drawn first, or leave cluster out"
+        )
 
 
 def _groups(plan: PlanDocument) -> None:

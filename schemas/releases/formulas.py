@@ -225,6 +225,8 @@ class _Cells:
         every = np.arange(max(self.sizes))[:, None] % np.array(self.sizes)
         found = matrices(self.formula, asked, self.frame(every), "ignore")
         names, groups = tuple(map(str, found.rhs.columns)), dict[tuple[int, ...], list[int]]()
+        if not names:
+            raise InputError("has no term; write 1 on the right for a mean")
         for place in range(len(names)):
             groups.setdefault(self._used(found.rhs.model_spec, place), []).append(place)
         made = [self._group(found.rhs.model_spec, used, at) for used, at in groups.items()]

@@ -64,6 +64,11 @@ class Heaping(Release):
     finer = "fewer columns"
 
     def __post_init__(self) -> None:
+        for column in self.values:
+            if column.axis.cells < 2:
+                raise ValueError(
+                    f"columns: {column.axis.name!r} has no two multiples of its step; leave it out"
+                )
         if sum(column.axis.cells for column in self.values) > MOST_VALUES:
             raise ValueError(
                 f"columns: have more than {MOST_VALUES:,} different values; leave some out, or state a"
@@ -151,7 +156,7 @@ class Heaping(Release):
         name, width = column.axis.name, self.threshold(column)
         ends = np.maximum(counts - width, 0), np.minimum(counts + width, self.most_rows)
         columns = [
-            TableColumn(name, column.numbers(cells), f"{name}: a value that many share", name),
+            TableColumn(name, column.numbers(cells), self._about(column), name),
             *RECORDS.noisy_columns(counts, self.mechanism.stddev, ""),
             *RECORDS.interval(*ends),
         ]
@@ -161,6 +166,12 @@ class Heaping(Release):
         )
         known = Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement)
         return Table("tables", self.table_name(Domain((column.axis,))), columns, (known,))
+
+    @staticmethod
+    def _about(column: StepValues) -> str:
+        name, step = column.axis.name, float(column.step)
+        within = "" if column.axis.integer else f", or within {step / 2:.15g} of it"
+        return f"{name}: a value that many share{within}"
 
     def _round_values(self, column: StepValues, counts: Integers) -> Table:
         kinds, unit = column.roundness, float(column.step)

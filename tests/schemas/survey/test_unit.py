@@ -110,10 +110,11 @@ def test_weights_and_what_they_are_for_belong_together(document):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"strata": "place"}, "strata: the plan declares no column 'place'"),
+        ({"strata": "place"}, "strata: 'place' is not under `columns`"),
         ({"strata": "income"}, "strata: 'income' must have at most 200 categories"),
         ({"strata": "sex", "releases": []}, "strata: no release is a model"),
         ({"cluster": "income"}, "cluster: 'income' must have at most 10,000 categories"),
+        ({"cluster": "sex"}, "cluster: 'sex' lists fewer than 10 clusters more than there are"),
         (
             {"privacy_unit": {"column": "home", "max_rows": 51}},
             "releases[0].mechanism: noisy-scores takes at most 50 records of a unit",

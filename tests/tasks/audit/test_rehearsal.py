@@ -57,7 +57,7 @@ def plan_of_units(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str 
     model = {"name": "pay", "kind": "model", "formula": "income ~ age + sex"}
     every["releases"] = [every["releases"][0], model]
     changes = {"privacy_unit": unit, "neighbours": neighbours, "invalid": invalid}
-    changes |= {"weights": WEIGHTS, "strata": "region", "cluster": "children", "synthesis": []}
+    changes |= {"weights": WEIGHTS, "strata": "region", "cluster": "age", "synthesis": []}
     return Plan.model_validate(every | changes)
 
 

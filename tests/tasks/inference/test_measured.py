@@ -58,12 +58,12 @@ def test_what_is_expected_is_known_before_a_draw(plan_document, tmp_path):
 def test_the_design_of_the_survey_is_named_wherever_the_model_is(plan_document, tmp_path):
     plan_document["privacy_unit"] = {"column": "home", "max_rows": 3, "name": "household"}
     plan_document["weights"] = {"column": "w", "largest": 10, "step": "0.1", "total": 8000}
-    plan_document |= {"strata": "region", "cluster": "children"}
+    plan_document |= {"strata": "region", "cluster": "age"}
     plan = planned(plan_document, tmp_path)
     assert plan.built["pay"].adjacency.most == 1
     said = (
         "the population that the weights (w) describe",
-        "clusters (children) are drawn independently within strata (region)",
+        "clusters (age) are drawn independently within strata (region)",
     )
     bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
     notes = " ".join(bundle.fit("income ~ age + sex").notes)

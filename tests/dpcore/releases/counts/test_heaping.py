@@ -30,6 +30,7 @@ def tally(values: StepValues, numbers: np.ndarray) -> Tally:
     """Of numbers, as they would be read from a file; NaN is null."""
     axis = values.axis
     position = np.floor((numbers - axis.lower) / (axis.upper - axis.lower) * axis.cells)
+    position = np.minimum(position, axis.cells - 1)  # the last cell holds its upper edge
     return Tally.of(Domain((axis,)), np.where(np.isnan(numbers), axis.cells, position).astype(int))
 
 
@@ -38,8 +39,10 @@ def test_every_multiple_has_its_cell_and_its_roundness(step):
     step = Fraction(step)
     values = StepValues.of("x", (-20.0, 123.0), step, nullable=False)
     numbers = values.numbers(np.arange(values.axis.cells))
-    assert numbers[0] <= -20
-    assert numbers[-1] >= 123
+    assert abs(numbers[0] + 20) <= step / 2
+    assert abs(numbers[-1] - 123) <= step / 2
+    assert values.axis.lower <= -20
+    assert values.axis.upper >= 123
     edges = values.axis.edge(np.arange(values.axis.cells + 1))
     assert np.all((edges[:-1] <= numbers) & (numbers < edges[1:]))
     kinds = values.roundness
@@ -121,6 +124,16 @@ def test_decimal_values_are_written_as_a_file_would_have_them():
     cells = ColumnCells.of(axis, codes, ColumnValues.of(release, noisy, "x"))
     made = cells.draw(np.random.default_rng(3))
     assert np.mean(made == numbers) > 0.99
+
+
+def test_bounds_that_are_no_multiples_are_in_the_first_and_the_last_cell():
+    for bounds in ((3, 1001), (16.32, 52.07), (-7, 2.5)):
+        values = StepValues.of("x", bounds, Fraction(5), nullable=False)
+        inside = tally(values, np.array(bounds, dtype=float)).cells
+        assert inside.tolist() == [0, values.axis.cells - 1]
+    one = StepValues.of("x", (0, 1000), Fraction(5000), nullable=False)
+    with pytest.raises(ValueError, match="no two multiples of its step"):
+        heaping(one, 100)
 
 
 def test_more_values_than_can_be_drawn_are_refused():
