@@ -43,6 +43,7 @@ Chart = Literal[
     "features",
     "predictions",
     "number",
+    "values",
     "levels",
     "cumulative",
     "series",
@@ -59,6 +60,7 @@ Chart = Literal[
     features     a prediction along each feature
     predictions  a decision value along each feature
     number       one bar with its interval
+    values       values that many records share: bars with intervals, the longest first
     levels       quantiles: a bar for each, as long as its level
     cumulative   drawn records: the share of them up to each cell
     series       quantities of a period: bars with intervals for each

@@ -12,6 +12,9 @@ from tasks.charts.svg import figure, supported
 from tasks.report.cells import Columns, called, measured, quoted, read_labels, sides_of
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 
+MOST_SHARED = 12
+COUNTED = ("noisy_count", "lower_90", "upper_90")
+
 
 def draw_number(source: Source) -> Drawn:
     """A bar for each row: the first column with an error statement, and its interval; notes on all."""
@@ -117,6 +120,31 @@ def draw_cumulative(source: Source) -> Drawn:
         f"; with 90% probability no bar is off by more than {figure(error)}" if error else ""
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "share of the records"))])
+
+
+def draw_values(source: Source) -> Drawn:
+    """The values of each column that most records share."""
+    figures, described = [], source.plan.described_columns
+    notes = [
+        "Tables by roundness say how many of the other values are multiples of 5, 10, 50 and so on."
+        " Synthetic records have the shared values as often, and are as round."
+    ]
+    for file in source.record.tables:
+        if not file.about:  # by roundness
+            continue
+        (name,), table = file.about, source.read(file)
+        most = np.argsort(-table["noisy_count"], kind="stable")[:MOST_SHARED]
+        columns = [table[each][most].astype(float).tolist() for each in COUNTED]
+        labels = [f"{value:,.15g}" for value in table[name][most].tolist()]
+        rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
+        title = f"Values of {quoted(name, described)} that many records share"
+        if not rows:
+            notes.append(f"{title}: none is shared by more than noise alone might show.")
+            continue
+        says = "Each bar is a value; all intervals hold at once with 90% probability"
+        numbers = _numbers(title, (called(name, described), "records"), rows, file.place)
+        figures.append(Figure(title, says, bars(rows, title, says, "records"), numbers))
+    return Drawn(figures, notes)
 
 
 def draw_estimates(source: Source) -> Drawn:

@@ -18,7 +18,13 @@ from tasks.report.counts import draw_counts
 from tasks.report.curves import draw_mean_curves
 from tasks.report.density import draw_curve, draw_curves
 from tasks.report.machines import draw_features, draw_predictions
-from tasks.report.numbers import draw_cumulative, draw_estimates, draw_levels, draw_number
+from tasks.report.numbers import (
+    draw_cumulative,
+    draw_estimates,
+    draw_levels,
+    draw_number,
+    draw_values,
+)
 from tasks.report.parts import DataTable, Drawn, Source
 from tasks.report.regions import draw_regions
 from tasks.report.series import draw_series
@@ -33,6 +39,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "features": draw_features,
     "predictions": draw_predictions,
     "number": draw_number,
+    "values": draw_values,
     "levels": draw_levels,
     "cumulative": draw_cumulative,
     "series": draw_series,

@@ -58,7 +58,7 @@ class Heaping(Release):
 
     values: tuple[StepValues, ...] = ()
 
-    chart = None
+    chart = "values"
     refines = "values"
     statistics = (*ROUNDNESS, "noisy_count", "standard_error", *ENDS)
     finer = "fewer columns"
