@@ -468,7 +468,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     of_release(
         "compressed tables share one sensitivity",
-        "tables/compressed_microdata",
+        "tables/compression",
         "return norm(moved=2 * present, present=present)",
         "return norm(moved=Fraction(2), present=Fraction(1))",
         audit="compressed microdata",
@@ -738,7 +738,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "multiplied tables are paid for as if they were not",
-        "dpcore/releases/tables/compressed_microdata.py",
+        "dpcore/releases/tables/compression.py",
         "return sum(each**2 if noise",
         "return sum(each if noise",
         ("tests/dpcore/releases/test_contract.py",),

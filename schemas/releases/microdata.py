@@ -14,7 +14,8 @@ from dpcore.post.records.nested import Nested, tied, with_groups
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
 from dpcore.releases.tables.allocation import MOST_WAYS
-from dpcore.releases.tables.compressed_microdata import CompressedMicrodata, usual_groups
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.compression import usual_groups
 from dpcore.releases.tables.measured_again import candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Axis, Grid
 from dpcore.releases.base import Release
-from dpcore.releases.models.design import MOST_MEMBERS, Design
+from dpcore.releases.models.design import MOST_MEMBERS, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
 from schemas.releases.base import Product, ReleaseSection, SurveyFacts, declared, domain_of
 from schemas.releases.formulas import FamilyName, WrittenFormula, checked_columns, terms_of
@@ -40,7 +40,7 @@ class ModelSection(ReleaseSection):
         return self.formula
 
 
-def _design(survey: SurveyFacts) -> Design:
+def _design(survey: SurveyFacts) -> SurveyDesign:
     """The survey's design, by which units are the records of the domain."""
     members = survey.adjacency.most
     if members > MOST_MEMBERS:
@@ -56,7 +56,7 @@ def _design(survey: SurveyFacts) -> Design:
     for key, name in (("strata", survey.strata), ("clusters", survey.cluster)):
         if name:
             own[key] = declared(survey.columns, name, key).axis(name)
-    return Design(**own)
+    return SurveyDesign(**own)
 
 
 def _axis(column: Column, name: str) -> Axis:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.domain.domain import Domain
-from dpcore.releases.models.design import STEPS, Design
+from dpcore.releases.models.design import STEPS, SurveyDesign
 from schemas.plan.linked import SIZE, Linked
 from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.bounding import add_weight_steps, keep_records
@@ -50,7 +50,7 @@ def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
 def unit_records(
     table: Any,
     domain: Domain,
-    design: Design,
+    design: SurveyDesign,
     unit: UnitColumn | None,
     weights: Weights | None,
 ) -> Any:

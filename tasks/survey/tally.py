@@ -28,7 +28,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import in_words
 from dpcore.errors import DataError
-from dpcore.releases.models.design import STEPS, Design
+from dpcore.releases.models.design import STEPS, SurveyDesign
 from schemas.plan.linked import Linked
 from schemas.plan.series import Periods
 from schemas.survey.columns import Invalid, ReadColumn
@@ -68,7 +68,7 @@ def tallies(
     periods: Periods | None = None,
     counts: str | None = None,
     linked: Linked | None = None,
-    design: Design | None = None,
+    design: SurveyDesign | None = None,
 ) -> list[Tally]:
     """The private tally of every domain, in their order, from few readings.
 

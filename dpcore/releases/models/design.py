@@ -12,7 +12,7 @@ null.
 So tables that differ in one unit differ in one such record, and a unit is what is clipped.
 
 >>> from dpcore.domain.axes import Categories
->>> two = Design(members=2, steps=9, usual=3.0)
+>>> two = SurveyDesign(members=2, steps=9, usual=3.0)
 >>> owns = (Categories("owns", ("no", "yes")),)
 >>> two.domain(owns).names
 ('owns.1', 'owns.2', '_steps.1', '_steps.2')
@@ -41,7 +41,7 @@ MOST_MEMBERS, MOST_STRATA, MOST_CLUSTERS = 50, 200, 10_000
 
 
 @dataclass(frozen=True)
-class Design:
+class SurveyDesign:
     """How a survey was drawn; all public.
 
     ``members``: the most records of a unit; ``steps``: the most steps of weight of a record, 0 where all
@@ -156,4 +156,4 @@ class Design:
         return domain.pack(np.column_stack([flat, groups]))
 
 
-SIMPLE = Design()
+SIMPLE = SurveyDesign()

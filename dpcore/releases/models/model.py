@@ -29,7 +29,7 @@ from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.models.design import SIMPLE, Design
+from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.scores import Family, ScorePoint
 from dpcore.releases.models.steps import LEAST, ModelScores
 from dpcore.releases.models.terms import ModelTerms
@@ -86,7 +86,7 @@ class MeasuredModel(Release):
     formula: str = ""
     family: Family = "gaussian"
     terms: ModelTerms | None = None
-    design: Design = SIMPLE
+    design: SurveyDesign = SIMPLE
 
     @cached_property
     def _unpriced(self) -> ModelScores:

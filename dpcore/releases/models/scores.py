@@ -74,7 +74,7 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
-from dpcore.releases.models.design import CLUSTER, SIMPLE, STRATUM, Design
+from dpcore.releases.models.design import CLUSTER, SIMPLE, STRATUM, SurveyDesign
 from dpcore.releases.models.terms import ModelTerms
 
 STEPS = 2**18
@@ -186,7 +186,7 @@ class ModelSums:
     rows: int
     adjacency: Adjacency
     stddev: float = 0.0
-    design: Design = SIMPLE
+    design: SurveyDesign = SIMPLE
 
     @property
     def rounds(self) -> tuple[str, ...]:

@@ -4,8 +4,8 @@
     noisy pairs of groups                   -->  records of groups, as ``Microdata`` makes them
     noisy tables of the wide columns alone  -->  cells within the groups of the records
 
-Tables of more cells get less noise, so that all errors together are least (``_times``).  A part of the
-budget pays for the first tables, the rest for the pairs
+Tables of more cells get less noise, so that all errors together are least (``compression``).  A part of
+the budget pays for the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
 known before anything is opened.  The association of a cell with other columns is measured for its
 group only, and assumed to be the same for all cells of the group.
@@ -16,7 +16,6 @@ obey it whatever cells they get.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -26,17 +25,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.axes import Axis, Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
-from dpcore.mechanisms.grouping import kinds_of, least_groups
-from dpcore.mechanisms.rounds import Noise, two_rounds
+from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups
@@ -47,6 +43,12 @@ from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
+from dpcore.releases.tables.compression import (
+    cells_of_tables,
+    kinds_of_cells,
+    multiples_of_tables,
+    noise_of_rounds,
+)
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables, dotted_name
 from dpcore.releases.tables.groups import (
     GROUP,
@@ -59,15 +61,6 @@ from dpcore.releases.tables.groups import (
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
 from dpcore.releases.work import Work, publishing
-
-MOVED = 0.15
-"""The share of a pair's records that noise may move, which decides how many groups there are."""
-
-PRECISE = 8
-"""The largest multiple: others are rounded to whole numbers."""
-
-GROUPS = (4, 32)
-"""The fewest and the most groups that are chosen."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +115,9 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
         return tuple(
-            Merged(i, tuple(_kinds(i, axis, self.rules, self.nested).tolist()), in_order(axis))
+            Merged(
+                i, tuple(kinds_of_cells(i, axis, self.rules, self.nested).tolist()), in_order(axis)
+            )
             for i, axis in enumerate(self.domain.axes)
             if axis.size > self.keep
         )
@@ -141,9 +136,11 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @cached_property
     def mechanism(self) -> CompressedMargins:
-        cells = _cells(self.domain, self.tables, self.keep)
+        cells = cells_of_tables(self.domain, self.tables, self.keep)
         alone, together = (self._alone, (1,) * len(self.merged)), (sum(cells), self.times)
-        first, again = _rounds(self.share, self.noise, self.part, self.adjacency, alone, together)
+        first, again = noise_of_rounds(
+            self.share, self.noise, self.part, self.adjacency, alone, together
+        )
         of = self.domain, self.tables, self.merged, self.keep
         return CompressedMargins(self.domain.size, *of, first, again, self.times)
 
@@ -154,7 +151,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def times(self) -> tuple[int, ...]:
         """What the counts of each table are multiplied by."""
-        return _times(_cells(self.domain, self.tables, self.keep), self.noise)
+        return multiples_of_tables(cells_of_tables(self.domain, self.tables, self.keep), self.noise)
 
     @property
     def stddev(self) -> float:
@@ -349,114 +346,6 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             replace(error, note=f"{error.note}; {groups}" if error.note else groups)
             for error in self.after(self._any_groups).expected_error()
         )
-
-
-def usual_groups(
-    domain: Domain,
-    rows: int,
-    share: Budget,
-    sets: tuple[Attributes, ...],
-    noise: TableNoise,
-    *,
-    part: Fraction,
-    adjacency: Adjacency,
-    rules: Sequence[Rule],
-    nested: Sequence[Nested],
-) -> int | None:
-    """How many groups the noise in a pair allows for; None where no column has more cells.
-
-    With k groups a pair has k^2 cells, so that noise moves about 0.4 k^2 stddev / rows of its records to
-    wrong cells; k keeps this near ``MOVED``.
-    """
-    tables = sets or all_pairs(domain, nested)
-    alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
-    alike = _rounds(share, noise, part, adjacency, alone, together)[1].stddev
-
-    def moved(groups: int) -> float:
-        times = _times(_cells(domain, tables, groups), noise)
-        cost = _norm(times, noise) / len(times)
-        own = alike * (cost**0.5 if noise == "discrete-gaussian" else cost) / max(times)
-        return 0.4 * groups**2 * own / rows
-
-    few, many = GROUPS
-    groups = next((k for k in range(many, few, -1) if moved(k) <= MOVED), few)
-    while wide := [i for i, axis in enumerate(domain.axes) if axis.size > groups]:
-        least = [
-            1 + least_groups(_kinds(i, axis, rules, nested), in_order(axis))
-            for i, axis in enumerate(domain.axes)
-            if i in wide
-        ]
-        if max(least) <= groups:
-            return groups
-        groups = max(least)
-    return None
-
-
-def _rounds(
-    share: Budget,
-    noise: TableNoise,
-    part: Fraction,
-    adjacency: Adjacency,
-    alone: tuple[int, tuple[int, ...]],
-    together: tuple[int, tuple[int, ...]],
-) -> tuple[Noise, Noise]:
-    """The noise of both rounds; ``alone``, ``together``: cells of either, and what its tables are
-    multiplied by."""
-    first, again = (
-        (cells, _sensitivity(adjacency, noise, times)) for cells, times in (alone, together)
-    )
-    return two_rounds(share, noise, (part, 1 - part), first, again)
-
-
-def _sensitivity(adjacency: Adjacency, noise: TableNoise, times: tuple[int, ...]) -> Fraction:
-    """Of tables with multiplied counts: in the L1 norm, or squared in the L2 norm."""
-    norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
-    present = Fraction(_norm(times, noise))
-    return norm(moved=2 * present, present=present)
-
-
-def _norm(times: tuple[int, ...], noise: TableNoise) -> int:
-    """Of what one record adds to the tables, squared for Gaussian noise."""
-    return sum(each**2 if noise == "discrete-gaussian" else each for each in times)
-
-
-def _cells(domain: Domain, tables: tuple[Attributes, ...], keep: int) -> list[int]:
-    """The cells of each table over at most ``keep`` groups of a column."""
-    shape = [min(size, keep) for size in domain.shape]
-    return [math.prod(shape[a] for a in attributes) for attributes in tables]
-
-
-@lru_cache(maxsize=64)
-def _multiples(cells: tuple[int, ...], noise: TableNoise) -> tuple[int, ...]:
-    power = 1 / 3 if noise == "discrete-gaussian" else 1 / 2
-    found = [max(1, round(PRECISE * (each / max(cells)) ** power)) for each in cells]
-    return tuple(each // math.gcd(*found) for each in found)
-
-
-def _times(cells: Sequence[int], noise: TableNoise) -> tuple[int, ...]:
-    """What the counts of tables are multiplied by, so that their errors add up to least.
-
-    Noise of deviation s in c cells is an error in proportion to c s.  With s in proportion to 1/m and
-    sum of m^2 fixed (or sum of m, of Laplace noise) the sum of all is least for m prop. to c^(1/3) (or
-    c^(1/2)).
-    """
-    return _multiples(tuple(cells), noise)
-
-
-def _kinds(position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]) -> Integers:
-    """(size,) which cells of a column may share a group."""
-    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
-    points = axis.points if isinstance(axis, Bins) else ()
-    conditions: list[tuple[int, ...]] = [(point,) for point in points]
-    stated = [condition for rule in rules for condition in rule.when + rule.then]
-    if any(position in (order.low, order.high) for r in rules for order in r.orders):
-        conditions += [(cell,) for cell in range(axis.size)]
-    conditions += [cells for at, cells in stated if at == position]
-    for each in nested:
-        of = np.asarray(each.of)
-        if each.detail == position:
-            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
-    return kinds_of(axis.size, axis.nullable, conditions)
 
 
 @lru_cache(maxsize=2)

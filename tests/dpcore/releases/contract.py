@@ -59,7 +59,7 @@ from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
-from dpcore.releases.models.design import SIMPLE, Design
+from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.models.scores import Family
 from dpcore.releases.models.terms import ModelTerms, TermGroup
@@ -148,11 +148,11 @@ def beside_points(density: Density) -> DensityBesidePoints:
     return DensityBesidePoints(density.name, density.domain, density.rows, density.share, density)
 
 
-IN_STRATA = Design(steps=2, usual=1.5, strata=Categories("region", ("N", "S")), weight="w")
+IN_STRATA = SurveyDesign(steps=2, usual=1.5, strata=Categories("region", ("N", "S")), weight="w")
 """Weights of at most two steps, in two strata."""
 
 
-def measured_model(family: Family, share: Budget, design: Design = SIMPLE) -> MeasuredModel:
+def measured_model(family: Family, share: Budget, design: SurveyDesign = SIMPLE) -> MeasuredModel:
     """A model of some values of x, where a null leaves a record out, and of a response 0 or 1."""
     values = (0, 1, 2)[: 3 if design.members == 1 else 2]
     axes = (Categories("x", values, nullable=True), Categories("y", (0, 1)))
@@ -420,13 +420,15 @@ CASES: dict[str, Case] = {
     ),
     # From two records at one end to two at the other.
     "linear model of units": Case(
-        measured_model("gaussian", APPROXIMATE, Design(members=2, unit="household")), fault=5
+        measured_model("gaussian", APPROXIMATE, SurveyDesign(members=2, unit="household")), fault=5
     ),
     "logistic model with weights, in strata": Case(
         measured_model("binomial", APPROXIMATE, IN_STRATA), fault=5
     ),
     "poisson model in clusters": Case(
-        measured_model("poisson", APPROXIMATE, Design(clusters=Categories("place", ("a", "b")))),
+        measured_model(
+            "poisson", APPROXIMATE, SurveyDesign(clusters=Categories("place", ("a", "b")))
+        ),
         fault=5,
     ),
     "mean curve": Case(MeanCurve("c", DAY, 2, APPROXIMATE, times=(0, 1, 3))),

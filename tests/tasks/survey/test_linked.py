@@ -13,7 +13,7 @@ import pytest
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
 from dpcore.errors import DataError
-from dpcore.releases.models.design import Design
+from dpcore.releases.models.design import SurveyDesign
 from schemas.plan.linked import SIZE, Linked
 from schemas.survey.columns import IdentifierColumn
 from schemas.survey.source import PostgreSQLSource, SparkSource
@@ -146,7 +146,7 @@ def test_a_tally_of_wide_records_moves_by_one_record(tmp_path):
 
 def test_the_tally_of_a_models_units_moves_by_one_unit(tmp_path):
     """Weights, strata and nulls included; of more than two records, two are kept."""
-    design = Design(members=2, steps=3, usual=1.5, strata=COLUMNS["region"].axis("region"))
+    design = SurveyDesign(members=2, steps=3, usual=1.5, strata=COLUMNS["region"].axis("region"))
     domain = design.domain([COLUMNS[name].axis(name) for name in ("age", "owns")])
     weights = Weights.model_validate({"column": "w", "largest": 3, "step": 1, "total": 300})
     read = {**READ, "w": weights.read}

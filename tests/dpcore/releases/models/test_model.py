@@ -10,7 +10,7 @@ from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.estimates.families import FAMILIES
 from dpcore.post.levels import SIGMAS_95
-from dpcore.releases.models.design import Design
+from dpcore.releases.models.design import SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
 from schemas.releases.formulas import terms_of
 from tests.chance import FALSE_ALARM
@@ -77,7 +77,7 @@ def test_intervals_hold_what_the_records_are_drawn_from(family):
 def test_the_share_of_a_panel_has_the_error_of_its_persons_not_of_its_records():
     """1,500 persons with equal answers in five waves; of 7,500 records the error would be smaller."""
     axes, persons, surveys = (RESPONSES["binomial"][1],), 1_500, 60
-    design, written = Design(members=5, unit="person"), "{works == 'yes'} ~ 1"
+    design, written = SurveyDesign(members=5, unit="person"), "{works == 'yes'} ~ 1"
     neighbours = Adjacency("add-remove", unit="person")
     facts = "m", design.domain(axes), 5 * persons, Budget.of("1", "1e-6"), written, "gaussian"
     terms = terms_of(written, "gaussian", axes)

@@ -6,15 +6,15 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.tally import Tally
-from dpcore.releases.models.design import SIMPLE, Design
+from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.scores import PARTS
 from tests.dpcore.releases.contract import IN_STRATA, measured_model
 
 FAMILIES = ("gaussian", "binomial", "poisson")
-IN_CLUSTERS = Design(members=2, clusters=Categories("place", ("a", "b")))
+IN_CLUSTERS = SurveyDesign(members=2, clusters=Categories("place", ("a", "b")))
 DESIGNS = {
     "records": SIMPLE,
-    "units": Design(members=2),
+    "units": SurveyDesign(members=2),
     "weights in strata": IN_STRATA,
     "units in clusters": IN_CLUSTERS,
 }

@@ -20,7 +20,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Exact
 from dpcore.post.tables.margins import margins_of
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.tables import compressed_microdata
+from dpcore.releases.tables import compression
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.measured import MeasuredTables
@@ -85,7 +85,7 @@ def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_fault_of_the_sensitivity_of_a_wide_release_is_found(name: str, monkeypatch):
     release = replace(RELEASES[name])
-    holder = compressed_microdata if name == "groups" else MeasuredTables
+    holder = compression if name == "groups" else MeasuredTables
     right = holder._sensitivity
 
     def wrong(*of):

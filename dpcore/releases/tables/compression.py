@@ -1,0 +1,145 @@
+"""How columns are compressed: how many groups there are, and how noise is spread over their tables.
+
+All follows from public sizes, so it is known before anything is opened.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from dpcore.accounting.budget import Budget
+from dpcore.arrays import Integers
+from dpcore.domain.adjacency import Adjacency
+from dpcore.domain.axes import Axis, Bins, in_order
+from dpcore.domain.domain import Domain
+from dpcore.mechanisms.grouping import kinds_of, least_groups
+from dpcore.mechanisms.rounds import Noise, two_rounds
+from dpcore.post.records.nested import Nested
+from dpcore.post.records.rules import Rule
+from dpcore.post.tables.margins import Attributes
+from dpcore.releases.tables.measured import TableNoise
+from dpcore.releases.tables.microdata import all_pairs
+
+MOVED = 0.15
+"""The share of a pair's records that noise may move, which decides how many groups there are."""
+
+PRECISE = 8
+"""The largest multiple: others are rounded to whole numbers."""
+
+GROUPS = (4, 32)
+"""The fewest and the most groups that are chosen."""
+
+
+def usual_groups(
+    domain: Domain,
+    rows: int,
+    share: Budget,
+    sets: tuple[Attributes, ...],
+    noise: TableNoise,
+    *,
+    part: Fraction,
+    adjacency: Adjacency,
+    rules: Sequence[Rule],
+    nested: Sequence[Nested],
+) -> int | None:
+    """How many groups the noise in a pair allows for; None where no column has more cells.
+
+    With k groups a pair has k^2 cells, so that noise moves about 0.4 k^2 stddev / rows of its records to
+    wrong cells; k keeps this near ``MOVED``.
+    """
+    tables = sets or all_pairs(domain, nested)
+    alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
+    alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
+
+    def moved(groups: int) -> float:
+        times = multiples_of_tables(cells_of_tables(domain, tables, groups), noise)
+        cost = _norm(times, noise) / len(times)
+        own = alike * (cost**0.5 if noise == "discrete-gaussian" else cost) / max(times)
+        return 0.4 * groups**2 * own / rows
+
+    few, many = GROUPS
+    groups = next((k for k in range(many, few, -1) if moved(k) <= MOVED), few)
+    while wide := [i for i, axis in enumerate(domain.axes) if axis.size > groups]:
+        least = [
+            1 + least_groups(kinds_of_cells(i, axis, rules, nested), in_order(axis))
+            for i, axis in enumerate(domain.axes)
+            if i in wide
+        ]
+        if max(least) <= groups:
+            return groups
+        groups = max(least)
+    return None
+
+
+def noise_of_rounds(
+    share: Budget,
+    noise: TableNoise,
+    part: Fraction,
+    adjacency: Adjacency,
+    alone: tuple[int, tuple[int, ...]],
+    together: tuple[int, tuple[int, ...]],
+) -> tuple[Noise, Noise]:
+    """The noise of both rounds; ``alone``, ``together``: cells of either, and what its tables are
+    multiplied by."""
+    first, again = (
+        (cells, _sensitivity(adjacency, noise, times)) for cells, times in (alone, together)
+    )
+    return two_rounds(share, noise, (part, 1 - part), first, again)
+
+
+def _sensitivity(adjacency: Adjacency, noise: TableNoise, times: tuple[int, ...]) -> Fraction:
+    """Of tables with multiplied counts: in the L1 norm, or squared in the L2 norm."""
+    norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
+    present = Fraction(_norm(times, noise))
+    return norm(moved=2 * present, present=present)
+
+
+def _norm(times: tuple[int, ...], noise: TableNoise) -> int:
+    """Of what one record adds to the tables, squared for Gaussian noise."""
+    return sum(each**2 if noise == "discrete-gaussian" else each for each in times)
+
+
+def cells_of_tables(domain: Domain, tables: tuple[Attributes, ...], keep: int) -> list[int]:
+    """The cells of each table over at most ``keep`` groups of a column."""
+    shape = [min(size, keep) for size in domain.shape]
+    return [math.prod(shape[a] for a in attributes) for attributes in tables]
+
+
+@lru_cache(maxsize=64)
+def _multiples(cells: tuple[int, ...], noise: TableNoise) -> tuple[int, ...]:
+    power = 1 / 3 if noise == "discrete-gaussian" else 1 / 2
+    found = [max(1, round(PRECISE * (each / max(cells)) ** power)) for each in cells]
+    return tuple(each // math.gcd(*found) for each in found)
+
+
+def multiples_of_tables(cells: Sequence[int], noise: TableNoise) -> tuple[int, ...]:
+    """What the counts of tables are multiplied by, so that their errors add up to least.
+
+    Noise of deviation s in c cells is an error in proportion to c s.  With s in proportion to 1/m and
+    sum of m^2 fixed (or sum of m, of Laplace noise) the sum of all is least for m prop. to c^(1/3) (or
+    c^(1/2)).
+    """
+    return _multiples(tuple(cells), noise)
+
+
+def kinds_of_cells(
+    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
+) -> Integers:
+    """(size,) which cells of a column may share a group."""
+    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+    points = axis.points if isinstance(axis, Bins) else ()
+    conditions: list[tuple[int, ...]] = [(point,) for point in points]
+    stated = [condition for rule in rules for condition in rule.when + rule.then]
+    if any(position in (order.low, order.high) for r in rules for order in r.orders):
+        conditions += [(cell,) for cell in range(axis.size)]
+    conditions += [cells for at, cells in stated if at == position]
+    for each in nested:
+        of = np.asarray(each.of)
+        if each.detail == position:
+            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
+    return kinds_of(axis.size, axis.nullable, conditions)
