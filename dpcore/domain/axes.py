@@ -51,6 +51,7 @@ class Bins:
         edges   0, 0, 1000, 5000, 5000      cells   {0}   (0, 1000)   [1000, 5000)   {5000}
 
     ``step``: values are written as multiples of it, except that of a cell with one value.
+    ``masses``: whole numbers that many records have; each is a cell like any other of one number.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Bins:
     nullable: bool = False
     integer: bool = False
     step: Fraction | None = None
+    masses: tuple[float, ...] = ()
 
     @property
     def cells(self) -> int:

@@ -253,7 +253,8 @@ class IntegerColumn(NumberColumn):
             raise ValueError("edges of an integer column must be whole numbers")
         ends = {end for point in self.point_masses for end in (point, point + 1)}
         cut = tuple(sorted({*map(float, edges), *map(float, ends)}))
-        return Bins(name, cut, self.nullable, integer=True, step=self.written)
+        masses = tuple(map(float, self.point_masses))
+        return Bins(name, cut, self.nullable, True, self.written, masses)
 
 
 class ContinuousColumn(NumberColumn):

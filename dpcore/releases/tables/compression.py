@@ -134,6 +134,8 @@ def kinds_of_cells(
     # A point mass stays alone: a wider bin would not hold it where another one begins with it.
     points = axis.points if isinstance(axis, Bins) else ()
     conditions: list[tuple[int, ...]] = [(point,) for point in points]
+    if isinstance(axis, Bins) and axis.masses:
+        conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
     stated = [condition for rule in rules for condition in rule.when + rule.then]
     if any(position in (order.low, order.high) for r in rules for order in r.orders):
         conditions += [(cell,) for cell in range(axis.size)]

@@ -20,6 +20,7 @@ from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.compression import kinds_of_cells
 from dpcore.releases.tables.microdata import Microdata
 from tests.dpcore.releases.contract import (
     APPROXIMATE,
@@ -207,3 +208,10 @@ def test_an_audit_draws_no_more_numbers_at_a_time_than_of_other_releases():
     wide = Domain(tuple(Categories(name, tuple(range(500))) for name in "ab"))
     made = CompressedMicrodata("x", wide, 100, PURE, keep=16)
     assert ReleaseDraws(made, tally_of(wide, ()), tally_of(wide, (5,))).width == 1000 + 16**2
+
+
+def test_whole_numbers_that_many_have_stay_alone():
+    axis = Bins("x", (0.0, 1.0, 5.0, 6.0, 9.0), integer=True, masses=(0.0, 5.0))
+    kinds = kinds_of_cells(0, axis, (), ())
+    assert len({*kinds.tolist()}) == 3
+    assert kinds[1] == kinds[3]
