@@ -66,7 +66,7 @@ class Records:
 
     @classmethod
     def facts(cls, columns: dict[str, Column], rows: int) -> SurveyFacts:
-        """What a plan says of surveys of so many records."""
+        """What a plan says of surveys with this number of records."""
         largest = {"column": "w", "largest": 10 * STEPS, "step": 1, "total": rows * STEPS}
         weights = Weights.model_validate(largest) if cls.weights else None
         own: dict[str, Any] = {"weights": weights}
@@ -93,7 +93,7 @@ class Records:
         return _all(self.codes[rows, None])
 
     def _drawn(self, number: int, size: Floats, generator: np.random.Generator) -> Any:
-        """So many by unequal probabilities with replacement, and their weights, 1 on average."""
+        """A sample of this size with unequal probabilities and replacement, and weights of mean 1."""
         chance = size / size.sum()
         taken = generator.choice(len(size), number, p=chance)
         return taken, 1 / (len(size) * chance[taken])

@@ -193,7 +193,7 @@ def published(plan: Plan, survey: pd.DataFrame, unseen: pd.DataFrame) -> dict[st
 def drawn(
     plan: Plan, survey: pd.DataFrame, numbers: Sequence[int]
 ) -> dict[int, Mapping[str, NDArray[Any]]]:
-    """Columns of so many records of each number, from one draw of the plan's releases."""
+    """By each number of records, the columns of that many, from one draw of the plan's releases."""
     with TemporaryDirectory() as folder:
         survey.to_parquet(Path(folder) / "t.parquet")
         database = ingest(

@@ -52,7 +52,7 @@ REHEARSAL, RELEASE, EACH, CHOSEN = 0.7, 0.05, 2e-7, 3e-6
 each number of an output; and for each number where noisy numbers choose what is measured next."""
 
 PREPARED = 4
-"""For so many tables of each release its mechanism prepares draws."""
+"""Tables of each release on which its mechanism prepares draws."""
 
 FEW = (ThresholdedLaplace, StabilityLaplace)
 """Mechanisms that draw noise for only a few of their cells."""

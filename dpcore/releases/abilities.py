@@ -27,7 +27,7 @@ Tree = Sequence[tuple[str, str]] | Literal["auto"]
 
 
 BLOCK = 2**18
-"""Synthetic records are drawn, given values and written so many at a time, whatever their number."""
+"""Synthetic records are drawn, given values and written in blocks of this size."""
 
 
 def blocks_of(rows: int) -> list[int]:

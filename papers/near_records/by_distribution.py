@@ -112,7 +112,9 @@ class NearRecordsMechanism(Mechanism):
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         tables, which = np.unique(values.reshape(-1, self.cells), axis=0, return_inverse=True)
-        laws = [_law(tuple(table.tolist()), self.draws, self.scale) for table in tables]
+        # Of a survey nothing private stays in memory: only laws of rehearsals are kept.
+        law = _law if source.reproducible else _law.__wrapped__
+        laws = [law(tuple(table.tolist()), self.draws, self.scale) for table in tables]
         drawn = [laws[i].sequence(source) for i in which]
         return Noisy(np.concatenate(drawn).astype(np.int64), reproducible=source.reproducible)
 

@@ -17,7 +17,8 @@ from dpcore.audit.short import audit_seconds
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.privacy_line import perturb
-from dpcore.sampling.source import SeededSource
+from dpcore.sampling.source import SeededSource, SystemSource
+from papers.near_records.by_distribution import _law
 from papers.near_records.paths import NearSequences, uniform_integer
 from papers.near_records.release import NearRecords, NearSeries
 from tests.chance import FALSE_ALARM, most_failures
@@ -228,3 +229,13 @@ def test_the_chance_of_every_level_is_enclosed_over_the_whole_range(counts, draw
             low, high = law._chance(level, bits)
             assert low <= exact / whole * 2**bits <= high
             assert high - low <= 4
+
+
+def test_no_count_of_a_survey_stays_in_memory_after_its_draw():
+    of = release()
+    exact = of.statistic(tally_of(of.domain, np.zeros(of.rows, dtype=np.int64)))
+    _law.cache_clear()
+    perturb(exact, of.mechanism, of.share, SystemSource())
+    assert _law.cache_info().currsize == 0
+    perturb(exact, of.mechanism, of.share, SeededSource(1))
+    assert _law.cache_info().currsize == 1

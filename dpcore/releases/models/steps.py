@@ -32,13 +32,13 @@ EXCESS, HARM = 0.4, 0.5
 noise does, where C is chosen."""
 
 LEAST = 0.6
-"""Curvature counts as at least so many times its noise, times the root of the number of terms."""
+"""Curvature counts as at least this multiple of its noise and of the root of the number of terms."""
 
 MOST_BETWEEN = 0.5
 """Of the variance of scores, the most that is taken for differences between strata."""
 
 CERTAIN = 3.0
-"""Counts of so many standard errors are no noise."""
+"""A count of this many standard errors is not noise alone."""
 
 Measured = dict[str, tuple[Floats, Floats]]
 """The noisy sums (t, width) of each part of a round, and the noise (t,) in each of its numbers."""
