@@ -123,7 +123,7 @@ def keep_trends(
     errors = np.array([noisy[i].variance * np.sum(t**2) for i, t in trends])
     spread = max(float(np.mean(found**2 - errors)), 0.0)
     for (place, trend), moment, error in zip(trends, found, errors, strict=True):
-        wanted = moment * spread / (spread + error)
+        wanted = moment * max(spread / (spread + error), 1 - error / moment**2)
         lacking = wanted - float(np.sum(trend * (shrunken[place] - models[place])))
         weight = models[place].sum(1, keepdims=True) * models[place].sum(0, keepdims=True)
         step = weight * trend
