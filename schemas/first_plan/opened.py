@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any
 
 from dpcore.errors import InputError, PlanError
-from schemas.first_plan.cells import Numbers
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.planner import Draft, ModelError
 from schemas.first_plan.questionnaire import Question
@@ -24,6 +23,7 @@ from schemas.first_plan.sections import ColumnUse
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan
 from schemas.plan.selection import smaller
+from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column
 
 KEYS = ("categories", "levels", "labels", "nullable", "missing")

@@ -38,7 +38,7 @@ from typing import Any
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
-from schemas.first_plan.cells import Numbers
+from schemas.survey.cells import Numbers
 from schemas.survey.formats import date_format, number_format
 from schemas.survey.found import OPEN
 

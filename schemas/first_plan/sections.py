@@ -10,15 +10,17 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, count
 from typing import Any
 
 from dpcore.errors import InputError
-from schemas.first_plan.cells import MOST_VALUES, Numbers
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.wishes import Wish
+from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
+from schemas.survey.cells import MOST_VALUES, Numbers
 
 MOST_ON_A_MAP = 4096
 
@@ -92,16 +94,22 @@ class ColumnUse:
         return found
 
     def bins(self, columns: Collection[str], many: bool) -> Mapping[str, Sequence[float] | str]:
-        """The edges that a questionnaire implies, and blanks for columns of real numbers without it."""
+        """Few bins as a questionnaire implies them, with blanks where there is none; or many."""
         found: dict[str, Sequence[float] | str] = {}
         for name in columns:
             if of := self.numbers.get(name):
                 cells = (of.for_records if many else of.for_tables)(self.points[name])
                 if cells.edges:
-                    found[name] = cells.edges
+                    fine = many and self._fine(name) == cells.edges
+                    found[name] = FINE if fine else cells.edges
             elif self.of.columns[name] is ColumnType.REAL:
-                found[name] = BLANK
+                found[name] = FINE if many else BLANK
         return found
+
+    def _fine(self, name: str) -> list[float] | None:
+        """The edges that the plan's word for many bins stands for."""
+        points = [Decimal(str(point)) for point in self.points[name]]
+        return replace(self.numbers[name], special=points).for_records(self.points[name]).edges
 
     def scale(self, name: str) -> str:
         """The scale on which a density is estimated."""
@@ -147,6 +155,7 @@ class ColumnUse:
         more: dict[str, Any] = {"weighted": True} if self.of.role("weight") else {}
         why = {
             "": "Synthetic records, and the counts of all pairs of columns that they follow.",
+            "bins": "Many bins, as suit the bounds, step and unit of a column; edges may be listed.",
             "compress": "Each column of many cells is measured alone first. Its noisy counts say"
             " which cells hold so few people that they are merged in the pairs, and how values lie"
             " inside them.",

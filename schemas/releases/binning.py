@@ -1,23 +1,29 @@
-"""How numeric columns become cells: bins that the plan states."""
+"""How numeric columns become cells: bins that the plan states, or many that suit the column."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from decimal import Decimal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictInt
 
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from schemas.releases.base import Columns, declared, domain_of
+from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 
 MOST_BINS = 2**16
 
-Edges = list[float] | StrictInt
+FINE = "fine"
+
+Edges = list[float] | StrictInt | Literal["fine"]
 Bins = Annotated[
     dict[str, Edges],
     Field(
         default_factory=dict,
-        description="For numeric columns: a number of equal bins, or ascending edges.",
+        description="For numeric columns: a number of equal bins, ascending edges, or `fine`: many"
+        " bins that suit the bounds, step and unit of the column. Up to 1,024 values have a bin each;"
+        " of more, bins grow with the amount, or are equal where the bounds are of like size.",
     ),
 ]
 
@@ -33,7 +39,7 @@ def binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -
     )
 
 
-def _binned_axis(column: Column, name: str, edges: list[float] | int | None) -> Axis:
+def _binned_axis(column: Column, name: str, edges: list[float] | int | str | None) -> Axis:
     if isinstance(column, CategoricalColumn) or column.listed is not None:
         if edges is not None:
             what = "categorical column" if column.type == "categorical" else "column of levels"
@@ -43,12 +49,31 @@ def _binned_axis(column: Column, name: str, edges: list[float] | int | None) -> 
         if isinstance(column, ContinuousColumn):
             raise ValueError(f"bins.{name}: missing; a continuous column needs bins to be counted")
         return column.axis(name)
+    if isinstance(edges, str):
+        if (fine := _fine_edges(column)) is None:
+            return column.axis(name)
+        edges = fine
     if isinstance(edges, int):
         edges = _equal_edges(column, edges, name)
     try:
         return column.bins(name, edges)
     except ValueError as error:
         raise ValueError(f"bins.{name}: {error}") from None
+
+
+def _fine_edges(column: IntegerColumn | ContinuousColumn) -> list[float] | None:
+    """None where each whole number has a cell."""
+    (lower, upper), step = column.bounds, column.step
+    points = [Decimal(str(point)) for point in column.point_masses]
+    numbers = Numbers(
+        Decimal(str(lower)),
+        Decimal(str(upper)),
+        None if step is None else Decimal(str(step)),
+        isinstance(column, IntegerColumn),
+        points,
+        column.unit,
+    )
+    return numbers.for_records(column.point_masses).edges
 
 
 def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str) -> list[float]:

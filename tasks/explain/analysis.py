@@ -20,9 +20,9 @@ from dpcore.post.tables.joined import joined
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
-from schemas.first_plan.cells import ALIKE, MOST_VALUES, is_measure
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
+from schemas.survey.cells import ALIKE, MOST_VALUES, is_measure
 from schemas.survey.columns import CategoricalColumn, Column
 from schemas.survey.reading import part_of_date
 from tasks.inference.fit import Fit, answering, fit

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpcore.domain.cell_values import CellNumbers
-from schemas.first_plan.cells import Cells, Numbers
+from schemas.releases.binning import binned_domain
+from schemas.survey.cells import Cells, Numbers
 from schemas.survey.columns import ContinuousColumn, IntegerColumn
 
 
@@ -14,15 +15,20 @@ def numbers(lower: str, upper: str, step: str = "", *, whole: bool = False, **mo
     return Numbers(Decimal(lower), Decimal(upper), Decimal(step) if step else None, whole, **more)
 
 
-def axis(of: Numbers, cells: Cells):
-    """The cells as a plan's column makes them."""
+def column_with(of: Numbers, cells: Cells):
+    """The column of a plan."""
     kind, cast = (IntegerColumn, int) if of.whole else (ContinuousColumn, float)
-    column = kind(
+    return kind(
         type="integer" if of.whole else "continuous",
         bounds=(cast(of.lower), cast(of.upper)),
         step=cast(of.step) if of.step else None,
         point_masses=cells.points,
     )
+
+
+def axis(of: Numbers, cells: Cells):
+    """The cells as a plan's column makes them."""
+    column = column_with(of, cells)
     return column.bins("x", cells.edges) if cells.edges else column.axis("x")
 
 
@@ -58,6 +64,9 @@ def test_all_cells_may_be_written_in_a_plan_and_hold_values(of, purpose):
     made = axis(of, cells)
     inside = CellNumbers.of(made, np.arange(made.size))
     assert (inside.first <= inside.last).all()
+    if purpose == "for_records":
+        written = binned_domain({"x": column_with(of, cells)}, ["x"], {"x": "fine"})
+        assert written.axes == (made,)
     most = 1025 if purpose == "for_records" else 45
     assert 4 <= made.size <= most
     if made.size < 1024:  # otherwise cells of one value
