@@ -298,14 +298,17 @@ def of_mean(
 def of_tables(release: TableOfCounts, tally: Tally, noisy: Noisy) -> Iterator[Term]:
     """Of each column and each pair of a release, in the cells that were measured."""
     names, count = release.domain.names, partial(Term, misses=[])
-    found, draw, groups = release.as_measured(noisy)
-    shape = found.domain.shape
+    read = release.as_measured(noisy)
+    found, draw, groups = read.release, read.noisy, read.groups
+    shape = read.domain.shape
     sets = [
         s for ways in (1, 2) for s in combinations(range(len(names)), ways) if ways <= len(names)
     ]
     if isinstance(found, FittedTables):
         assert draw is not None
-        margins = found.fit(draw, found.total(draw)).margins(shape, sets)
+        made = found.fit(draw, found.total(draw))
+        own = read.attributes or range(len(names))
+        margins = made.margins(found.domain.shape, [tuple(own[a] for a in s) for s in sets])
     elif isinstance(found, Histogram):
         whole = np.asarray(found.publish(noisy).tables[0].columns["count"]).reshape(shape)
         margins = [whole.sum(axis=tuple(a for a in range(len(shape)) if a not in s)) for s in sets]

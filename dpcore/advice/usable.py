@@ -165,10 +165,12 @@ def table_error(release: Release, names: list[str] | tuple[str, ...]) -> float |
         release = release.as_measured(None).release
     if not isinstance(release, Histogram | FittedTables) or not {*names} <= {*release.domain.names}:
         return None
-    places = tuple(sorted(release.domain.names.index(name) for name in names))
-    drawn = release.tables if isinstance(release, FittedTables) else ()
-    if drawn and not any({*places} <= {*attrs} for attrs in drawn):
+    of, drawn = release.domain.names, [tuple(range(len(release.domain.axes)))]
+    if isinstance(release, FittedTables):
+        drawn = [attrs for attrs in release.tables if {*names} <= {of[a] for a in attrs}]
+    if not drawn:
         return None
+    places = tuple(a for a in drawn[0] if of[a] in names)
     records = release.rows * float(release.step)
     cells = math.prod(release.domain.shape[a] for a in places)
     moved = cells * math.sqrt(cell_variances(release)(places) * 2 / math.pi) / (2 * records)

@@ -30,7 +30,8 @@ def evidence_of(
             "the bundle has no tables of counts of records, or records that follow them, to fit to"
         )
     release = answers[0]
-    measured, noisy, groups = release.as_measured(draws(release.name))
+    found = release.as_measured(draws(release.name))
+    measured, noisy = found.release, found.noisy
     alike = [part for part in parts if part.release.unit == release.unit]
     known = [(part.agreement, part.release.domain.axes) for part in alike]
     if measured is not release:  # its tables answer for themselves, and are not among the parts
@@ -38,7 +39,7 @@ def evidence_of(
         agreed = measured.agreement(noisy)
         assert agreed is not None
         known.append((agreed, measured.domain.axes))
-    agreement = joined(known, measured.domain.axes)
+    agreement = found.read(joined(known, measured.domain.axes))
     rows = float(agreement.margin(()).table)
     if rows < 1:
         raise InputError(
@@ -50,10 +51,10 @@ def evidence_of(
     )
     records = synthetic_records(plan, section, draws, min(max(round(rows), 1000), MOST_RECORDS))
     codes = records.codes.copy()
-    for place, group in groups.items():
+    for place, group in found.groups.items():
         codes[:, place] = group[codes[:, place]]
     return Evidence(
-        measured.domain,
+        found.domain,
         agreement,
         rows,
         codes,

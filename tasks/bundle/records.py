@@ -315,15 +315,14 @@ def _targets(
             continue
         if release.unit != sampler.unit or release.adjacency.weighted:
             continue
-        measured, noisy, _ = release.as_measured(draws(release.name))
-        agreement = measured.agreement(noisy) if noisy is not None else None
-        if agreement is None:
+        read = release.as_measured(draws(release.name))
+        if (agreement := read.agreement()) is None:
             continue
-        for domain in measured.domains_of(noisy):
+        for domain in read.domains:
             if not set(domain.names) <= axes.keys():
                 continue
-            attributes = sorted(measured.domain.names.index(name) for name in domain.names)
-            theirs = [measured.domain.axes[attribute] for attribute in attributes]
+            attributes = sorted(read.domain.names.index(name) for name in domain.names)
+            theirs = [read.domain.axes[attribute] for attribute in attributes]
             places, ours = zip(*(axes[axis.name] for axis in theirs), strict=True)
             margin = partial(_margin, agreement, attributes)
             found = target(theirs, ours, codes[:, places], margin)

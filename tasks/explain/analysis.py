@@ -74,12 +74,14 @@ def expected_fit(
         )
     known = {} if like is None else like.columns
     measured = [each.as_supposed(supposed_shares(plan, each.domain, known)) for each in answers]
-    domain = measured[0].release.domain
+    domain = measured[0].domain
     lacking = [n for n in domain.names if n in formula and n not in known]
     if like is not None and lacking:
         raise InputError(f"--like: the bundle has no records with {', '.join(lacking)}")
     tables = [(each.release.of_nothing, each.release.domain.axes) for each in measured]
-    agreement = joined([(of, axes) for of, axes in tables if of is not None], domain.axes)
+    known_tables = [(of, axes) for of, axes in tables if of is not None]
+    first = measured[0].release.domain.axes
+    agreement = measured[0].read(joined(known_tables, first))
     size = min(max(plan.rows, FEWEST), MOST) if like is None else len(like.codes)
     codes, columns = _made_up(plan, answers[0].domain, known, size)
     for place, group in measured[0].groups.items():

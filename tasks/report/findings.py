@@ -163,12 +163,11 @@ def _plain(source: Source) -> bool:
 def _measured(source: Source) -> Iterator[MeasuredColumns]:
     """The tables of one and two columns that a release shows, where their errors are known."""
     assert isinstance(source.release, TableOfCounts)
-    release, drawn, _ = source.release.as_measured(source.noisy)
-    agreement = release.agreement(drawn) if drawn is not None else None
-    if agreement is None:
+    read = source.release.as_measured(source.noisy)
+    if (agreement := read.agreement()) is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian
-    shown = [(i, a) for i, a in enumerate(map(_binned, release.domain.axes)) if _countable(a)]
+    shown = [(i, a) for i, a in enumerate(map(_binned, read.domain.axes)) if _countable(a)]
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):

@@ -10,18 +10,20 @@ the step:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.accounting.budget import decimal_text
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
+from dpcore.post.tables.coarser import CoarserAgreement
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release
 from dpcore.releases.table import (
@@ -169,13 +171,49 @@ def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
     )
 
 
-class AsMeasured(NamedTuple):
-    """A release whose tables agree, with its draw.  ``groups``: by place in the domain, the cell that
-    each cell of a column was measured in, of columns that were measured in fewer cells."""
+@dataclass(frozen=True, eq=False)
+class AsMeasured:
+    """A release whose tables agree, with its draw, and how its attributes are columns.
+
+    ``groups``: by place of a column, the cell that each of its cells was measured in, of columns that
+    were measured in fewer.  ``attributes``: of each column one in ``release``, by default its place;
+    ``finer``: by an attribute in more cells the one that it is read as, and the cell of each of its own.
+    """
 
     release: TableOfCounts
     noisy: Noisy | None
-    groups: Mapping[int, Integers]
+    groups: Mapping[int, Integers] = field(default_factory=dict)
+    attributes: tuple[int, ...] = ()
+    finer: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
+
+    @property
+    def domain(self) -> Domain:
+        """The columns, in the cells that all their tables can be read in."""
+        domain = self.release.domain
+        return Domain(tuple(domain.axes[a] for a in self.attributes)) if self.attributes else domain
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The columns of each table, in these cells."""
+        axes = {axis.name: axis for axis in self.domain.axes}
+        tables = self.release.domains_of(self.noisy)
+        return tuple(Domain(tuple(axes[name] for name in table.names)) for table in tables)
+
+    def agreement(self) -> Agreement | None:
+        """What the draw says of the columns in these cells; before there is one, a draw of nothing."""
+        known = (
+            self.release.of_nothing if self.noisy is None else self.release.agreement(self.noisy)
+        )
+        return None if known is None else self.read(known)
+
+    def read(self, known: Agreement) -> Agreement:
+        """An agreement whose first attributes are those of ``release``, by columns in these cells."""
+        if not self.finer:
+            return known
+        column = {attribute: place for place, attribute in enumerate(self.attributes)}
+        finer = {column[few]: (more, np.asarray(of)) for more, (few, of) in self.finer.items()}
+        of = known.measured, known.total, known, self.attributes, finer
+        return CoarserAgreement(self.domain.shape, *of)
 
 
 @dataclass(frozen=True)
@@ -218,7 +256,7 @@ class TableOfCounts(Release):
     def as_measured(self, noisy: Noisy | None) -> AsMeasured:
         """What answers for this draw, or before there is one: the release itself, but where noisy
         counts decided which cells were measured together."""
-        return AsMeasured(self, noisy, {})
+        return AsMeasured(self, noisy)
 
     def as_supposed(self, shares: Mapping[str, Floats]) -> AsMeasured:
         """What would answer for a table in which cells of columns had these shares."""

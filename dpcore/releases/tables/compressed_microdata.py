@@ -1,11 +1,12 @@
 """Synthetic microdata from pairs of groups: for columns whose pairs of cells are too many to measure.
 
-    noisy tables of the wide columns alone  -->  ``keep`` groups of cells of each, by these counts
+    noisy tables of the wide columns alone  -->  groups of cells of each, by these counts
     noisy pairs of groups                   -->  records of groups, as ``Microdata`` makes them
     noisy tables of the wide columns alone  -->  cells within the groups of the records
 
-Tables of more cells get less noise, so that all errors together are least (``compression``).  A part of
-the budget pays for the first tables, the rest for the pairs
+Pairs of wide columns have ``keep`` groups of either, and a wide column more beside a narrow one
+(``granularity``).  Tables of more cells get less noise (``compression``).  A part of the budget pays for
+the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
 known before anything is opened.  The association of a cell with other columns is measured for its
 group only, and assumed to be the same for all cells of the group.
@@ -44,14 +45,16 @@ from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.compression import (
-    cells_of_tables,
-    kinds_of_cells,
     multiples_of_tables,
     noise_of_rounds,
 )
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables, dotted_name
+from dpcore.releases.tables.granularity import Granularity
 from dpcore.releases.tables.groups import (
+    FINER_GROUP,
     GROUP,
+    CountedDomain,
+    following,
     grouped_axis,
     name_groups,
     nested_groups,
@@ -112,15 +115,14 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return self.sets or all_pairs(self.domain, self.nested)
 
     @cached_property
+    def granularity(self) -> Granularity:
+        """The attributes that are counted: columns in one or two numbers of groups."""
+        return Granularity.of(self.domain, self.tables, self.keep, self.rules, self.nested)
+
+    @property
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
-        return tuple(
-            Merged(
-                i, tuple(kinds_of_cells(i, axis, self.rules, self.nested).tolist()), in_order(axis)
-            )
-            for i, axis in enumerate(self.domain.axes)
-            if axis.size > self.keep
-        )
+        return self.granularity.merged
 
     @cached_property
     def _alone(self) -> int:
@@ -136,12 +138,12 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @cached_property
     def mechanism(self) -> CompressedMargins:
-        cells = cells_of_tables(self.domain, self.tables, self.keep)
-        alone, together = (self._alone, (1,) * len(self.merged)), (sum(cells), self.times)
+        alone = self._alone, (1,) * len(self.merged)
+        together = sum(self.granularity.cells), self.times
         first, again = noise_of_rounds(
             self.share, self.noise, self.part, self.adjacency, alone, together
         )
-        of = self.domain, self.tables, self.merged, self.keep
+        of = self.domain, self.granularity.tables, self.merged
         return CompressedMargins(self.domain.size, *of, first, again, self.times)
 
     @property
@@ -151,7 +153,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def times(self) -> tuple[int, ...]:
         """What the counts of each table are multiplied by."""
-        return multiples_of_tables(cells_of_tables(self.domain, self.tables, self.keep), self.noise)
+        return multiples_of_tables(self.granularity.cells, self.noise)
 
     @property
     def stddev(self) -> float:
@@ -167,29 +169,37 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def _over(self, once: Integers) -> Microdata:
         """``Microdata`` of the groups."""
-        groups = self.groups(once)
-        wide = {merged.position for merged in self.merged}
-        axes = tuple(
-            grouped_axis(axis, groups[i]) if i in wide else axis
-            for i, axis in enumerate(self.domain.axes)
-        )
+        groups, columns = self.groups(once), self.granularity.columns
+        axes = [
+            grouped_axis(self.domain.axes[i], of) for i, of in zip(columns, groups, strict=True)
+        ]
+        places = self.granularity.last
+        stated = [nested_groups(each, places, groups) for each in self.nested]
+        nested = [*stated, *self._follow_finer(groups)]
         return Microdata(
             self.name,
-            Domain(axes),
+            CountedDomain(tuple(axes)),
             self.rows,
             self.share,
-            self.tables,
+            self.granularity.tables,
             self.noise,
-            rules=tuple(rule_of_groups(rule, groups) for rule in self.rules),
+            rules=tuple(rule_of_groups(rule, places, groups) for rule in self.rules),
             memory=self.memory,
-            nested=tuple(nested_groups(each, groups) for each in self.nested),
+            nested=tuple(nested),
             adjacency=self.adjacency,
             step=self.step,
         )
 
+    def _follow_finer(self, groups: Sequence[Integers]) -> list[Nested]:
+        """That few groups are made of more."""
+        pairs = zip(self.granularity.first, self.granularity.last, self.domain.shape, strict=True)
+        return [
+            following(groups, few, more, np.arange(size)) for few, more, size in pairs if few < more
+        ]
+
     def groups(self, once: Integers) -> list[Integers]:
-        """For each column the group of each of its cells, by the noisy first round."""
-        return suggested_groups(self.domain.shape, self.merged, self.keep, once)
+        """For each attribute the group of each cell of its column, by the noisy first round."""
+        return suggested_groups(self.domain.shape, self.merged, once)
 
     @cached_property
     def _any_groups(self) -> Integers:
@@ -212,9 +222,10 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return self._as_measured(once, self.after(once), None)
 
     def _as_measured(self, once: Integers, second: Microdata, drawn: Noisy | None) -> AsMeasured:
-        groups = self.groups(once)
-        found = {merged.position: groups[merged.position] for merged in self.merged}
-        return AsMeasured(second, drawn, found)
+        groups, of = self.groups(once), self.granularity
+        few = {merged.position: groups[of.first[merged.position]] for merged in self.merged}
+        finer = {each.detail: (each.group, each.of) for each in self._follow_finer(groups)}
+        return AsMeasured(second, drawn, few, of.first, finer)
 
     @property
     def follows(self) -> Mapping[str, str]:
@@ -242,20 +253,22 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         """Records of groups, and cells within the groups by the tables of the columns alone."""
         self.require_memory(rows)
         once, second, drawn = self.settled(noisy)
-        codes, groups = second.sample(drawn, rows)[1], self.groups(once)
+        counted, groups = second.sample(drawn, rows)[1], self.groups(once)
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
+        last = self.granularity.last
+        codes = counted[:, list(last)]
         kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
         for place, counts in self._counts_alone(once).items():
             axis = self.domain.axes[place]
             codes[:, place] = split_groups(
                 codes[:, place],
-                groups[place],
+                groups[last[place]],
                 counts.astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
                 kinds[place][: axis.size - axis.nullable] if in_order(axis) else None,
-                second.of_nothing.margin((place,)).variance ** 0.5 * scale,
+                second.of_nothing.margin((last[place],)).variance ** 0.5 * scale,
             )
         return self.domain, groups_followed(codes, self.nested)
 
@@ -267,12 +280,14 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def publish(self, noisy: Noisy) -> Published:
         once, second, drawn = self.settled(noisy)
-        groups, axes = self.groups(once), self.domain.axes
+        axes, of_column = self.domain.axes, dict[int, list[Integers]]()
+        for column, groups in zip(self.granularity.columns, self.groups(once), strict=True):
+            of_column.setdefault(column, []).append(groups)
         alone = [
             table_of_groups(
                 self.table_name(Domain((axes[place],))),
                 axes[place],
-                groups[place],
+                of_column[place],
                 counts,
                 self.mechanism.first,
                 self.most_rows,
@@ -280,18 +295,30 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             )
             for place, counts in self._counts_alone(once).items()
         ]
-        wide = [axes[merged.position] for merged in self.merged]
-        numbered = {axis.name for axis in wide if isinstance(axis, Categories)}
         published = second.publish(drawn)
-        together = [name_groups(table, numbered) for table in published.tables]
-        facts = {"groups": {axis.name: self.keep for axis in wide}}
+        together = [
+            name_groups(table, self._ends(attributes, second))
+            for table, attributes in zip(published.tables, second.tables, strict=True)
+        ]
+        wide = (axes[merged.position].name for merged in self.merged)
+        facts = {"groups": dict.fromkeys(wide, self.keep)}
         return Published((*alone, *together), {**published.facts, **facts})
+
+    def _ends(self, attributes: Attributes, second: Microdata) -> Mapping[str, str]:
+        """How the names of a table's columns of group numbers end, by the name of the column."""
+        of, axes = self.granularity, self.domain.axes
+        return {
+            axes[of.columns[a]].name: GROUP if a == of.first[of.columns[a]] else FINER_GROUP
+            for a in attributes
+            if isinstance(axes[of.columns[a]], Categories)
+            if second.domain.axes[a] != axes[of.columns[a]]
+        }
 
     def table_name(self, domain: Domain) -> str:
         return dotted_name(self.name, domain)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
-        more = (GROUP, "_from", "_to", BIN) if axis.size > self.keep else ()
+        more = (GROUP, FINER_GROUP, "_from", "_to", BIN) if axis.size > self.keep else ()
         return (*cell_names(axis), *(f"{axis.name}{end}" for end in more))
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:

@@ -10,18 +10,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Integers
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Axis, Bins, in_order
+from dpcore.domain.axes import in_order
 from dpcore.domain.domain import Domain
-from dpcore.mechanisms.grouping import kinds_of, least_groups
+from dpcore.mechanisms.grouping import least_groups
 from dpcore.mechanisms.rounds import Noise, two_rounds
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import Attributes
+from dpcore.releases.tables.granularity import Granularity, kinds_of_cells
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import all_pairs
 
@@ -57,7 +55,8 @@ def usual_groups(
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
 
     def moved(groups: int) -> float:
-        times = multiples_of_tables(cells_of_tables(domain, tables, groups), noise)
+        counted = Granularity.of(domain, tables, groups, rules, nested)
+        times = multiples_of_tables(counted.cells, noise)
         cost = _norm(times, noise) / len(times)
         own = alike * (cost**0.5 if noise == "discrete-gaussian" else cost) / max(times)
         return 0.4 * groups**2 * own / rows
@@ -104,12 +103,6 @@ def _norm(times: tuple[int, ...], noise: TableNoise) -> int:
     return sum(each**2 if noise == "discrete-gaussian" else each for each in times)
 
 
-def cells_of_tables(domain: Domain, tables: tuple[Attributes, ...], keep: int) -> list[int]:
-    """The cells of each table over at most ``keep`` groups of a column."""
-    shape = [min(size, keep) for size in domain.shape]
-    return [math.prod(shape[a] for a in attributes) for attributes in tables]
-
-
 @lru_cache(maxsize=64)
 def _multiples(cells: tuple[int, ...], noise: TableNoise) -> tuple[int, ...]:
     power = 1 / 3 if noise == "discrete-gaussian" else 1 / 2
@@ -125,23 +118,3 @@ def multiples_of_tables(cells: Sequence[int], noise: TableNoise) -> tuple[int, .
     c^(1/2)).
     """
     return _multiples(tuple(cells), noise)
-
-
-def kinds_of_cells(
-    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
-) -> Integers:
-    """(size,) which cells of a column may share a group."""
-    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
-    points = axis.points if isinstance(axis, Bins) else ()
-    conditions: list[tuple[int, ...]] = [(point,) for point in points]
-    if isinstance(axis, Bins) and axis.masses:
-        conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
-    stated = [condition for rule in rules for condition in rule.when + rule.then]
-    if any(position in (order.low, order.high) for r in rules for order in r.orders):
-        conditions += [(cell,) for cell in range(axis.size)]
-    conditions += [cells for at, cells in stated if at == position]
-    for each in nested:
-        of = np.asarray(each.of)
-        if each.detail == position:
-            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
-    return kinds_of(axis.size, axis.nullable, conditions)
