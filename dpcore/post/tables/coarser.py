@@ -4,8 +4,8 @@ Income was measured in 9 cells beside age and in 27 beside sex, which are two at
 Read in the 9, its table with sex is a sum over cells of the other.  Sums have exact errors, which are
 those of the finer cells.
 
->>> finer = Agreement((2, 3), [Margin((0, 1), np.arange(6.0).reshape(2, 3), 1.0)], None)
->>> read = CoarserAgreement((2, 2), finer.measured, None, finer, (0, 2), {1: (1, np.array([0, 0, 1]))})
+>>> finer = Agreement((2, 2, 3), [Margin((0, 2), np.arange(6.0).reshape(2, 3), 1.0)], None)
+>>> read = CoarserAgreement((2, 2), finer.measured, None, finer, (0, 1), {1: (2, np.array([0, 0, 1]))})
 >>> read.margin((0, 1)).table.tolist()
 [[1.0, 2.0], [7.0, 5.0]]
 """

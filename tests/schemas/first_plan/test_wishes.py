@@ -242,7 +242,7 @@ def test_no_plan_for_made_up_wishes_is_refused_once_it_is_filled_in(tmp_path, se
 @pytest.fixture
 def good_tables(monkeypatch):
     """Tables that are thought better for models than models measured for themselves."""
-    monkeypatch.setattr("tasks.explain.analysis.ASSUMED", 0.01)
+    monkeypatch.setattr("tasks.explain.analysis.ASSUMED", 0.001)
 
 
 @pytest.mark.usefixtures("good_tables")
