@@ -340,7 +340,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return found
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        """Of a wide column only alone: with others its groups were measured, and not its cells."""
+        """Of a wide column alone, and with others only where its groups beside them are its cells."""
         return next(self.supported_margins(noisy, [names]))
 
     def supported_margins(
@@ -350,11 +350,16 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         alone = {
             self.domain.names[place]: counts for place, counts in self._counts_alone(once).items()
         }
-        again = second.supported_margins(
-            drawn, [names for names in several if not alone.keys() & set(names)]
-        )
+        axes = zip(second.domain.axes, self.granularity.columns, strict=True)
+        whole = {axis.name for axis, place in axes if axis == self.domain.axes[place]}
+
+        def counted(names: tuple[str, ...]) -> bool:
+            """Whether the second round may have counted these in their own cells."""
+            return whole.issuperset(names) and (len(names) > 1 or names[0] not in alone)
+
+        again = second.supported_margins(drawn, [names for names in several if counted(names)])
         for names in several:
-            if not alone.keys() & set(names):
+            if counted(names):
                 yield next(again)
             elif len(names) > 1:
                 yield None

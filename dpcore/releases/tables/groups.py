@@ -28,7 +28,7 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import ENDS, LEVEL, Table, TableColumn, Uncertainty
 
-GROUP, FINER_GROUP = "_group", "_finer_group"
+GROUPS = GROUP, FINER_GROUP = "_group", "_finer_group"
 """End the name of a published column of groups."""
 
 BESIDE = {GROUP: "several columns", FINER_GROUP: "few cells that it is in with another column"}

@@ -214,6 +214,19 @@ def test_rules_about_cells_hold_in_every_record_whatever_was_merged():
 
 
 @pytest.mark.usefixtures("short_fits")
+def test_a_pair_is_measured_where_the_finer_groups_are_the_cells_themselves():
+    few = Domain((Categories("trade", TRADES[:20]), AGES, Categories("sex", ("F", "M"))))
+    made = release(domain=few)
+    noisy = drawn(made, tally_of(few, few.pack(np.minimum(codes(), [19, 50, 1]))), 3)
+    assert FINER * KEEP > 20
+    counts, _ = made.supported_margin(noisy, ("trade", "sex"))
+    exact = np.bincount(np.minimum(codes()[:, 0], 19) * 2 + codes()[:, 2], minlength=40)
+    assert np.abs(counts - exact).max() < 6 * made.mechanism.again.stddev
+    assert made.supported_margin(noisy, ("trade", "age")) is None
+    assert "x.trade.sex" in {table.name for table in made.publish(noisy).tables}
+
+
+@pytest.mark.usefixtures("short_fits")
 def test_margins_of_groups_are_not_said_to_be_margins_of_cells():
     made, noisy = release(), noisy_of(release())
     assert made.supported_margin(noisy, ("trade", "sex")) is None
