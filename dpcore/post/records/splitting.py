@@ -60,6 +60,27 @@ def split_groups(
     return result
 
 
+def tails_whole(few: Integers, more: Integers, values: int, column: Integers) -> Integers:
+    """(groups,) for each of ``more`` groups the one that stands for it: those of a tail do together.
+
+    ``few``, ``more`` (size,): the group of each cell, where few are made of more; ``values``: of the
+    first cells, which are in order; ``column`` (rows,): which of the ``more`` each record is in.  A tail
+    is an end where cells hold fewer records than those of both groups beside it: how many of the
+    largest values there are is known of all of them together, and a phantom in a part of them would
+    be far from all others.
+    """
+    joined = np.arange(more.max(initial=-1) + 1)
+    held = np.zeros(len(joined), dtype=np.int64)
+    held[more] = few  # of which of the few each of the more is part
+    each = np.bincount(held[column], minlength=few.max(initial=-1) + 1) / np.bincount(few)
+    runs = np.unique(few[:values])
+    for end, *beside in (runs[::-1][:3], runs[:3]) if len(runs) > 3 else ():
+        if each[end] < each[beside].min():
+            for whole in (end, beside[0]):
+                joined[held == whole] = np.flatnonzero(held == whole)[0]
+    return joined
+
+
 def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
     """(k,) counts of the k cells of one group; they add up to ``rows``, which is less noisy than they.
 

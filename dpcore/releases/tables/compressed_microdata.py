@@ -36,7 +36,7 @@ from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
-from dpcore.post.records.splitting import split_groups
+from dpcore.post.records.splitting import split_groups, tails_whole
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.abilities import Samplable, Tree
 from dpcore.releases.base import ErrorStatement, post_processing_generator
@@ -256,19 +256,22 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         counted, groups = second.sample(drawn, rows)[1], self.groups(once)
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
-        last = self.granularity.last
+        first, last = self.granularity.first, self.granularity.last
         codes = counted[:, list(last)]
         kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
         for place, counts in self._counts_alone(once).items():
-            axis = self.domain.axes[place]
+            axis, few, more = self.domain.axes[place], groups[first[place]], groups[last[place]]
+            values = axis.size - axis.nullable if in_order(axis) else 0
+            joined = tails_whole(few, more, values, codes[:, place])
+            variance = second.of_nothing.margin((last[place],)).variance
             codes[:, place] = split_groups(
-                codes[:, place],
-                groups[last[place]],
+                joined[codes[:, place]],
+                joined[more],
                 counts.astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
-                kinds[place][: axis.size - axis.nullable] if in_order(axis) else None,
-                second.of_nothing.margin((last[place],)).variance ** 0.5 * scale,
+                kinds[place][:values] if in_order(axis) else None,
+                (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale,
             )
         return self.domain, groups_followed(codes, self.nested)
 
