@@ -11,6 +11,7 @@ from schemas.releases import check_names
 from schemas.survey.columns import CategoricalColumn, nameable
 from schemas.survey.derived import check_groups
 from schemas.survey.reading import sources
+from schemas.survey.unit import Weights
 
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""
@@ -75,8 +76,25 @@ def _unpublished(plan: PlanDocument) -> None:
             "counts: a row of several records has no unit and no weight for each of them; use a table of"
             f" records, or remove {'privacy_unit' if plan.unit else 'weights'}"
         )
+    if plan.weights:
+        _weights(plan.weights, plan.rows)
     if plan.weights and not any(s.counts_weights or s.by_design for s in plan.releases):
         raise ValueError("weights: no release is `weighted` or a model; remove the weights")
+
+
+def _weights(weights: Weights, rows: int) -> None:
+    """Refuse weights that cannot have the mean that total and rows say."""
+    mean = weights.total / rows
+    if weights.largest < mean:
+        raise ValueError(
+            f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that most"
+            " weights would be cut; state the largest of the survey's design, or the right total"
+        )
+    if weights.step > mean:
+        raise ValueError(
+            f"weights.step: is above the mean weight, {float(mean):.4g} (total / rows), so that most"
+            " weights would be rounded to 0; state a smaller step, or the right total"
+        )
 
 
 def _design(plan: PlanDocument) -> None:
