@@ -121,7 +121,7 @@ class Described:
             return self
         keys = {"bounds": [0.0, float(upper)], "outside": "clamp", "label": "Survey weight"}
         keys |= {"step": float(step)} if step else {}
-        own = Question("continuous", keys, Numbers(Decimal(0), upper, None, False), "weight")
+        own = Question("continuous", keys, Numbers(Decimal(0), upper, step, False), "weight")
         return replace(self, questions={**self.questions, name: own})
 
     @cached_property

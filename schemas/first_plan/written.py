@@ -142,7 +142,8 @@ def _filled(node: Any, why: str = "") -> Any:
     if isinstance(node, dict):
         found = {key: _filled(value, key) for key, value in node.items()}
         if node.get("total") == BLANK:
-            found["total"] = str(Fraction(found["largest"]) * ROWS / LARGEST)
+            mean = max(Fraction(found["largest"]) / LARGEST, Fraction(found["step"]))
+            found["total"] = str(mean * ROWS)
         return found
     if isinstance(node, list):
         return [_filled(each, why) for each in node]

@@ -11,7 +11,6 @@ from schemas.releases import check_names
 from schemas.survey.columns import CategoricalColumn, nameable
 from schemas.survey.derived import check_groups
 from schemas.survey.reading import sources
-from schemas.survey.unit import Weights
 
 LARGEST_SHARE_BITS = 6000
 """The longest denominator of an exact share; shares must fit in a manifest."""
@@ -76,15 +75,16 @@ def _unpublished(plan: PlanDocument) -> None:
             "counts: a row of several records has no unit and no weight for each of them; use a table of"
             f" records, or remove {'privacy_unit' if plan.unit else 'weights'}"
         )
-    if plan.weights:
-        _weights(plan.weights, plan.rows)
     if plan.weights and not any(s.counts_weights or s.by_design for s in plan.releases):
         raise ValueError("weights: no release is `weighted` or a model; remove the weights")
 
 
-def _weights(weights: Weights, rows: int) -> None:
-    """Refuse weights that cannot have the mean that total and rows say."""
-    mean = weights.total / rows
+def _weights(plan: PlanDocument) -> None:
+    """Refuse weights that cannot have the mean that total and rows imply."""
+    weights = plan.weights
+    if weights is None:
+        return
+    mean = weights.total / plan.rows
     if weights.largest < mean:
         raise ValueError(
             f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that most"
@@ -332,6 +332,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _linked,
     _series,
     _requests,
+    _weights,
     _names,
     _analyses,
     _spending,
