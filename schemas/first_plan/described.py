@@ -105,7 +105,9 @@ class Described:
     @cached_property
     def design(self) -> Mapping[str, str]:
         """The columns of strata and clusters, by the plan's key for them."""
-        return {DESIGN[q.role]: n for n, q in self.said.items() if q.role in DESIGN and n in self._kept}
+        return {
+            DESIGN[q.role]: n for n, q in self.said.items() if q.role in DESIGN and n in self._kept
+        }
 
     @property
     def designed(self) -> bool:

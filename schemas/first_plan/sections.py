@@ -81,8 +81,8 @@ class ColumnUse:
         return [name for name in self.of.columns if name in needed]
 
     def measured(self, wish: Wish) -> bool:
-        """Whether only a model that is measured for itself can answer: with the survey's design, or for a
-        share."""
+        """Whether only a model that is measured for itself can answer: for a share, or where the survey
+        has a design."""
         asked = wish.kind == "model" or (wish.kind == "mean" and not wish.share)
         return wish.share or (asked and self.of.designed)
 

@@ -46,8 +46,8 @@ MOST_LISTED = 12
 class Wish:
     """``columns``: of a mean the one, of a table or model all; ``by``: groups of a mean.
 
-    A wish of kind ``tables`` is for all pairs of columns.  A mean has a formula too, as it may be measured
-    as a model; ``share``: of a condition, which nothing else measures.
+    A wish of kind ``tables`` is for all pairs of columns.  A mean has a formula too, for where it
+    is measured as a model; ``share``: of a condition, which nothing else measures.
     """
 
     kind: Literal["records", "tables", "table", "mean", "density", "map", "model"]
@@ -134,7 +134,9 @@ def _mean(text: str, of: Described) -> Wish:
         by = _known("--mean", text, named, of, GROUPS, why)
     terms = ":".join(f"C({_written(name)})" for name in by)
     response = what if share else _written(what)
-    found = _model(f"gaussian: {response} ~ {f'0 + {terms}' if by else '1'}", of, f"--mean {text!r}")
+    found = _model(
+        f"gaussian: {response} ~ {f'0 + {terms}' if by else '1'}", of, f"--mean {text!r}"
+    )
     columns = tuple(name for name in found.columns if name not in by)
     if len(columns) + len({*by}) != len(found.columns) or len({*by}) != len(by):
         raise InputError(f"--mean {text!r}: names a column twice")

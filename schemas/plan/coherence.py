@@ -87,13 +87,13 @@ def _weights(plan: PlanDocument) -> None:
     mean = weights.total / plan.rows
     if weights.largest < mean:
         raise ValueError(
-            f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that most"
-            " weights would be cut; state the largest of the survey's design, or the right total"
+            f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that"
+            " most weights would be cut; state the largest of the survey's design, or the right total"
         )
     if weights.step > mean:
         raise ValueError(
-            f"weights.step: is above the mean weight, {float(mean):.4g} (total / rows), so that most"
-            " weights would be rounded to 0; state a smaller step, or the right total"
+            f"weights.step: is above the mean weight, {float(mean):.4g} (total / rows), so that"
+            " most weights would be rounded to 0; state a smaller step, or the right total"
         )
 
 

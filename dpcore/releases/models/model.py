@@ -110,7 +110,10 @@ class MeasuredModel(Release):
         assert self.terms is not None
         terms, parts, design = self.terms, self.parts, self.design
         if parts > 1:  # strata hold units of other groups, which are not counted here
-            terms, design = terms.of_a_group(self.family == "gaussian"), replace(design, strata=None)
+            terms, design = (
+                terms.of_a_group(self.family == "gaussian"),
+                replace(design, strata=None),
+            )
         rows = max(self.rows // parts, 1)
         return ModelScores(terms, self.family, rows, self.adjacency, design=design, parts=parts)
 
@@ -197,9 +200,7 @@ class MeasuredModel(Release):
         blur, tail = float(point.blur[0]), float(point.tail[0]) / 2
         privacy = (noise**2 + tail**2 + blur**2 / 2 * (step @ step)) * np.eye(size)
         privacy += blur**2 / 2 * np.outer(step, step)
-        back = (
-            terms.basis[0] @ point.white[0]
-        )  # from the whitened basis to the formula's terms
+        back = terms.basis[0] @ point.white[0]  # from the whitened basis to the formula's terms
         out = unit * back @ inverse
         spread = np.sum((back @ inverse) * back, axis=1)
         doubt = blur * np.sum((back @ inverse) ** 2, axis=1) / np.maximum(spread, 1e-300)
@@ -232,7 +233,9 @@ class MeasuredModel(Release):
             if not self.design.steps:
                 facts["records"] = rows
             if self.design.simple:
-                apart = float(point.spread[0] * np.trace(point.meat[0])) / (len(found.values) * rows)
+                apart = float(point.spread[0] * np.trace(point.meat[0])) / (
+                    len(found.values) * rows
+                )
                 facts["residual_variance"] = apart * self.terms.scale[1] ** 2
         return Published((self._table(found), self._covariances(found)), facts)
 
@@ -274,7 +277,8 @@ class MeasuredModel(Release):
             text = f"Covariance of both coefficients, its part from {name}"
             columns.append(TableColumn(name, unless(hidden, each[first, second]), text))
         known = (
-            "Estimated to first order from the noisy sums; the square roots are the errors of terms"
+            "Estimated to first order from the noisy sums; the square roots are the errors of terms. Null:"
+            " groups that have units, strata or clusters in common, of which none is measured"
         )
         stated = (
             Uncertainty(name, None, None, "normal", known) for name in ("sampling", "privacy")

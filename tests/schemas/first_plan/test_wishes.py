@@ -118,7 +118,9 @@ def test_a_model_of_a_survey_with_weights_is_measured_for_the_population(tmp_pat
     assert dprelease.load_plan(document(text)).built["model-insured-age"].design.weight == "w"
 
 
-DESIGNED = TEXT.replace("region,,", "region,stratum,") + "point,cluster,,1,80,,,\nw,weight,,,100,1,,\n"
+DESIGNED = (
+    TEXT.replace("region,,", "region,stratum,") + "point,cluster,,1,80,,,\nw,weight,,,100,1,,\n"
+)
 
 
 def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_population(tmp_path):
@@ -135,7 +137,9 @@ def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_populat
     assert (found["strata"], found["cluster"]) == ("region", "point")
     built = dprelease.load_plan(document(text)).built.values()
     designs = [each.design for each in built if isinstance(each, MeasuredModel)]
-    assert {(d.weight, d.strata.name, d.clusters.name) for d in designs} == {("w", "region", "point")}
+    assert {(d.weight, d.strata.name, d.clusters.name) for d in designs} == {
+        ("w", "region", "point")
+    }
 
 
 def test_a_share_is_measured_without_a_design_too(tmp_path):

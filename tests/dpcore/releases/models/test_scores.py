@@ -1,7 +1,5 @@
 """Sums of clipped scores: exact, unit by unit, and never farther apart than is claimed."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.tally import Tally
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.scores import PARTS
-from tests.dpcore.releases.contract import IN_STRATA, measured_model
+from tests.dpcore.releases.contract import IN_STRATA, means_of_groups, measured_model
 
 FAMILIES = ("gaussian", "binomial", "poisson")
 IN_CLUSTERS = SurveyDesign(members=2, clusters=Categories("place", ("a", "b")))
@@ -47,16 +45,6 @@ def points(release, times=3):
         point = release.next_point(point, np.rint(noise).astype(np.int64))
 
 
-def of_groups(family, design):
-    """A model of the means of three groups, which x names, and of nulls in none."""
-    release = measured_model(family, Budget.of("1", "1e-6"), design)
-    (_, x), size = release.terms.groups, len(release.terms.groups[1].values)
-    each = replace(x, places=tuple(range(size)), values=np.eye(size))
-    names = tuple(f"x{i}" for i in range(size))
-    terms = replace(release.terms, names=names, groups=(each,))
-    return replace(release, terms=terms, rows=4 * size)
-
-
 def brought(release, cells):
     """What the units in these cells bring to every round."""
     return release.records_of(Tally.of(release.domain, np.array(cells)))
@@ -88,7 +76,7 @@ def test_no_two_tables_are_farther_apart_than_a_round_claims_and_some_nearly_are
 
 @pytest.mark.parametrize(("family", "design"), IN_GROUPS.values(), ids=IN_GROUPS)
 def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(family, design):
-    release = of_groups(family, design)
+    release = means_of_groups(family, Budget.of("1", "1e-6"), design)
     assert release.parts > 1
     require_near(release, 0)
     one = measured_model(family, Budget.of("1", "1e-6"), design)
@@ -98,7 +86,7 @@ def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(famil
 
 
 def test_a_group_has_the_sums_of_its_records_alone():
-    release = of_groups("gaussian", SurveyDesign(members=2))
+    release = means_of_groups("gaussian", Budget.of("1", "1e-6"), SurveyDesign(members=2))
     both = np.arange(release.domain.size)[::7]
     *_, last = points(release)
     parts = release.records_of(Tally.of(release.domain, both))
