@@ -90,11 +90,11 @@ def _(release: FittedTables) -> float:
     places = np.linspace(0, len(groups) - 1, min(len(groups), MOST_TABLES)).round().astype(int)
     some, names = [groups[i] for i in places], release.domain.names
     errors = [table_error(release, [names[a] for a in group[0]]) or 0.0 for group in some]
-    pairs = float(np.average(errors, weights=[len(group) for group in some]))
+    together = float(np.average(errors, weights=[len(group) for group in some]))
     if not isinstance(release, Microdata):
-        return pairs
+        return together
     alone = [_moved(release, [name]) or 0.0 for name in names]
-    return max(pairs, float(np.mean(alone)))
+    return max(together, float(np.mean(alone)))
 
 
 @relative_error.register

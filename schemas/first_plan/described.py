@@ -121,7 +121,11 @@ class Described:
         upper, step = question.keys["upper"], question.keys.get("step")
         if upper is None:
             return self
-        keys = {"bounds": [0.0, float(upper)], "outside": "clamp", "label": "Survey weight"}
+        keys: dict[str, Any] = {
+            "bounds": [0.0, float(upper)],
+            "outside": "clamp",
+            "label": "Survey weight",
+        }
         keys |= {"step": float(step)} if step else {}
         own = Question("continuous", keys, Numbers(Decimal(0), upper, step, False), "weight")
         return replace(self, questions={**self.questions, name: own})

@@ -20,8 +20,10 @@ finds.
 Three types say that a column is not published: ``unit`` that its value is the same in all records of one
 person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
 population a record stands (``upper``: larger ones count as this one; ``step``: to what they are
-rounded), ``ignored`` that it is an identifier or free text.  ``stratum`` and ``cluster`` mark columns that
-are published, of the groups within which the survey was drawn, and of the clusters that were drawn.
+rounded), ``ignored`` that it is an identifier or free text.
+
+Two types mark columns that are described like any other: ``stratum`` those of the groups within which
+the survey was drawn, ``cluster`` those of the clusters that were drawn.
 """
 
 from __future__ import annotations

@@ -277,8 +277,8 @@ class MeasuredModel(Release):
             text = f"Covariance of both coefficients, its part from {name}"
             columns.append(TableColumn(name, unless(hidden, each[first, second]), text))
         known = (
-            "Estimated to first order from the noisy sums; the square roots are the errors of terms. Null:"
-            " groups that have units, strata or clusters in common, of which none is measured"
+            "Estimated to first order from the noisy sums; the square roots are the errors of terms. It"
+            " is null, as not measured, for groups that may have units, strata or clusters in common"
         )
         stated = (
             Uncertainty(name, None, None, "normal", known) for name in ("sampling", "privacy")

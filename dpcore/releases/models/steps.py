@@ -95,8 +95,8 @@ class ModelScores(ModelSums):
         return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
 
     def _variance(self, counts: Floats, noise: Floats) -> Floats:
-        """(t,) the least that the variance of the response is likely to be: of all values, where most lie
-        in few bins."""
+        """(t,) the least that the variance of the response is likely to be: it includes values far from
+        the bins in which most lie."""
         middles = (self.edges[1:] + self.edges[:-1]) / 2
         total = np.maximum(counts.sum(axis=1), 1.0)
         apart = (middles - (counts @ middles / total)[:, None]) ** 2
@@ -210,8 +210,8 @@ class ModelScores(ModelSums):
         return several and self.terms.size == 1
 
     def _usually_beyond(self, point: ScorePoint, lengths: Floats) -> Floats:
-        """(t, lengths) how much longer than these (t or 1, lengths) scores are together, where weights vary
-        as much as their mean, and with the response."""
+        """(t, lengths) how much longer than these ``lengths`` (t or 1, lengths) scores are together,
+        where weights vary as much as their mean, and with the response."""
         usual = HEAVY * point.rows[:, None] * (self.radii["shortest"] / lengths) ** FALL
         return np.where(lengths < self._longest(point)[:, None], usual, 0.0)
 

@@ -85,8 +85,8 @@ class ModelTerms:
 
     @cached_property
     def separate(self) -> Integers | None:
-        """(cells,) the one term that is 1 in each cell of the terms' columns, where the others are 0: the
-        model has a mean for each of separate groups of records.  None of another model."""
+        """(cells,) the one term that is 1 in a cell of the terms' columns, where all others are 0: then
+        the model has a mean for each of separate groups of records.  None for any other model."""
         group = self.groups[0]
         indicates = np.all((group.values == 0) | (group.values == 1), axis=1)
         one = np.all(indicates & (group.values.sum(axis=1) == 1))
