@@ -116,6 +116,9 @@ LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (
 WIDE, ALIKE = (2.5, 4.0), 0.1
 """R, in lengths of the sum of as many typical scores as a cluster has units, with this correlation."""
 
+WIDER = 2.0
+"""Times as large is R for one mean: noise allows it, and sums over similar units are long."""
+
 WITHIN = 2**16
 """Steps in B S, in which scores of a cluster are added up."""
 
@@ -230,6 +233,8 @@ class ModelSums:
         units = max(self.rows / self.design.members / max(self.design.sizes[1], 1), 1.0)
         alike = math.sqrt(units * (1 + ALIKE * (units - 1)))
         found["cluster"] = root * size * self.scaled(WIDE) * alike
+        if self.terms.size == 1:
+            found["cluster"] *= WIDER
         found["curvature"] = found["leverage"] / size * math.sqrt(self.design.members)
         return found | {"shortest": shortest * size}
 

@@ -179,6 +179,10 @@ class ModelScores(ModelSums):
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
         kept = 1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), by_noise)
+        if (
+            p == 1
+        ):  # an error with half of its variance would hold too rarely, one with twice that is wide
+            typical = typical + noise
         typical = np.maximum(typical, 0.2 * point.rows)
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
         if self.design.strata:
@@ -277,7 +281,9 @@ class ModelScores(ModelSums):
         lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
         excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]
         if self._heavy:
-            longer = np.sqrt(np.maximum(typical / (2 * point.rows), 1.0))[:, None]
+            # Where scores are longer than usual, the spread was taken too small.
+            each = 0 * typical if self.design.clusters else typical / point.rows
+            longer = np.sqrt(np.maximum(each / self.design.size**2, 1.0))[:, None]
             usual = longer * self._usually_beyond(point, np.maximum(lengths, shortest) / longer)
             excess = np.maximum(excess, usual)
         last = replace(point, number=point.number + 1)
