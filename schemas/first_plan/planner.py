@@ -60,11 +60,8 @@ def first_plan(
     """
     of, said = Described(columns, questions or {}), said or Said()
     wishes = said.read(of)
-    if {wish.kind for wish in wishes} <= {
-        "records",
-        "density",
-        "map",
-    }:  # and none for the population
+    kinds = {wish.kind for wish in wishes}
+    if "records" in kinds <= {"records", "density", "map"}:  # and nothing for the population
         of = of.with_weight
         wishes = said.read(of)
     draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
