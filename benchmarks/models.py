@@ -4,8 +4,8 @@
 
 A table is taken for the population.  Surveys of ``--rows`` are drawn from it with replacement and
 released (kind ``model``, the whole budget for each question, replace-one, beta 1e-6), or those of a
-``--design`` (``benchmarks.designs``).  For each family of models, over all surveys and all coefficients
-of its questions:
+``--design`` (``benchmarks.designs``).  For each family of models, or each mean or share with
+``--ask means``, over all surveys and all coefficients of its questions:
 
     coverage        how often the interval holds the population's value; null where none was given
     coverage_error  the standard error of that: surveys are independent, intervals of one are not
@@ -145,6 +145,25 @@ QUESTIONS: dict[str, list[tuple[str, str]]] = {
 }
 
 
+MEANS = {
+    "adult_raw": [
+        ("gaussian", "hours_per_week ~ 1"),
+        ("gaussian", "{income == '>50K'} ~ 1"),
+        ("gaussian", "hours_per_week ~ 0 + C(sex)"),
+        ("gaussian", "{income == '>50K'} ~ 0 + C(sex)"),
+        ("gaussian", "hours_per_week ~ 0 + C(education)"),
+    ],
+    "acs_nist_ma2019": [
+        ("gaussian", "PINCP ~ 1"),
+        ("gaussian", "{DPHY == '1'} ~ 1"),
+        ("gaussian", "PINCP ~ 0 + C(EDU)"),
+        ("gaussian", "{DPHY == '1'} ~ 0 + C(SEX)"),
+        ("gaussian", "POVPIP ~ 0 + C(OWN_RENT)"),
+    ],
+}
+"""Means and shares, also of groups."""
+
+
 class Answer(NamedTuple):
     """Coefficients (p,) and their standard errors."""
 
@@ -223,7 +242,7 @@ def own_answer(release: MeasuredModel, survey: Survey) -> Answer:
         meat += len(own) / max(len(own) - 1, 1) * apart.T @ apart
     basis = release.terms.basis[0]
     covariance = basis @ inverse @ meat @ inverse @ basis.T
-    values, (covariance, _) = release._rescaled(basis @ theta, [covariance, covariance])
+    values, (covariance, _) = release.terms.rescaled(basis @ theta, [covariance, covariance])
     return Answer(values, np.sqrt(np.diag(covariance)))
 
 
@@ -284,15 +303,16 @@ def summary(lines: pd.DataFrame) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print a line for each family of models, or one JSON line."""
-    asked = options(__doc__, QUESTIONS, design=DESIGNS)
+    """Print a line for each family of models or each mean, or one JSON line."""
+    about = {"models": QUESTIONS, "means": MEANS}
+    asked = options(__doc__, QUESTIONS, design=DESIGNS, ask=about)
     columns, frame = load(asked.dataset)
     found: dict[str, list[pd.DataFrame]] = {}
-    for family, formula in QUESTIONS[asked.dataset]:
+    for family, formula in about[asked.ask].get(asked.dataset, []):
         release = built(columns, asked.rows, asked.alpha, family, formula, asked.design)
         population = codes_of(release, frame)
         lines = repeated(release, population, asked.surveys, asked.seed, design=asked.design)
-        found.setdefault(family, []).append(lines)
+        found.setdefault(family if asked.ask == "models" else formula, []).append(lines)
     show(asked, {"families": {family: summary(pd.concat(own)) for family, own in found.items()}})
 
 

@@ -190,8 +190,9 @@ def document(kind: str, mechanism: str, chance: random.Random, ordinary: bool) -
         amounts["gamma"] = "0.05" if ordinary else chance.choice(["1e-50", "1e-6", "0.9"])
     asked = {"rho" if concentrated else "alpha": alpha}
     unit = chance.choice(["row", {"column": "who", "max_rows": chance.choice([1, 3, 1000])}])
-    weights = {"column": "w", "largest": "8", "step": "1/4", "total": chance.choice([10, 10**9])}
     rows = chance.choice([20, 10**4]) if ordinary else chance.choice(ROWS)
+    total = chance.choice([1, 8]) * rows
+    weights = {"column": "w", "largest": "8", "step": "1/4", "total": total}
     return {
         "dprelease": 1,
         "dataset": "made-up",

@@ -3,8 +3,10 @@
 From public values alone:
 
     tables       records that the noise puts into wrong cells, as a share of all (total variation);
-                 where cells are merged, in tables of a dozen groups; of the counts that records
-                 follow, which a model of all tables has made more accurate
+                 where cells are merged, in tables of a dozen groups
+    records      the same of the pairs that they follow, which a model of all tables has made more
+                 accurate, but at least that of single columns as they were measured: where these are
+                 noise, a model has nothing to go by
     a mean       its standard error, in standard deviations of the column; of a curve, on average
     densities    half the whole error, which bounds the same share
     a model      the privacy errors of coefficients, beside their sampling errors
@@ -17,6 +19,7 @@ notice the noise; beyond ``ROUGH`` they see little else.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import singledispatch
@@ -87,7 +90,11 @@ def _(release: FittedTables) -> float:
     places = np.linspace(0, len(groups) - 1, min(len(groups), MOST_TABLES)).round().astype(int)
     some, names = [groups[i] for i in places], release.domain.names
     errors = [table_error(release, [names[a] for a in group[0]]) or 0.0 for group in some]
-    return float(np.average(errors, weights=[len(group) for group in some]))
+    together = float(np.average(errors, weights=[len(group) for group in some]))
+    if not isinstance(release, Microdata):
+        return together
+    alone = [_moved(release, [name]) or 0.0 for name in names]
+    return max(together, float(np.mean(alone)))
 
 
 @relative_error.register
@@ -161,6 +168,13 @@ def in_words(release: Release, error: float) -> str:
 
 def table_error(release: Release, names: list[str] | tuple[str, ...]) -> float | None:
     """Of the table of some columns that a release draws, alone or inside a larger one; else None."""
+    moved = _moved(release, names)
+    modelled = moved is not None and isinstance(release, Microdata | CompressedMicrodata)
+    return moved / (1 + (moved / HALVED) ** MODELLED) if moved and modelled else moved
+
+
+def _moved(release: Release, names: Sequence[str]) -> float | None:
+    """The share of records that noise moves in such a table, before a model makes it more accurate."""
     if isinstance(release, CompressedMicrodata):
         release = release.as_measured(None).release
     if not isinstance(release, Histogram | FittedTables) or not {*names} <= {*release.domain.names}:
@@ -173,8 +187,7 @@ def table_error(release: Release, names: list[str] | tuple[str, ...]) -> float |
     places = tuple(a for a in drawn[0] if of[a] in names)
     records = release.rows * float(release.step)
     cells = math.prod(release.domain.shape[a] for a in places)
-    moved = cells * math.sqrt(cell_variances(release)(places) * 2 / math.pi) / (2 * records)
-    return moved / (1 + (moved / HALVED) ** MODELLED) if isinstance(release, Microdata) else moved
+    return cells * math.sqrt(cell_variances(release)(places) * 2 / math.pi) / (2 * records)
 
 
 def _range(axis: Grid) -> float:

@@ -48,7 +48,8 @@ def init(
         ),
     ] = (),
     means: Annotated[
-        tuple[str, ...], _wish("mean", "a mean, also of each group", '"income by region"')
+        tuple[str, ...],
+        _wish("mean", "a mean or a share, also of each group", '"income by region" or insured'),
     ] = (),
     densities: Annotated[tuple[str, ...], _wish("density", "a curve", "income")] = (),
     maps: Annotated[tuple[str, ...], _wish("map", "a density of two columns", '"lon lat"')] = (),

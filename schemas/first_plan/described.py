@@ -6,7 +6,8 @@ A column of dates becomes a column for each of its parts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import yaml
 
 from dpcore.errors import InputError
-from schemas.first_plan.questionnaire import ROLES, Question
+from schemas.first_plan.cells import Numbers
+from schemas.first_plan.questionnaire import DESIGN, ROLES, Question
 from schemas.survey.blanks import BLANK
 from schemas.survey.columns import nameable
 from schemas.survey.dates import RANGES, Part
@@ -99,6 +101,34 @@ class Described:
         """The column of the table that has a role, and what is said of it."""
         found = ((n, q) for n, q in self.unpublished.items() if q.type == role and n in self.table)
         return next(found, None)
+
+    @cached_property
+    def design(self) -> Mapping[str, str]:
+        """The columns of strata and clusters, by the plan's key for them."""
+        return {
+            DESIGN[q.role]: n for n, q in self.said.items() if q.role in DESIGN and n in self._kept
+        }
+
+    @property
+    def designed(self) -> bool:
+        """Whether estimates for the population depend on weights, strata or clusters."""
+        return bool(self.role("weight") or self.design)
+
+    @property
+    def with_weight(self) -> Described:
+        """The same, with the weight as a column of its own, where the largest one is known."""
+        name, question = self.role("weight") or ("", Question("", {"upper": None}))
+        upper, step = question.keys["upper"], question.keys.get("step")
+        if upper is None:
+            return self
+        keys: dict[str, Any] = {
+            "bounds": [0.0, float(upper)],
+            "outside": "clamp",
+            "label": "Survey weight",
+        }
+        keys |= {"step": float(step)} if step else {}
+        own = Question("continuous", keys, Numbers(Decimal(0), upper, step, False), "weight")
+        return replace(self, questions={**self.questions, name: own})
 
     @cached_property
     def _kept(self) -> Mapping[str, ColumnType]:

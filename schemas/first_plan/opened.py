@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.planner import Draft, ModelError
-from schemas.first_plan.questionnaire import Question
+from schemas.first_plan.questionnaire import DESIGN, Question
 from schemas.first_plan.sections import ColumnUse
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan
@@ -69,6 +69,10 @@ def described(plan: Plan, columns: Sequence[str]) -> Described:
     """Columns of a plan as a questionnaire would describe them."""
     table = {name: ColumnType.OTHER for name in plan.columns if name in columns}
     questions = {name: _question(plan.columns[name]) for name in table}
+    for role, key in DESIGN.items():
+        name = getattr(plan, key)
+        if name in table:
+            questions[name] = replace(questions[name], role=role)
     if plan.weights:
         table[plan.weights.column] = ColumnType.OTHER
         questions[plan.weights.column] = Question("weight", {})

@@ -58,8 +58,12 @@ def first_plan(
     With ``questions`` the plan has the columns that they describe, as they describe them.  Raises
     ``InputError`` if a plan can describe none, or cannot serve the wishes.
     """
-    of = Described(columns, questions or {})
-    wishes = (said or Said()).read(of)
+    of, said = Described(columns, questions or {}), said or Said()
+    wishes = said.read(of)
+    kinds = {wish.kind for wish in wishes}
+    if "records" in kinds <= {"records", "density", "map"}:  # and nothing for the population
+        of = of.with_weight
+        wishes = said.read(of)
     draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
     return draft.serve(wishes).finished().text
 
@@ -83,7 +87,8 @@ class Draft(Written):
         draft = draft.with_tables([wish for wish in wishes if wish.kind == "table"])
         for wish in wishes:
             if wish.kind == "mean":
-                draft = draft.having(self.use.mean(wish))
+                use = self.use.model if self.use.measured(wish) else self.use.mean
+                draft = draft.having(use(wish))
             elif wish.kind in ("density", "map"):
                 draft = draft.having(self.use.density(wish))
         for wish in wishes:
@@ -130,7 +135,8 @@ class Draft(Written):
     def with_tables(self, wishes: Sequence[Wish]) -> Draft:
         """Each table among those of the records, or with the others in a release of their own."""
         draft, own = self, list[Wish]()
-        held = draft.section("microdata-margins", "margins", "histogram")
+        kinds = () if self.of.role("weight") else ("microdata-margins", "margins", "histogram")
+        held = draft.section(*kinds)  # records do not count weights
         for wish in wishes:
             among = None if held is None else draft.among(held.name, wish)
             apart = draft.having(draft.quieter(self.use.tables([*own, wish])))
@@ -163,7 +169,7 @@ class Draft(Written):
     def with_model(self, wish: Wish) -> Draft:
         """Measured for itself, or from records' tables, moments, or tables for models alone."""
         options = [self.having(self.use.model(wish))]
-        if not self.of.role("weight"):  # with weights nothing else answers for the population
+        if not self.use.measured(wish):
             options += self._fitting(wish)
         best = min((each.measuring(wish) for each in options), key=lambda each: each.cost)
         if best.cost == math.inf:
@@ -180,8 +186,7 @@ class Draft(Written):
         linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
         if wish.family == "gaussian":
             yield draft.having(self.use.moments(linear))
-        counted = [s for s in self.sections if s.keys["kind"] == "microdata-margins"]
-        held = next((s for s in counted if not s.keys.get("weighted")), None)
+        held = self.section("microdata-margins")
         if held is not None and any(w.kind == "records" for w in held.wishes):
             yield draft.having(held.serving(wish))
         else:

@@ -21,6 +21,9 @@ Three types say that a column is not published: ``unit`` that its value is the s
 person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
 population a record stands (``upper``: larger ones count as this one; ``step``: to what they are
 rounded), ``ignored`` that it is an identifier or free text.
+
+Two types mark columns that are described like any other: ``stratum`` those of the groups within which
+the survey was drawn, ``cluster`` those of the clusters that were drawn.
 """
 
 from __future__ import annotations
@@ -60,17 +63,21 @@ HEADER = (
 TYPES = ("categorical", "integer", "continuous", "date", "time")
 ROLES = ("unit", "weight", "ignored")
 """Types of columns that a plan does not describe."""
+DESIGN = {"stratum": "strata", "cluster": "cluster"}
+"""By the type of a column that a plan describes as any other, the plan's key that names it too."""
 EMPTY = "empty"
 
 
 @dataclass(frozen=True)
 class Question:
     """What is said of one column: its keys in a plan but for ``type``, and what its numbers may be.
-    Of a column that a plan does not describe (``ROLES``), ``upper`` and ``step``."""
+    Of a column that a plan does not describe (``ROLES``), ``upper`` and ``step``.  ``role``:
+    weight, stratum, cluster or empty."""
 
     type: str
     keys: Mapping[str, Any]
     numbers: Numbers | None = None
+    role: str = ""
 
 
 def read_questionnaire(path: Path) -> dict[str, Question]:
@@ -123,8 +130,9 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         except InputError as fault:
             faults.append(str(fault))
             found[name] = Question("", {})
-    for role in ("unit", "weight"):
-        if len(several := [repr(name) for name, of in found.items() if of.type == role]) > 1:
+    for role in ("unit", "weight", *DESIGN):
+        several = [repr(n) for n, of in found.items() if role in (of.type, of.role)]
+        if len(several) > 1:
             faults.append(f"{path}: {' and '.join(several)} are each a {role}; a plan has one")
     if faults:
         raise InputError("\n".join(faults))
@@ -171,12 +179,13 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         else "continuous"
     )
     kind = said.get("type") or guess
+    role = kind if kind in DESIGN else ""
+    kind = guess if role else kind
     if kind == "integer" and values and not bounded:  # as codebooks call codes
         kind = "categorical"
-    if kind not in (*TYPES, *ROLES):
+    if kind not in (types := (*TYPES, *ROLES, *DESIGN)):
         raise InputError(
-            f"{place}, type: {kind!r} is not one of {', '.join((*TYPES, *ROLES))}"
-            f"{suggestion(kind, (*TYPES, *ROLES))}"
+            f"{place}, type: {kind!r} is not one of {', '.join(types)}{suggestion(kind, types)}"
         )
     if kind in ROLES:
         return Question(kind, {"upper": upper, "step": step})
@@ -204,7 +213,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     if said.get("unit") and kind != "categorical":
         keys["unit"] = said["unit"]
     keys |= {key: said[key] for key in ("label", "description") if said.get(key)}
-    return Question(kind, keys, numbers)
+    return Question(kind, keys, numbers, role)
 
 
 def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:

@@ -30,6 +30,11 @@ FINEST, FINE_ON_A_SCALE = 65536, 4096
 MOST_HEAPED = 2**21
 """Values of all columns together."""
 
+WEIGHTLESS = (
+    " Each record counts once, so they are like the respondents, not the population: noise on sums of"
+    " weights grows with the largest one."
+)
+
 GAUSSIAN_NOISE = "Its noise grows with the root of the number of tables; it spends beta."
 
 
@@ -70,10 +75,18 @@ class ColumnUse:
     @cached_property
     def columns(self) -> list[str]:
         """Those that any wish is about, in the table's order."""
-        if any(wish.kind in ("records", "tables") for wish in self.wishes):
-            return [*self.of.columns]
         needed = {name for wish in self.wishes for name in (*wish.columns, *wish.by)}
+        if any(wish.kind == "tables" for wish in self.wishes):
+            needed |= {*self.of.columns}
+        if any(self.measured(wish) for wish in self.wishes):
+            needed |= {*self.of.design.values()}
         return [name for name in self.of.columns if name in needed]
+
+    def measured(self, wish: Wish) -> bool:
+        """Whether only a model that is measured for itself can answer: for a share, or where the survey
+        has a design."""
+        asked = wish.kind == "model" or (wish.kind == "mean" and not wish.share)
+        return wish.share or (asked and self.of.designed)
 
     @cached_property
     def numbers(self) -> Mapping[str, Numbers]:
@@ -152,7 +165,6 @@ class ColumnUse:
         return taken[-1]
 
     def records(self, wish: Wish) -> Section:
-        more: dict[str, Any] = {"weighted": True} if self.of.role("weight") else {}
         why = {
             "": "Synthetic records, and the counts of all pairs of columns that they follow.",
             "bins": "Many bins, as suit the bounds, step and unit of a column; edges may be listed.",
@@ -160,7 +172,6 @@ class ColumnUse:
             " which cells hold so few people that they are merged in the pairs, and how values lie"
             " inside them.",
             "mechanism": GAUSSIAN_NOISE,
-            "weighted": "Sums of weights answer no regressions; without this line, records are counted.",
         }
         keys = {
             "name": "all-pairs",
@@ -169,18 +180,21 @@ class ColumnUse:
             **self._bins(wish.columns, many=True),
             "compress": {},
             "mechanism": "discrete-gaussian",
-            **more,
         }
+        if self.of.role("weight"):
+            why[""] += WEIGHTLESS
+        for name, question in self.of.said.items():
+            if question.role == "weight":
+                why[""] += f" Each counts once; {name} says how many people it is to represent."
         return Section(keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,))
 
     @property
     def heaped(self) -> list[str]:
         """The columns whose values share cells of records, though each is a multiple of a step."""
-        if self.of.role("weight"):
-            return []
         found, left = list[str](), MOST_HEAPED
         for name, of in self.numbers.items():
-            if of.step_or_one and MOST_VALUES < of.number <= left:
+            heaps = self.of.said[name].role != "weight"
+            if heaps and of.step_or_one and MOST_VALUES < of.number <= left:
                 found.append(name)
                 left -= int(of.number) + 1
         return found
@@ -199,7 +213,6 @@ class ColumnUse:
         columns = tuple(name for name in self.columns if name in needed)
         made = self.records(Wish("records", columns=columns))
         keys = {**made.keys, "name": "tables-for-models"}
-        keys.pop("weighted", None)
         pairs = [p for p in combinations(columns, 2) if any({*p} <= {*w.columns} for w in wishes)]
         if len(pairs) < math.comb(len(columns), 2):
             keys["pairs"] = [[*pair] for pair in pairs]
@@ -295,10 +308,12 @@ class ColumnUse:
         return Section(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
 
     def model(self, wish: Wish) -> Section:
-        """A model that is measured for itself."""
+        """A model, a mean or a share that is measured for itself."""
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
         why = "Measured for itself: narrower intervals than from tables or moments here."
+        if wish.kind == "mean":
+            why = "An estimate for the population, whose error includes sampling."
         return Section(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
 
     def _bins(self, columns: Collection[str], many: bool) -> dict[str, Any]:
@@ -318,6 +333,8 @@ def _words(wish: Wish) -> str:
 
 def titled(wish: Wish) -> str:
     """The question of a model in words."""
+    if wish.kind == "mean":
+        return f"{'Share' if wish.share else 'Mean'}: {wish.text}"
     answer, _, terms = wish.text.rpartition(":")[2].partition("~")
     return f"{answer.strip()} by {' '.join(terms.split())}"
 

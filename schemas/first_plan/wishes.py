@@ -3,6 +3,7 @@
     --records                               synthetic records of all columns
     --table "health x visits"               counts of all combinations
     --mean "income by region"               a mean, of everyone or of each group
+    --mean "insured by region"              a share, of a yes-or-no column or of {visits > 2}
     --density income                        a curve
     --map "lon lat"                         a density of two columns
     --model "visits ~ chronic + insurance"  a linear model; a logistic one of a yes-or-no column
@@ -45,7 +46,8 @@ MOST_LISTED = 12
 class Wish:
     """``columns``: of a mean the one, of a table or model all; ``by``: groups of a mean.
 
-    A wish of kind ``tables`` is for all pairs of columns.
+    A wish of kind ``tables`` is for all pairs of columns.  A mean has a formula too, for where it
+    is measured as a model; ``share``: of a condition, which nothing else measures.
     """
 
     kind: Literal["records", "tables", "table", "mean", "density", "map", "model"]
@@ -54,6 +56,7 @@ class Wish:
     by: tuple[str, ...] = ()
     formula: str = ""
     family: Family = "gaussian"
+    share: bool = False
 
     @property
     def meaning(self) -> tuple[object, ...]:
@@ -101,7 +104,8 @@ class Said:
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
         if self.records or self.purpose == "records":
-            yield Wish("records", columns=tuple(of.columns))
+            drawn = of.design.get("cluster")  # says nothing of people but where they were found
+            yield Wish("records", columns=tuple(n for n in of.columns if n != drawn))
         if self.purpose == "tables":
             yield Wish("tables")
         if self.purpose == "functions":
@@ -120,15 +124,28 @@ def _table(text: str, of: Described) -> Wish:
 
 def _mean(text: str, of: Described) -> Wish:
     what, *groups = re.split(r"\s+by\s+", text, maxsplit=1)
-    (name,) = _known("--mean", text, [what], of, NUMERIC, "a mean needs numbers")
+    share = what.startswith("{") or of.columns.get(what) in (ColumnType.TRUTH, ColumnType.TEXT)
+    if not share:
+        _known("--mean", text, [what], of, NUMERIC, "a mean needs numbers")
     by: tuple[str, ...] = ()
     if groups:
         named = _names("--mean", text, of, r"\s+x\s+|\s*[×*,]\s*|\s+and\s+", groups[0])
         why = "groups need categories or whole numbers"
         by = _known("--mean", text, named, of, GROUPS, why)
-    if len({name, *by}) != 1 + len(by):
+    terms = ":".join(f"C({_written(name)})" for name in by)
+    response = what if share else _written(what)
+    found = _model(
+        f"gaussian: {response} ~ {f'0 + {terms}' if by else '1'}", of, f"--mean {text!r}"
+    )
+    columns = tuple(name for name in found.columns if name not in by)
+    if len(columns) + len({*by}) != len(found.columns) or len({*by}) != len(by):
         raise InputError(f"--mean {text!r}: names a column twice")
-    return Wish("mean", text, (name,), by)
+    return Wish("mean", text, columns, by, found.formula, share=share)
+
+
+def _written(name: str) -> str:
+    """A column's name in a formula."""
+    return name if name.isidentifier() else f"`{name}`"
 
 
 def _density(text: str, of: Described) -> Wish:
@@ -149,8 +166,8 @@ def _map(text: str, of: Described) -> Wish:
     return Wish("map", text, names)
 
 
-def _model(text: str, of: Described) -> Wish:
-    option, named = f"--model {text!r}", re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
+def _model(text: str, of: Described, option: str = "") -> Wish:
+    option, named = option or f"--model {text!r}", re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
     family, formula = named.groups() if named else ("", text)
     if family and family not in get_args(Family):
         near = _near(family, get_args(Family))
@@ -164,7 +181,7 @@ def _model(text: str, of: Described) -> Wish:
         for token in read.tokens
         if token.kind == "name" and not (token.called and token.word in FUNCTIONS)
     )
-    columns = _known("--model", text, [*names], of, tuple(ColumnType), "")
+    columns = _known(option, "", [*names], of, tuple(ColumnType), "")
     response = read.response.strip("`")
     if of.columns.get(response) in (ColumnType.TRUTH, ColumnType.TEXT):
         formula = f"{_event(option, response, read.response, of)} ~ {read.terms}"
@@ -190,8 +207,8 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
         return written
     if len(categories) != 2:
         raise InputError(
-            f"{option}: {response} is a column of categories; say which one the model is for, as"
-            f" {{{written} == 'CATEGORY'}} ~ ..."
+            f"{option}: {response} is a column of categories; say which one is meant, as"
+            f" {{{written} == 'CATEGORY'}}"
         )
     assert question is not None
     labels = question.keys.get("labels", {})
@@ -222,7 +239,8 @@ def _known(
     """The names, if the plan has columns of these kinds under all of them."""
     faults = [fault for name in names if (fault := _fault(name, of, kinds, why))]
     if faults or not names:
-        raise InputError(f"{option} {text!r}: {'; '.join(faults) or 'names no column'}")
+        asked = f"{option} {text!r}" if text else option
+        raise InputError(f"{asked}: {'; '.join(faults) or 'names no column'}")
     return tuple(names)
 
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
@@ -32,12 +33,15 @@ NOMINAL: Mapping[str, Any] = {
     "max_rows": 4,
     "largest": "100",
     "step": "1",
-    "total": str(10**6),
+    "total": "",  # follows from the largest
     "title": "A survey",
 }
 """For blanks, where choices are compared."""
 
 STEPS_OF_WEIGHT = 1000
+
+LARGEST = 10
+"""A nominal largest weight, in mean weights."""
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("schemas", "first_plan"),
@@ -97,6 +101,7 @@ class Written:
             questioned=bool(of.said),
             unit=_unit(*role) if (role := of.role("unit")) else None,
             weights=_weights(*role) if self.weighted and (role := of.role("weight")) else None,
+            design=of.design if any(s.keys["kind"] == "model" for s in self.sections) else {},
             beta=BLANK if gaussian or OPEN in lists else '"0"',
             concentrated=gaussian > 1,
             lines=of.lines(use.columns, use.more),
@@ -135,7 +140,11 @@ class Written:
 def _filled(node: Any, why: str = "") -> Any:
     """A document with nominal values for its blanks."""
     if isinstance(node, dict):
-        return {key: _filled(value, key) for key, value in node.items()}
+        found = {key: _filled(value, key) for key, value in node.items()}
+        if node.get("total") == BLANK:
+            mean = max(Fraction(found["largest"]) / LARGEST, Fraction(found["step"]))
+            found["total"] = str(mean * ROWS)
+        return found
     if isinstance(node, list):
         return [_filled(each, why) for each in node]
     return NOMINAL[why] if node == BLANK else node

@@ -79,6 +79,24 @@ def _unpublished(plan: PlanDocument) -> None:
         raise ValueError("weights: no release is `weighted` or a model; remove the weights")
 
 
+def _weights(plan: PlanDocument) -> None:
+    """Refuse weights that cannot have the mean that total and rows imply."""
+    weights = plan.weights
+    if weights is None:
+        return
+    mean = weights.total / plan.rows
+    if weights.largest < mean:
+        raise ValueError(
+            f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that"
+            " most weights would be cut; state the largest of the survey's design, or the right total"
+        )
+    if weights.step > mean:
+        raise ValueError(
+            f"weights.step: is above the mean weight, {float(mean):.4g} (total / rows), so that"
+            " most weights would be rounded to 0; state a smaller step, or the right total"
+        )
+
+
 def _design(plan: PlanDocument) -> None:
     """Refuse strata and clusters that no release can use."""
     for key, most in (("strata", MOST_STRATA), ("cluster", MOST_CLUSTERS)):
@@ -314,6 +332,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _linked,
     _series,
     _requests,
+    _weights,
     _names,
     _analyses,
     _spending,

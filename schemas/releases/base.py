@@ -221,12 +221,12 @@ class GroupsSection(GroupedSection):
         return self.of_groups(self.column)
 
 
-class CountsSection(ReleaseSection):
-    """Counts of records, which may be sums of their weights instead."""
+class WeightedSection(ReleaseSection):
+    """A section in which each step of weight may count as a record."""
 
     weighted: StrictBool = Field(
         default=False,
-        description="Whether to publish sums of the plan's `weights` instead of counts of records.",
+        description="Whether records count by the plan's `weights`, for estimates of the population.",
     )
 
     @property
@@ -234,9 +234,16 @@ class CountsSection(ReleaseSection):
         return self.weighted
 
     def release(self, survey: SurveyFacts, share: Budget) -> Release:
+        return self.build(survey.weighted if self.weighted else survey, share)
+
+
+class CountsSection(WeightedSection):
+    """Counts of records, which may be sums of their weights instead."""
+
+    def release(self, survey: SurveyFacts, share: Budget) -> Release:
+        of_steps = super().release(survey, share)
         if not self.weighted:
-            return self.build(survey, share)
-        of_steps = self.build(survey.weighted, share)
+            return of_steps
         assert survey.weights is not None
         if not isinstance(of_steps, TableOfCounts):
             raise ValueError("weighted: this mechanism counts records only")

@@ -33,6 +33,12 @@ class MeanSection(GroupsSection):
         return self.mechanism == "random-smooth-laplace"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        if survey.weights:
+            groups = ":".join(f"C({name})" for name in self.groups)
+            raise ValueError(
+                "kind: a mean counts every record once, but the plan states weights; for the population"
+                f' write kind: model, formula: "{self.column} ~ {f"0 + {groups}" if groups else "1"}"'
+            )
         domain = self.domain(survey.columns)
         counted = self.groups or domain.axes[-1].nullable or not survey.adjacency.public_rows
         if counted and not self.spends_gamma:

@@ -8,10 +8,10 @@ from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.numbers.quantiles import Quantiles
 from schemas.numbers import WrittenRational
-from schemas.releases.base import GroupsSection, SurveyFacts
+from schemas.releases.base import GroupsSection, SurveyFacts, WeightedSection
 
 
-class QuantilesSection(GroupsSection):
+class QuantilesSection(GroupsSection, WeightedSection):
     """Quantiles of a numeric column, of all records that have a value or of each group of them."""
 
     words: ClassVar[str] = "Quantiles"

@@ -64,7 +64,8 @@ class Weights(Section):
     source_name: SourceName = ""
     format: Format = ""
     largest: WrittenRational = Field(
-        description="Larger weights count as this one. Noise grows with it."
+        description="Larger weights count as this one. Noise grows with it. It cannot lie below the mean"
+        " weight, `total` divided by `rows`."
     )
     step: WrittenRational = Field(
         description="Weights are rounded to the nearest multiple of it; `largest` is one."

@@ -184,7 +184,8 @@ def _numbers(release: Release) -> int:
 
 def unused_text(plan: Plan) -> list[str]:
     """The columns of which nothing is published; a line or none."""
-    return [f"In no release: {', '.join(plan.unused)}."] if plan.unused else []
+    unused = [name for name in plan.unused if name not in (plan.strata, plan.cluster)]
+    return [f"In no release: {', '.join(unused)}."] if unused else []
 
 
 def known_text(plan: Plan) -> list[str]:

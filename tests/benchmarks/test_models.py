@@ -23,6 +23,18 @@ def test_intervals_hold_the_population_whatever_the_design(design):
     assert found["refused"] == 0
 
 
+@pytest.mark.parametrize("design", [name for name in DESIGNS if name != "records"])
+def test_intervals_of_means_and_shares_of_groups_hold_the_population(design):
+    """Over 20 surveys from a fixed seed."""
+    columns, frame = load("adult_raw")
+    for formula in ("hours_per_week ~ 0 + C(sex)", "{income == '>50K'} ~ 1"):
+        release = built(columns, 20_000, "1", "gaussian", formula, design)
+        found = summary(repeated(release, codes_of(release, frame), 20, 1, design=design))
+        assert abs(found["coverage"] - 0.95) < 0.02 + 5 * found["coverage_error"], formula
+        assert found["width_ratio"] < 5
+        assert found["refused"] == 0
+
+
 def test_intervals_of_every_family_hold_the_population_and_say_something():
     """Over 20 surveys from a fixed seed."""
     columns, frame = load("fair_affairs")

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.tally import Tally
@@ -29,8 +30,8 @@ from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.models.design import SIMPLE, SurveyDesign
-from dpcore.releases.models.scores import Family, ScorePoint
+from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
+from dpcore.releases.models.scores import Family, ScoredRecords, ScorePoint
 from dpcore.releases.models.steps import LEAST, ModelScores
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (
@@ -48,6 +49,12 @@ MOST_BLUR = 0.9
 MOST_LEAST = 0.6
 """From this part of the usual curvature on, the least that noise leaves makes steps too short."""
 
+IN_GROUPS = 4.0
+"""Times as certain must the size of a group be, which may be any part of the records."""
+
+NO_INTERVAL = 100.0
+"""Widths of the survey's own that are expected where most groups would have no interval."""
+
 FAR = 3.0
 """Times its expected length, what a last step is beyond is an error."""
 
@@ -60,6 +67,9 @@ STATED = (
     " unusual terms count less, which moves coefficients where the model is wrong; a value beyond a"
     " bound, where the plan clamps, counts as the bound, and one on a grid as the middle of its cell"
 )
+
+Points = tuple[ScorePoint, ...]
+"""One for each part (``MeasuredModel.parts``)."""
 
 SCORED = 2e-8
 """Seconds for each record, pair of terms and round."""
@@ -88,10 +98,24 @@ class MeasuredModel(Release):
     terms: ModelTerms | None = None
     design: SurveyDesign = SIMPLE
 
+    @property
+    def parts(self) -> int:
+        """How many separate groups of records have a mean of their own; 1 of any other model."""
+        assert self.terms is not None
+        return 1 if self.terms.separate is None else self.terms.size
+
     @cached_property
     def _unpriced(self) -> ModelScores:
+        """Of one part."""
         assert self.terms is not None
-        return ModelScores(self.terms, self.family, self.rows, self.adjacency, design=self.design)
+        terms, parts, design = self.terms, self.parts, self.design
+        if parts > 1:  # strata hold units of other groups, which are not counted here
+            terms, design = (
+                terms.of_a_group(self.family == "gaussian"),
+                replace(design, strata=None),
+            )
+        rows = max(self.rows // parts, 1)
+        return ModelScores(terms, self.family, rows, self.adjacency, design=design, parts=parts)
 
     @cached_property
     def scores(self) -> ModelScores:
@@ -118,45 +142,69 @@ class MeasuredModel(Release):
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells)
 
-    def records_of(self, tally: Tally) -> Any:
-        return self.scores.records_of(tally)
+    def records_of(self, tally: Tally) -> tuple[ScoredRecords, ...]:
+        """Those of each part."""
+        if self.parts == 1:
+            return (self.scores.records_of(tally),)
+        assert self.terms is not None
+        cells, axes = tally.domain.unpack(tally.cells), self.terms.axes
+        codes, weights, groups = self.design.unpacked(cells, axes)
+        groups = groups[:, [name != STRATUM for name in self.design.groups]]
+        there = np.where(weights[:, :, None] > 0, codes, 0)
+        place = self.terms.term_of(there.reshape(-1, len(axes))).reshape(weights.shape)
+        return tuple(
+            self.scores.scored(codes, np.where(place == i, weights, 0.0), groups, tally.counts)
+            for i in range(self.parts)
+        )
 
-    def first_point(self, times: int) -> ScorePoint:
-        return self.scores.first_point(times)
+    def first_point(self, times: int) -> Points:
+        return (self.scores.first_point(times),) * self.parts
 
-    def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
-        return self.scores.next_point(point, noisy)
+    def next_point(self, points: Points, noisy: Integers) -> Points:
+        each = np.split(noisy, self.parts, axis=1)
+        return tuple(map(self.scores.next_point, points, each))
 
-    def at(self, records: Any, point: ScorePoint) -> Integers:
+    def at(self, records: tuple[ScoredRecords, ...], points: Points) -> Integers:
         most = self.largest_statistic
-        return np.clip(self.scores.at(records, point), -most, most)
+        sums = [self.scores.at(*each) for each in zip(records, points, strict=True)]
+        return np.clip(np.hstack(sums), -most, most)
+
+    @property
+    def _apart(self) -> bool:
+        """Whether the means of separate groups are uncorrelated: each unit that is drawn is in one."""
+        return self.design.members == 1 and not self.design.groups
 
     def fitted(self, noisy: Noisy) -> ModelFit:
         """The coefficients of the formula's terms."""
-        return self._of(*self._ends(noisy))
+        return self._together(*self._ends(noisy))
 
-    def _ends(self, noisy: Noisy) -> tuple[ScorePoint, ScorePoint]:
+    def _ends(self, noisy: Noisy) -> tuple[Points, Points]:
         """Where the last scores were measured, and where they led."""
-        point = before = self.first_point(1)
+        points = before = self.first_point(1)
         for sums in self.mechanism.by_round(noisy.values[None, :]):
-            before, point = point, self.next_point(point, sums)
-        return before, point
+            before, points = points, self.next_point(points, sums)
+        return before, points
+
+    def _together(self, before: Points, points: Points) -> ModelFit:
+        """The fits of all parts."""
+        values, sampling, privacy, hidden = zip(*map(self._of, before, points), strict=True)
+        joined = block_diag(*sampling), block_diag(*privacy)
+        return ModelFit(np.concatenate(values), *joined, np.concatenate(hidden))
 
     def _of(self, before: ScorePoint, point: ScorePoint) -> ModelFit:
-        assert self.terms is not None
+        """The fit of one part."""
+        terms = self.scores.terms
         unit = math.sqrt(point.spread[0]) / point.slope[0]
         inverse, step, size = point.inverse[0], point.moved[0], len(point.moved[0])
         noise = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
         blur, tail = float(point.blur[0]), float(point.tail[0]) / 2
         privacy = (noise**2 + tail**2 + blur**2 / 2 * (step @ step)) * np.eye(size)
         privacy += blur**2 / 2 * np.outer(step, step)
-        back = (
-            self.terms.basis[0] @ point.white[0]
-        )  # from the whitened basis to the formula's terms
+        back = terms.basis[0] @ point.white[0]  # from the whitened basis to the formula's terms
         out = unit * back @ inverse
         spread = np.sum((back @ inverse) * back, axis=1)
         doubt = blur * np.sum((back @ inverse) ** 2, axis=1) / np.maximum(spread, 1e-300)
-        values, wider = self.terms.basis[0] @ point.theta[0], np.maximum(1 - doubt, 1e-9) ** -0.5
+        values, wider = terms.basis[0] @ point.theta[0], np.maximum(1 - doubt, 1e-9) ** -0.5
         covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
         both = np.outer(wider, wider)
         if self.family != "gaussian":
@@ -167,38 +215,28 @@ class MeasuredModel(Release):
             covariances[1] += far * np.outer(moved, moved)
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
-        values, (sampling, privacy) = self._rescaled(values, covariances)
+        values, (sampling, privacy) = terms.rescaled(values, covariances)
         # Steps come near only where their lengths are known.
-        unknown = LEAST * math.sqrt(size) * blur >= MOST_LEAST * float(point.rows[0])
+        least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
+        unknown = least >= MOST_LEAST * float(point.rows[0])
         hidden = (doubt >= MOST_BLUR) | unknown
         return ModelFit(values, sampling, privacy, hidden)
 
-    def _rescaled(self, values: Floats, covariances: list[Floats]) -> tuple[Floats, list[Floats]]:
-        """In the units of the response, which is scaled where sums are taken."""
-        assert self.terms is not None
-        middle, half = self.terms.scale
-        moved = values * half
-        if self.terms.constant is not None:
-            moved[self.terms.constant] += middle
-        return moved, [each * half**2 for each in covariances]
-
     def publish(self, noisy: Noisy) -> Published:
         assert self.terms is not None
-        before, point = self._ends(noisy)
-        found = self._of(before, point)
-        facts = {
-            "formula": self.formula,
-            "family": self.family,
-            "clipped_at": float(before.radius[0]),
-        }
-        rows = float(point.rows[0])
-        if self.design.steps:
-            facts["population"] = rows * self.design.usual * self.design.step
-        else:
-            facts["records"] = rows
-        if self.design.simple:
-            apart = float(point.spread[0] * np.trace(point.meat[0])) / (len(found.values) * rows)
-            facts["residual_variance"] = apart * self.terms.scale[1] ** 2
+        before, points = self._ends(noisy)
+        found = self._together(before, points)
+        facts: dict[str, Any] = {"formula": self.formula, "family": self.family}
+        if self.parts == 1:
+            (first,), (point,) = before, points
+            facts["clipped_at"], rows = float(first.radius[0]), float(point.rows[0])
+            if not self.design.steps:
+                facts["records"] = rows
+            if self.design.simple:
+                apart = float(point.spread[0] * np.trace(point.meat[0])) / (
+                    len(found.values) * rows
+                )
+                facts["residual_variance"] = apart * self.terms.scale[1] ** 2
         return Published((self._table(found), self._covariances(found)), facts)
 
     def _table(self, found: ModelFit) -> Table:
@@ -229,6 +267,8 @@ class MeasuredModel(Release):
         assert self.terms is not None
         first, second = np.triu_indices(len(found.values))
         names, hidden = np.array(self.terms.names), found.hidden[first] | found.hidden[second]
+        if self.parts > 1 and not self._apart:
+            hidden |= first != second
         columns = [
             TableColumn("term", names[first], "Term of the formula"),
             TableColumn("other", names[second], "The same or another term"),
@@ -237,7 +277,8 @@ class MeasuredModel(Release):
             text = f"Covariance of both coefficients, its part from {name}"
             columns.append(TableColumn(name, unless(hidden, each[first, second]), text))
         known = (
-            "Estimated to first order from the noisy sums; the square roots are the errors of terms"
+            "Estimated to first order from the noisy sums; the square roots are the errors of terms. It"
+            " is null, as not measured, for groups that may have units, strata or clusters in common"
         )
         stated = (
             Uncertainty(name, None, None, "normal", known) for name in ("sampling", "privacy")
@@ -251,23 +292,25 @@ class MeasuredModel(Release):
 
     @property
     def work(self) -> Work:
-        assert self.terms is not None
-        seen, pairs = min(self.rows, self.domain.size), self.terms.size**2 + sum(self.design.sizes)
+        seen, pairs = min(self.rows, self.domain.size), self._unpriced.terms.size**2
+        pairs += sum(self.design.sizes)
         return Work(SCORED * seen * pairs * len(self.scores.rounds), 64 * seen) + publishing(pairs)
 
     @cached_property
     def width_ratio(self) -> float:
         """About how many times as wide intervals are as those of the survey itself, if no scores are
-        longer than most are."""
-        scores, point = self.scores, self.first_point(1)
-        last = replace(
-            point, number=len(scores.rounds) - 1, radius=np.array([scores.radii["shortest"]])
-        )
-        noise = float(scores.per_step("scores", last)[0]) * self._noise.stddev
-        middle = replace(last, number=last.number - 1)
-        blur = float(scores.per_step("curvature", middle)[0]) * self._noise.stddev / self.rows
+        longer than is usual, and groups have equal parts of the records."""
+        scores, (point, *_) = self.scores, self.first_point(1)
+        middle = replace(point, number=len(scores.rounds) - 2)
+        stddev, rows = self._noise.stddev, scores.rows
+        blur = float(scores.per_step("curvature", middle)[0]) * stddev / rows
+        if self.parts > 1 and IN_GROUPS * blur >= 1:
+            return NO_INTERVAL
+        sampling = rows * (2 if self.design.steps else 1)
+        radius = scores.usual_radius(middle, sampling)
+        last = replace(middle, number=middle.number + 1, radius=radius)
+        noise = float(scores.per_step("scores", last)[0]) * stddev
         doubt = min(blur * math.sqrt(scores.terms.size), MOST_BLUR)
-        sampling = self.rows * (2 if self.design.steps else 1)
         return math.sqrt(1 + noise**2 / sampling) / math.sqrt(1 - doubt)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:

@@ -45,6 +45,10 @@ that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two reco
 most |v - v'|^2 <= 2 + 2 (weight of the scores and strata), and of the squares of clusters, over 2 R B S.
 The same holds of units.
 
+Separate groups of records (``parts``) are measured side by side, each with its own rounds: a unit whose
+records are in k of them adds k such vectors, in different places.  Its vector has at most the squared
+norm k, and two units' differ by at most k times the bound above, also if they are in different groups.
+
 Proof.  Each part has norm at most 1 before it is multiplied: a sum of matrices g x x' has at most the
 norm sum g |x|^2.  Scores differ by at most 2, in strata too.  The inner product of two units' other
 parts is a sum of weights, none negative, times (u.u')^2, (s.s')^2, 0 or 1: never negative, so they
@@ -111,6 +115,9 @@ LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (
 
 WIDE, ALIKE = (2.5, 4.0), 0.1
 """R, in lengths of the sum of as many typical scores as a cluster has units, with this correlation."""
+
+WIDER = 2.0
+"""Times as large is R for one mean: noise allows it, and sums over similar units are long."""
 
 WITHIN = 2**16
 """Steps in B S, in which scores of a cluster are added up."""
@@ -179,7 +186,8 @@ class ScorePoint:
 
 @dataclass(frozen=True, eq=False)
 class ModelSums:
-    """The rounds of a model; ``stddev``: of the noise in a number, in steps."""
+    """The rounds of a model; ``stddev``: of the noise in a number, in steps; ``parts``: of how many
+    separate groups of records, of which this is one."""
 
     terms: ModelTerms
     family: Family
@@ -187,6 +195,7 @@ class ModelSums:
     adjacency: Adjacency
     stddev: float = 0.0
     design: SurveyDesign = SIMPLE
+    parts: int = 1
 
     @property
     def rounds(self) -> tuple[str, ...]:
@@ -224,6 +233,8 @@ class ModelSums:
         units = max(self.rows / self.design.members / max(self.design.sizes[1], 1), 1.0)
         alike = math.sqrt(units * (1 + ALIKE * (units - 1)))
         found["cluster"] = root * size * self.scaled(WIDE) * alike
+        if self.terms.size == 1:
+            found["cluster"] *= WIDER
         found["curvature"] = found["leverage"] / size * math.sqrt(self.design.members)
         return found | {"shortest": shortest * size}
 
@@ -265,7 +276,12 @@ class ModelSums:
     def _moved(self, name: str, squared: float) -> float:
         """The square of the sensitivity, for vectors of length 1 times ``squared``."""
         moved = 2 + 2 * self._signed(name)
-        return self.adjacency.squared(moved=moved * squared, present=squared)
+        return self._shared * self.adjacency.squared(moved=moved * squared, present=squared)
+
+    @property
+    def _shared(self) -> int:
+        """The most parts that one unit's records are in."""
+        return min(self.parts, self.design.members)
 
     def _signed(self, name: str) -> float:
         """The weight of parts of which two units' may be opposite."""
@@ -274,7 +290,7 @@ class ModelSums:
 
     @cached_property
     def laws(self) -> tuple[tuple[int, Fraction], ...]:
-        """How many numbers each round has, and the squared sensitivity of its sums."""
+        """How many numbers each round has, of all parts, and the squared sensitivity of its sums."""
         found = []
         for name in self.rounds:
             numbers, steps = self.width(name), self.steps[name]
@@ -285,7 +301,7 @@ class ModelSums:
             far = math.isqrt(math.ceil(moved * steps**2)) + 1 + rounded + 2
             near = steps + rounded // 2 + 1 + 2
             squared = self.adjacency.squared(moved=far**2, present=near**2)
-            found.append((numbers, Fraction(squared)))
+            found.append((self.parts * numbers, self._shared * Fraction(squared)))
         return tuple(found)
 
     def width(self, name: str) -> int:
@@ -322,9 +338,13 @@ class ModelSums:
         return self.radius_of(part, point) / (math.sqrt(weight) * self.steps[name])
 
     def records_of(self, tally: Tally) -> ScoredRecords:
-        codes, weights, groups = self.design.unpacked(
-            tally.domain.unpack(tally.cells), self.terms.axes
-        )
+        codes = tally.domain.unpack(tally.cells)
+        return self.scored(*self.design.unpacked(codes, self.terms.axes), tally.counts)
+
+    def scored(
+        self, codes: Integers, weights: Floats, groups: Integers, counts: Integers
+    ) -> ScoredRecords:
+        """The records (n, m, axes) of units, with weights (n, m), of which equal ones are counted."""
         named = dict(zip(self.design.groups, groups.T, strict=True))
         none = np.zeros(len(codes), dtype=np.int64)
         strata, clusters = named.get(STRATUM, none), named.get(CLUSTER, none)
@@ -343,7 +363,7 @@ class ModelSums:
             weights,
             strata,
             clusters,
-            tally.counts,
+            counts,
         )
         there = weights.max(axis=1, initial=0.0) > 0
         return ScoredRecords(*(each[there] for each in found))

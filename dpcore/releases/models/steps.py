@@ -31,6 +31,14 @@ EXCESS, HARM = 0.4, 0.5
 """Scores beyond C are this part of C longer, on average; what that moves counts for 1/HARM as much as
 noise does, where C is chosen."""
 
+HEAVY, FALL = 0.05, 2.5
+"""With weights whose coefficient of variation is 1, and that depend on the response, scores are together
+about this part of the rows longer than the shortest C; longer ones by this power less (means of five
+columns of ``adult_raw`` and ``acs_nist_ma2019``)."""
+
+SPREAD = 0.1
+"""A usual variance of a response, of which the bounds are -1 and 1."""
+
 LEAST = 0.6
 """Curvature counts as at least this multiple of its noise and of the root of the number of terms."""
 
@@ -77,10 +85,23 @@ class ModelScores(ModelSums):
         below = np.clip(below, 0.0, 1.0) + 1e-9 * np.arange(BINS + 1)
         at = np.array([[np.interp(q, each, self.edges) for q in (0.1, 0.5, 0.9)] for each in below])
         least = (self.edges[-1] - self.edges[0]) / BINS
+        if self.terms.binary:  # its ends are all of its values
+            zero, one = np.zeros(len(at)), np.ones(len(at))
+            return replace(point, location=zero, width=one, spread=zero)
         if self.family == "poisson":
             zero = np.zeros(len(at))
             return replace(point, location=zero, width=np.maximum(2 * at[:, 2], 2 * self.edges[1]))
-        return replace(point, location=at[:, 1], width=np.maximum(at[:, 2] - at[:, 0], least))
+        width = np.maximum(at[:, 2] - at[:, 0], least)
+        return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
+
+    def _variance(self, counts: Floats, noise: Floats) -> Floats:
+        """(t,) the least that the variance of the response is likely to be: it includes values far from
+        the bins in which most lie."""
+        middles = (self.edges[1:] + self.edges[:-1]) / 2
+        total = np.maximum(counts.sum(axis=1), 1.0)
+        apart = (middles - (counts @ middles / total)[:, None]) ** 2
+        chance = noise * np.sqrt(np.sum(apart**2, axis=1))
+        return np.asarray(np.maximum(np.sum(counts * apart, axis=1) - chance, 0.0) / total)
 
     def _after_moments(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         numbers, noise = parts["moments"]
@@ -91,7 +112,7 @@ class ModelScores(ModelSums):
         squares, products, constant = both[:, own, own], both[:, own, -1], both[:, base]
         rows = point.rows
         nulls = any(a.nullable for a in self.terms.axes) or self.design.steps
-        if nulls or not self.adjacency.public_rows:
+        if nulls or self.parts > 1 or not self.adjacency.public_rows:
             rows = np.maximum(constant[:, base], 2 * noise + 1)
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
@@ -101,6 +122,8 @@ class ModelScores(ModelSums):
             left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows
             total = np.maximum(both[:, -1, -1] / rows, 0.02)
             spread = np.maximum(left, 0.2 * total) * width**2
+            if p == 1:
+                spread = np.maximum(spread, point.spread)
             slope = np.ones(len(rows))
             start = location
         else:
@@ -145,11 +168,21 @@ class ModelScores(ModelSums):
         point = self._stepped(point, parts)
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
-        meat += self._cut(*parts["counts"])[:, None, None] * np.eye(p)
+        cut = self._cut(*parts["counts"])
+        if self._heavy:
+            short = self.radii["squared"]
+            some = 1 - np.minimum(short / self._longest(point), 1.0) ** (FALL - 1)
+            beyond = self._usually_beyond(point, np.array([[short]]))[:, 0]
+            cut = np.maximum(cut, 2 * FALL / (FALL - 1) * short * some * beyond)
+        meat += cut[:, None, None] * np.eye(p)
         typical = np.trace(meat, axis1=1, axis2=2) / p
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
         kept = 1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), by_noise)
+        if (
+            p == 1
+        ):  # an error with half of its variance would hold too rarely, one with twice that is wide
+            typical = typical + noise
         typical = np.maximum(typical, 0.2 * point.rows)
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
         if self.design.strata:
@@ -171,6 +204,26 @@ class ModelScores(ModelSums):
             at_most = np.minimum(found[:, k], found[:, k - 1] / 2)
             found[:, k] = np.where(longer[:, k] < CERTAIN * chance[:, k], at_most, found[:, k])
         return np.asarray(found[:, 1:])
+
+    @property
+    def _heavy(self) -> bool:
+        """Whether long scores decide about errors, though noise hides how many there are: those of one
+        mean with weights, or of a rare share of several records.  Among several terms noise is larger
+        than their effect."""
+        several = self.design.members > 1 if self.terms.binary else bool(self.design.steps)
+        return several and self.terms.size == 1
+
+    def _usually_beyond(self, point: ScorePoint, lengths: Floats) -> Floats:
+        """(t, lengths) how much longer than these ``lengths`` (t or 1, lengths) scores are together,
+        where weights vary as much as their mean, and with the response."""
+        usual = HEAVY * point.rows[:, None] * (self.radii["shortest"] / lengths) ** FALL
+        return np.where(lengths < self._longest(point)[:, None], usual, 0.0)
+
+    def _longest(self, point: ScorePoint) -> Floats:
+        """(t,) about what no score for a mean is longer than."""
+        weight = self.design.members * max(self.design.steps / self.design.usual, 1.0)
+        far = np.max(np.abs(np.array(self.terms.ends) - point.theta), axis=1)
+        return np.asarray(weight * point.white[:, 0, 0] * far / np.sqrt(point.spread))
 
     def _cut(self, counts: Floats, noise: Floats) -> Floats:
         """(t,) about what the squares lack in each direction, as scores are shortened to B S in them."""
@@ -209,6 +262,15 @@ class ModelScores(ModelSums):
         drawn = np.maximum(drawn, 2.0 * strata)
         return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
 
+    def usual_radius(self, point: ScorePoint, sampling: float) -> Floats:
+        """(1,) C of the last round, if no scores are longer than is usual; ``sampling``: the variance of
+        their sum."""
+        if not self._heavy:
+            return np.array([self.radii["shortest"]])
+        usual = replace(point, white=np.ones((1, 1, 1)), spread=np.array([SPREAD]))
+        none, noise = np.zeros((1, len(self.lengths) + 1)), self.per_step("counts", point)
+        return self._clipped_at(usual, none, noise * self.stddev, np.array([sampling]))[0]
+
     def _clipped_at(
         self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
     ) -> tuple[Floats, Floats]:
@@ -218,6 +280,12 @@ class ModelScores(ModelSums):
         shortest, times = self.radii["shortest"], len(counts)
         lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
         excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]
+        if self._heavy:
+            # Where scores are longer than usual, the spread was taken too small.
+            each = 0 * typical if self.design.clusters else typical / point.rows
+            longer = np.sqrt(np.maximum(each / self.design.size**2, 1.0))[:, None]
+            usual = longer * self._usually_beyond(point, np.maximum(lengths, shortest) / longer)
+            excess = np.maximum(excess, usual)
         last = replace(point, number=point.number + 1)
         at = [replace(last, radius=np.full(times, max(each, shortest))) for each in lengths]
         steps = np.stack([self.per_step("scores", each) for each in at], axis=1)

@@ -22,7 +22,7 @@ no row of it is longer than 1.  So a row x in this basis has |x|^2 <= number of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -82,6 +82,34 @@ class ModelTerms:
     def constant(self) -> int | None:
         """The place of the constant, if there is one."""
         return next((each.places[0] for each in self.groups if not each.attributes), None)
+
+    @cached_property
+    def separate(self) -> Integers | None:
+        """(cells,) the one term that is 1 in a cell of the terms' columns, where all others are 0: then
+        the model has a mean for each of separate groups of records.  None for any other model."""
+        group = self.groups[0]
+        indicates = np.all((group.values == 0) | (group.values == 1), axis=1)
+        one = np.all(indicates & (group.values.sum(axis=1) == 1))
+        return group.values.argmax(axis=1) if one and 1 < self.size == len(group.places) else None
+
+    @property
+    def binary(self) -> bool:
+        """Whether the scaled response is -1 or 1."""
+        return {*np.unique((self.response.values - self.scale[0]) / self.scale[1])} == {-1.0, 1.0}
+
+    def of_a_group(self, centred: bool) -> ModelTerms:
+        """The model of one of the separate groups: its mean alone; ``centred``: the response."""
+        one, values = TermGroup((), (0,), np.ones((1, 1))), self.response.values
+        ends = float(values.min()), float(values.max())
+        scale = ((ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2) if centred else self.scale
+        return replace(self, names=("mean",), groups=(one,), scale=scale)
+
+    def term_of(self, codes: Integers) -> Integers:
+        """(n,) the separate group of records of codes (n, axes); -1 in none, because of a null."""
+        assert self.separate is not None
+        kept = self.kept(codes)
+        found = self.separate[np.where(kept, self._at(self.groups[0], codes), 0)]
+        return np.where(kept, found, -1)
 
     def _size(self, axis: int) -> int:
         return self.axes[axis].size - self.axes[axis].nullable
@@ -156,3 +184,12 @@ class ModelTerms:
         middle, half = self.scale
         values = (self.response.values - middle) / half
         return float(values.min()), float(values.max())
+
+    def rescaled(self, values: Floats, covariances: list[Floats]) -> tuple[Floats, list[Floats]]:
+        """Coefficients (p,) and covariances (p, p) in the units of the response, which is scaled where
+        sums are taken."""
+        middle, half = self.scale
+        moved = values * half
+        if self.constant is not None:
+            moved[self.constant] += middle
+        return moved, [each * half**2 for each in covariances]

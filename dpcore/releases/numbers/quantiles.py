@@ -20,6 +20,8 @@ moves no two of them apart.
 Of several columns each has its choices, from as many candidates: a candidate of a column with a coarser
 grid is a part of one of its cells, and has the score of that cell.
 
+Where records have weights, each step of weight counts as a record, also in m below.
+
 A record without a value is left out.  With ``by`` the first columns have groups, and each group has
 quantiles of its own records.  The number of those that count is then private under every relation.
 
@@ -250,20 +252,24 @@ class Quantiles(Release):
             self.rank_error / self.rows,
             "as a share of all records",
         )
-        if not self.public_rows:
+        weighted = self.adjacency.weighted
+        if weighted:
+            unit = "as a share of the sum of weights that the plan states"
+        elif not self.public_rows:
             name, error, unit = "rank_error_records_90", self.rank_error, "in records"
-            if self.by:
-                unit += ", in all groups at once; a group of not many more records has any value"
+        if self.by and not self.public_rows:
+            unit += ", in all groups at once; a group that is hardly larger has any value"
         levels = np.tile([float(level) for level in self.levels], self.parts)
         within = (
             "With probability 90% every cell holds a quantile whose rank differs from that of its level"
             f" by at most this much, {unit}"
         )
-        counted = "the group's records" if self.by else "the records"
+        things = "weights" if weighted else "records"
+        counted = f"the group's {things}" if self.by else f"the {things}"
         counted += " with a value" * self.of_nullable
         statement = (
             f"The error is one of rank: the cell holds a quantile within {name} of the stated level, for"
-            " all levels together with probability 90% at least."
+            " all levels together with probability 90% at least. It covers noise, and no sampling error."
         )
         table = Table(
             "tables",
@@ -283,12 +289,13 @@ class Quantiles(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         each = self.rows / self.parts
-        of = f"a group of {each:.3g}, an equal part" if self.parts > 1 else "all records"
+        things = "steps of weight" if self.adjacency.weighted else "records"
+        of = f"a group of {each:.3g}, an equal part" if self.parts > 1 else f"all {things}"
         if self.of_nullable:
             of += ", and more of those with a value"
         return (
             ErrorStatement(
-                "90% bound of the largest rank error, in records",
+                f"90% bound of the largest rank error, in {things}",
                 self.rank_error,
                 f"{self.rank_error / each:.1%} of {of}; from noise, whatever the data",
             ),

@@ -165,6 +165,16 @@ def measured_model(family: Family, share: Budget, design: SurveyDesign = SIMPLE)
     return MeasuredModel("m", domain, 2, share, "y ~ x", family, terms, design)
 
 
+def means_of_groups(family: Family, share: Budget, design: SurveyDesign = SIMPLE) -> MeasuredModel:
+    """The means of groups that x names; a null is in none."""
+    release = measured_model(family, share, design)
+    assert release.terms is not None
+    (_, x) = release.terms.groups
+    each = replace(x, places=tuple(range(len(x.values))), values=np.eye(len(x.values)))
+    names = tuple(f"x{i}" for i in range(len(x.values)))
+    return replace(release, terms=replace(release.terms, names=names, groups=(each,)))
+
+
 PLACE = Categories("place", ("a", "b"), nullable=True)
 AGE = Bins("age", (0.0, 5.0, 9.0))
 YES = Categories("yes", (False, True))
@@ -407,6 +417,10 @@ CASES: dict[str, Case] = {
     ),
     "poisson model": Case(
         measured_model("poisson", APPROXIMATE), far=(0, 5), attained=0.99, fault=5
+    ),
+    # One record leaves a group for another.
+    "means of groups": Case(
+        means_of_groups("gaussian", APPROXIMATE), far=(0, 5), attained=0.7, fault=5
     ),
     "heaping": Case(
         heaping(

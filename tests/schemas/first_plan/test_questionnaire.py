@@ -63,7 +63,7 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
     text = APART.replace("1=female; 2=male", '"1=female; 2=male"')
     questions = read_questionnaire(written(tmp_path, text))
     columns = dict.fromkeys(["home", "name", "weight", "sex", "more"], ColumnType.OPEN)
-    plan = first_plan("d", "t.csv", columns, Said("records"), questions)
+    plan = first_plan("d", "t.csv", columns, Said("tables"), questions)
     left_out = plan.partition("# Left out")[2]
     assert "'more'" in left_out
     assert "name'" not in left_out
@@ -74,7 +74,7 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
     document["weights"]["total"] = 100_000
     document["rows"] = 900
     for key in ("granted", "requested"):
-        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
+        document["budget"][key]["alpha"] = "2"
     document["publication"]["title"] = "Homes"
     loaded = dprelease.load_plan(document)
     assert loaded.releases[0].weighted
@@ -82,6 +82,9 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
     assert "weights" not in yaml.safe_load(first_plan("d", "t", columns, Said("tables")))
     with pytest.raises(InputError, match="'home' and 'name' are each a unit; a plan has one"):
         read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;unit")))
+    strata = text.replace("name;ignored;", 'name;stratum;"1; 2"').replace("sex;;", "sex;stratum;")
+    with pytest.raises(InputError, match="'name' and 'sex' are each a stratum; a plan has one"):
+        read_questionnaire(written(tmp_path, strata))
     with pytest.raises(InputError, match="did you mean 'ignored'"):
         read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;ignore")))
 

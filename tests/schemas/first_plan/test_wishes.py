@@ -54,10 +54,12 @@ def document(text: str, rows: int = 20_000, alpha: str = "1") -> dict:
         found["budget"][key]["alpha"] = alpha
         if found["budget"][key]["beta"] != "0":
             found["budget"][key]["beta"] = "1e-6"
-    for key, value in (("max_rows", 3), ("total", 10**7), ("largest", "100"), ("step", "1")):
+    for key, value in (("max_rows", 3), ("largest", "100"), ("step", "1")):
         for place in ("privacy_unit", "weights"):
             if isinstance(found.get(place), dict) and found[place].get(key) == "FILL-IN":
                 found[place][key] = value
+    if weights := found.get("weights"):
+        weights["total"] = f"{rows * max(float(weights['largest']) / 10, float(weights['step'])):g}"
     return found
 
 
@@ -116,6 +118,57 @@ def test_a_model_of_a_survey_with_weights_is_measured_for_the_population(tmp_pat
     assert dprelease.load_plan(document(text)).built["model-insured-age"].design.weight == "w"
 
 
+DESIGNED = (
+    TEXT.replace("region,,", "region,stratum,") + "point,cluster,,1,80,,,\nw,weight,,,100,1,,\n"
+)
+
+
+def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_population(tmp_path):
+    said = Said(means=["income by region", "insured by health", "{visits > 3}"], tables=["health"])
+    text = planned(tmp_path, said, DESIGNED)
+    found = yaml.safe_load(text)
+    formulas = [each.get("formula", each.get("weighted")) for each in found["releases"]]
+    assert formulas == [
+        True,
+        "income ~ 0 + C(region)",
+        "{insured == 'yes'} ~ 0 + C(health)",
+        "{visits > 3} ~ 1",
+    ]
+    assert (found["strata"], found["cluster"]) == ("region", "point")
+    built = dprelease.load_plan(document(text)).built.values()
+    designs = [each.design for each in built if isinstance(each, MeasuredModel)]
+    assert {(d.weight, d.strata.name, d.clusters.name) for d in designs} == {
+        ("w", "region", "point")
+    }
+
+
+def test_a_share_is_measured_without_a_design_too(tmp_path):
+    assert kinds(planned(tmp_path, Said(means=["insured"]))) == {"mean-insured": "model"}
+
+
+def test_records_of_a_survey_with_weights_are_like_its_respondents(tmp_path):
+    alone = yaml.safe_load(planned(tmp_path, Said(records=True), DESIGNED))
+    assert "weights" not in alone
+    assert alone["columns"]["w"]["bounds"] == [0, 100]
+    release = next(each for each in alone["releases"] if each["kind"] == "microdata-margins")
+    assert {"w", "region"} < {*release["columns"]}
+    assert "point" not in alone["columns"]
+    assert "weighted" not in release
+    dprelease.load_plan(document(yaml.safe_dump(alone)))
+    both = planned(tmp_path, Said(records=True, means=["income"]), DESIGNED)
+    assert "they are like the respondents, not the population" in both.replace("\n  # ", " ")
+    loaded = dprelease.load_plan(document(both))
+    assert not any(section.counts_weights for section in loaded.releases)
+    assert "w" not in loaded.columns
+
+
+def test_a_design_that_units_are_too_large_for_is_refused(tmp_path):
+    text = DESIGNED.replace("home,unit,,,5", "home,unit,,,60")
+    for said in (Said(means=["income"]), Said(models=["income ~ age"])):
+        with pytest.raises(InputError, match="at most 50 records of a unit"):
+            planned(tmp_path, said, text)
+
+
 def test_of_units_that_are_too_large_for_a_model_of_its_own_tables_answer(tmp_path):
     text = planned(
         tmp_path, Said(models=["insured ~ age"]), TEXT.replace("home,unit,,,5", "home,unit,,,60")
@@ -155,7 +208,7 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
             "'possion' is not one of .*did you mean 'poisson'",
         ),
         (Said(models=["health ~ age"]), r"say which one .*\{health == 'CATEGORY'\}"),
-        (Said(means=["health"]), "health is a column of categories, and a mean needs numbers"),
+        (Said(means=["health"]), r"--mean 'health': .* say which one .*\{health == 'CATEGORY'\}"),
         (Said(means=["income by wage"]), "wage is a column of real numbers, and groups need"),
         (Said(densities=["day"]), "day is a date; name one of its parts: day_year, day_month"),
         (Said(densities=["note"]), "note has the type `ignored` in the questionnaire"),

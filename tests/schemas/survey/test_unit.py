@@ -93,6 +93,8 @@ def test_a_unit_that_makes_no_sense_is_refused(changes, told, document):
     [
         ({"largest": "1/2"}, "weights: largest: must be a whole number of steps, from 2"),
         ({"largest": str(2**20)}, "weights: largest: must be a whole number of steps"),
+        ({"largest": "20"}, "weights.largest: lies below the mean weight, 22.5 (total / rows)"),
+        ({"largest": "60", "step": 30}, "weights.step: is above the mean weight, 22.5"),
         ({"column": "age"}, "weights.column: 'age' is already used"),
         ({"column": "home"}, "weights.column: 'home' is already used"),
     ],
@@ -139,8 +141,22 @@ def test_what_has_no_weighted_form_says_so(document):
     document["releases"].append(random)
     assert "releases[3]" in (told := refused(with_weights(document)))
     assert "records only" in told or "public" in told
-    document["releases"][3] = {"name": "m", "kind": "mean", "column": "age", "weighted": True}
-    assert "releases[3].weighted: unknown key" in refused(document)
+    document["releases"][0]["weighted"] = True
+    document["releases"][3] = {"name": "m", "kind": "mean", "column": "age", "by": "sex"}
+    document["budget"]["granted"]["gamma"] = document["budget"]["requested"]["gamma"] = "0"
+    told = refused(document | {"weights": WEIGHTS})
+    assert "releases[3].kind: a mean counts every record once" in told
+    assert 'kind: model, formula: "age ~ 0 + C(sex)"' in told
+
+
+def test_quantiles_of_weights_take_their_sensitivity_from_steps(document):
+    document["releases"] = [
+        {"name": "q", "kind": "quantiles", "column": "age", "levels": ["0.5"], "weighted": True}
+    ]
+    document["budget"]["requested"]["beta"] = "0"
+    release = Plan.model_validate(document | {"weights": WEIGHTS}).built["q"]
+    assert (release.rows, release.adjacency.most) == (18_000, 100)
+    assert release.mechanism.sensitivity == 100 * 2
 
 
 STATED = "for tables that differ in one record; the number of records, 400, is public."

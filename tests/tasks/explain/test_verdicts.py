@@ -1,12 +1,17 @@
 """An explanation opens with what a statistician asks: is it good, and what alpha would make it so?"""
 
+import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
 from dpcore.accounting.budget import Budget
+from dpcore.advice.cell_noise import cell_variances
 from dpcore.advice.usable import GOOD, ROUGH, relative_error, verdict
+from dpcore.domain.axes import Bins
+from dpcore.domain.domain import Domain
+from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import load_plan
 from tasks.explain.explain import explain, explanation
 from tasks.explain.verdicts import MOST_LINES, verdict_text, verdicts
@@ -53,3 +58,16 @@ def test_an_explanation_opens_with_few_lines(plan_path):
 def test_a_table_is_good_where_noise_moves_few_records(error):
     says = "good" if error <= 0.05 else "rough" if error <= 0.25 else "not usable"
     assert verdict(error) == says
+
+
+@pytest.mark.parametrize("alpha", ["1/100", "1/10", "1"])
+def test_records_are_no_better_than_their_single_columns_as_measured(alpha):
+    """A model of all tables makes pairs more accurate, but has nothing to go by in noise."""
+    domain = Domain(tuple(Bins(name, tuple(map(float, range(13)))) for name in "abc"))
+    release = Microdata("m", domain, 500, Budget.of(alpha), tuple(combinations(range(3), 2)))
+    stddev = cell_variances(release)((0,)) ** 0.5
+    alone = 12 * stddev * math.sqrt(2 / math.pi) / (2 * 500)
+    assert relative_error(release) >= alone * (1 - 1e-9)
+    if alone > ROUGH:
+        assert verdict(relative_error(release)) == "not usable"
+    assert (alone > ROUGH) == (alpha != "1")

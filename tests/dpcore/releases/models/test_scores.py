@@ -8,7 +8,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.tally import Tally
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.scores import PARTS
-from tests.dpcore.releases.contract import IN_STRATA, measured_model
+from tests.dpcore.releases.contract import IN_STRATA, means_of_groups, measured_model
 
 FAMILIES = ("gaussian", "binomial", "poisson")
 IN_CLUSTERS = SurveyDesign(members=2, clusters=Categories("place", ("a", "b")))
@@ -21,7 +21,19 @@ DESIGNS = {
 RELEASES = {
     f"{family}, {name}": (family, design) for family in FAMILIES for name, design in DESIGNS.items()
 }
+IN_GROUPS = {
+    "a record, in groups": ("gaussian", SIMPLE),
+    "a unit, in groups": ("gaussian", SurveyDesign(members=2)),
+    "a weight, in groups": ("poisson", SurveyDesign(steps=2, usual=1.0)),
+    "a unit of a cluster, in groups": ("binomial", IN_CLUSTERS),
+}
 every = pytest.mark.parametrize(("family", "design"), RELEASES.values(), ids=RELEASES)
+
+
+def at(release, records, points):
+    """The sums of all parts; a release cuts what more records than planned add."""
+    sums = [release.scores.at(*each) for each in zip(records, points, strict=True)]
+    return np.hstack(sums)
 
 
 def points(release, times=3):
@@ -35,7 +47,7 @@ def points(release, times=3):
 
 def brought(release, cells):
     """What the units in these cells bring to every round."""
-    return release.scores.records_of(Tally.of(release.domain, np.array(cells)))
+    return release.records_of(Tally.of(release.domain, np.array(cells)))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -47,12 +59,11 @@ def test_a_sum_is_that_of_its_units_to_the_last_bit(family, design):
     counts = 1 + np.arange(len(cells)) % 4
     whole = release.records_of(Tally(release.domain, cells, counts))
     for point in points(release):
-        scores = release.scores  # a release cuts what more records than planned add
         each = sum(
-            count * scores.at(brought(release, [cell]), point)
+            count * at(release, brought(release, [cell]), point)
             for cell, count in zip(cells, counts, strict=True)
         )
-        assert np.array_equal(scores.at(whole, point), each)
+        assert np.array_equal(at(release, whole, point), each)
 
 
 @every
@@ -60,16 +71,41 @@ def test_a_sum_is_that_of_its_units_to_the_last_bit(family, design):
 def test_no_two_tables_are_farther_apart_than_a_round_claims_and_some_nearly_are(
     family, design, company
 ):
+    require_near(measured_model(family, Budget.of("1", "1e-6"), design), company)
+
+
+@pytest.mark.parametrize(("family", "design"), IN_GROUPS.values(), ids=IN_GROUPS)
+def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(family, design):
+    release = means_of_groups(family, Budget.of("1", "1e-6"), design)
+    assert release.parts > 1
+    require_near(release, 0)
+    one = measured_model(family, Budget.of("1", "1e-6"), design)
+    for (_, of_all), (_, of_one) in zip(release.scores.laws, one.scores.laws, strict=True):
+        ratio = float(of_all / of_one) / min(release.parts, design.members)
+        assert ratio == pytest.approx(1, rel=0.01)  # but for rounding, and the steps of rounds
+
+
+def test_a_group_has_the_sums_of_its_records_alone():
+    release = means_of_groups("gaussian", Budget.of("1", "1e-6"), SurveyDesign(members=2))
+    both = np.arange(release.domain.size)[::7]
+    *_, last = points(release)
+    parts = release.records_of(Tally.of(release.domain, both))
+    codes, weights, _ = release.design.unpacked(release.domain.unpack(both), release.terms.axes)
+    for i, part in enumerate(parts):
+        assert part.weights.sum() == np.sum((codes[:, :, 0] == i) * weights)
+    assert release.at(parts, last).shape[1] == release.parts
+
+
+def require_near(release, company):
     """Neighbours: one unit of any cell is replaced by any other, or left out; beside equal units."""
-    release = measured_model(family, Budget.of("1", "1e-6"), design)
     largest = dict.fromkeys(release.scores.rounds, 0.0)
     everywhere = range(release.domain.size)
     others = company * [release.domain.size - 2]
     for point in points(release, 12):
-        name = release.scores.rounds[point.number]
-        _, squared = release.scores.laws[point.number]
+        number = point[0].number
+        name, (_, squared) = release.scores.rounds[number], release.scores.laws[number]
         tables = [[*others, cell] for cell in everywhere] + [others]
-        sums = [release.scores.at(brought(release, cells), point) for cells in tables]
+        sums = [at(release, brought(release, cells), point) for cells in tables]
         vectors = np.stack(sums, axis=1).astype(float)
         vectors -= vectors[:, -1:]
         lengths = np.sum(vectors**2, axis=2)
@@ -82,11 +118,11 @@ def test_no_two_tables_are_farther_apart_than_a_round_claims_and_some_nearly_are
 def test_squares_of_clusters_are_those_of_a_naive_sum():
     release = measured_model("gaussian", Budget.of("200", "1e-6"), IN_CLUSTERS)
     scores, cells = release.scores, np.arange(release.domain.size)[::3]
-    *_, middle, _ = points(release, 1)
+    *_, (middle,), _ = points(release, 1)
     place = scores._place("middle", "squares")
     width, step = scores.numbers_of("squares"), scores.per_step("squares", middle)
-    found = scores.at(brought(release, cells), middle)[0, place : place + width] * step
-    records = brought(release, cells)
+    (records,) = brought(release, cells)
+    found = scores.at(records, middle)[0, place : place + width] * step
     short = dict(scores._vectors("middle", records, middle))["squares"][0]
     expected = np.zeros((2, 2))
     for cluster in range(2):

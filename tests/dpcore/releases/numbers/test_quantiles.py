@@ -1,5 +1,6 @@
 """Quantiles: exact laws and losses on small grids, stated rank errors, and their publication."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -38,6 +39,19 @@ def log_laws(release: Quantiles, records: tuple[int, ...]) -> np.ndarray:
     rate = float(release.share.alpha) / len(release.levels) / 2
     logs = -rate * np.array(scores, dtype=float)
     return logs - np.logaddexp.reduce(logs, axis=1)[:, None]
+
+
+def test_one_weighted_record_moves_scores_by_its_steps_at_most_and_some_so_far():
+    """All tables of three records of up to two steps of weight in four cells, and all neighbours."""
+    of_weights = Adjacency("replace-one", 2, weighted=True)
+    release = replace(quantiles(4, 6, (Fraction(1, 4), Fraction(1, 2))), adjacency=of_weights)
+    ways = [steps * (cell,) for cell in range(4) for steps in range(3)]
+    largest = 0
+    for others in combinations_with_replacement(ways, 2):
+        rest = sum(others, ())
+        scores = np.array([opened(release, (*rest, *way)) for way in ways])
+        largest = max(largest, int(np.abs(scores[:, None] - scores[None]).max()))
+    assert largest == release.mechanism.sensitivity
 
 
 def test_choices_follow_the_law_of_the_definition():
