@@ -48,6 +48,12 @@ AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all"
 Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
+def wish(option: str, what: str, example: str) -> Parameter:
+    """An option for what somebody wants; it may be repeated."""
+    words = f"wish: {what}, such as {example}; may be repeated"
+    return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
+
+
 def file_option(words: str, metavar: str = "FILE") -> Parameter:
     """An option that names a file or a folder."""
     return Parameter(metavar=metavar, help=words)

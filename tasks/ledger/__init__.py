@@ -56,6 +56,7 @@ from tasks.ledger.notes import Decision
 from tasks.ledger.records import (
     Account,
     Action,
+    Allowance,
     Charge,
     ChargeRecord,
     Fault,
@@ -69,6 +70,7 @@ from tasks.ledger.records import (
 __all__ = [
     "Account",
     "Action",
+    "Allowance",
     "Charge",
     "ChargeRecord",
     "Decision",

@@ -20,6 +20,7 @@ from tasks.ledger.records import (
     RESTORE,
     Account,
     Action,
+    Allowance,
     Charge,
     ChargeRecord,
     HistoryRecord,
@@ -83,9 +84,15 @@ def account(connection: Connection, dataset: str) -> Account | None:
 
 
 def spent(
-    connection: Connection, dataset: str, number: int, *, by_requests: bool = False
+    connection: Connection,
+    dataset: str,
+    number: int,
+    *,
+    by_requests: bool = False,
+    analyst: str = "",
 ) -> Budget:
-    """The sum of all charges that count against an account, or of those that were requested.
+    """The sum of all charges that count against an account, of those that were requested, or of those
+    that count against an analyst's allowance.
 
     Equal prices are counted, and the table itself is read: a damaged index hides nothing from the sum.
     """
@@ -94,9 +101,10 @@ def spent(
         f"SELECT alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
         f" {'NOT INDEXED' if sqlite else ''} WHERE dataset = :dataset AND state <> 'VOID'"
         f" AND account = :account {'AND part <> :none' if by_requests else ''}"
-        " GROUP BY alpha, beta, gamma, rho"
+        f" {'AND analyst = :analyst' if analyst else ''} GROUP BY alpha, beta, gamma, rho"
     )
     values = {"dataset": dataset, "account": number} | ({"none": ""} if by_requests else {})
+    values |= {"analyst": analyst} if analyst else {}
     return total(_budget(row) * row.number for row in connection.execute(found, values))
 
 
@@ -122,8 +130,10 @@ def insert_charges(
     account: int,
     charges: Mapping[str, Charge],
     part: Fraction | None = None,
+    analyst: str = "",
 ) -> None:
-    """Append the charges as RESERVED; ``part``: of the grant, which bounded them when requested."""
+    """Append the charges as RESERVED; ``part``: of the grant, which bounded them when requested;
+    ``analyst``: whose allowance they count against."""
     at = utc_now()
     rows = [
         {
@@ -138,6 +148,7 @@ def insert_charges(
             "series": charge.series,
             "run": charge.run,
             "part": "" if part is None else str(part),
+            "analyst": analyst,
             "state": State.RESERVED.value,
             "reserved_at": at,
         }
@@ -244,6 +255,40 @@ def times_recorded(connection: Connection, source: str) -> int:
     return len(connection.execute(select(table.c.id).where(table.c.source == source)).all())
 
 
+def insert_allowance(
+    connection: Connection,
+    dataset: str,
+    account: int,
+    analyst: str,
+    amounts: Budget,
+    key: str,
+    who: str,
+    why: str,
+) -> None:
+    """Append an allowance for an analyst, of an account."""
+    row = {"dataset": dataset, "account": account, "analyst": analyst, "key": key}
+    row |= {"who": who, "why": why, "at": utc_now()}
+    written = {"alpha": "0", "rho": "0"} | amounts.as_strings()
+    connection.execute(insert(tables.allowance).values(row | written))
+
+
+def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
+    """What each analyst who was ever allowed anything may spend now, by name."""
+    present = account(connection, dataset)
+    table, found = tables.allowance.c, dict[str, Allowance]()
+    if present is None:
+        return found
+    rows = select(tables.allowance).where(table.dataset == dataset).order_by(table.id)
+    for row in connection.execute(rows):
+        known = found.get(row.analyst)
+        of_now = _budget(row) if row.account == present.number else Budget()
+        if known is None:
+            spends = spent(connection, dataset, present.number, analyst=row.analyst)
+            known = Allowance(Budget(), spends, row.key)
+        found[row.analyst] = replace(known, allowed=known.allowed + of_now, key=row.key)
+    return found
+
+
 def is_served(connection: Connection) -> bool:
     """Whether the ledger was marked as one that a server's runs use."""
     return connection.scalar(select(tables.schema.c.served_at)) is not None
@@ -284,6 +329,17 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
     records += [
         HistoryRecord(row.at, Action.ASSIGN, row.dataset, Budget(), who=row.who, why=row.why)
         for row in connection.execute(assigned)
+    ]
+    records += [
+        HistoryRecord(
+            row.at,
+            Action.ALLOW,
+            row.dataset,
+            _budget(row),
+            who=row.who,
+            why=f"{row.analyst}: {row.why}",
+        )
+        for row in connection.execute(select(tables.allowance))
     ]
     return sorted(
         (record for record in records if dataset in (None, record.dataset)),

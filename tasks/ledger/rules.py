@@ -7,11 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.accounting.budget import Budget
-from dpcore.accounting.concentrated import Composition
+from dpcore.accounting.concentrated import Composition, caps
 from dpcore.domain.adjacency import ROW
 from dpcore.errors import BudgetError, LedgerError, UnusableLedgerError
 from schemas.releases.events import read_event
-from tasks.ledger.records import RESTORE, Account, Charge, ChargeRecord, State, amount_text
+from tasks.ledger.records import (
+    RESTORE,
+    Account,
+    Allowance,
+    Charge,
+    ChargeRecord,
+    State,
+    amount_text,
+)
 
 _COORDINATES = ("alpha", "rho", "beta", "gamma")
 
@@ -234,6 +242,54 @@ def require_opened(
             f" ({short}); nothing was charged. Ask for less, or have the agency open more with"
             " operation.requests.part"
         )
+
+
+def require_allowed(
+    dataset: str, release_id: str, analyst: str, known: Mapping[str, Allowance], asked: Budget
+) -> str:
+    """The analyst whose allowance is charged; nobody while the dataset has none.
+
+    Raises ``BudgetError`` unless the analyst has one that covers what was spent of it and is asked.
+    """
+    if not known:
+        return ""
+    allowance = known.get(analyst)
+    if allowance is None:
+        raise BudgetError(
+            f"{analyst!r} has no allowance in dataset {dataset!r}; nothing was charged. Write the name"
+            " as the agency does, or have it give one with: dprelease ledger allow"
+            f" {dataset} NAME --alpha NUMBER --who WHO --why WHY"
+        )
+    if short := _short(asked, allowance.left, allowance.allowed, f"allowed to {analyst}"):
+        raise BudgetError(
+            f"{release_id!r} would spend more of dataset {dataset!r} than its analyst may ({short});"
+            " nothing was charged. Ask for less, or have the agency allow more with: dprelease ledger"
+            " allow"
+        )
+    return analyst
+
+
+def allowed_amounts(dataset: str, account: Account, promise: Budget, before: Budget) -> Budget:
+    """What an analyst may spend more, in the coordinates of the account.
+
+    ``promise``: (alpha, beta); without a beta, under basic composition the same part of the grant's as
+    of its alpha, and else the grant's, which is the one at which alpha is meant.  ``before``: what was
+    allowed before.  Raises ``BudgetError`` where that would be more than the grant.
+    """
+    if not promise.alpha:
+        return Budget()
+    beta, granted = promise.beta, account.promise
+    if account.composition == "basic":
+        share = promise.alpha / granted.alpha if granted.alpha else Fraction(0)
+        amounts = Budget(promise.alpha, beta or granted.beta * share)
+    else:
+        amounts = caps(account.composition, Budget(promise.alpha, beta or granted.beta))
+    if short := _short(before + amounts, account.caps, account.caps, "granted"):
+        raise BudgetError(
+            f"an analyst cannot be allowed more than dataset {dataset!r} was granted ({short}); nothing"
+            " was recorded"
+        )
+    return amounts
 
 
 def require_own(dataset: str, sources: Collection[str], known: Mapping[str, str]) -> None:
