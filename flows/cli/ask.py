@@ -73,7 +73,7 @@ def ask(
             require_budget(chosen, release_id, known, part)
         finally:
             if not output.as_json:
-                print(shown)
+                print(shown, flush=True)
         token = _read_token(chosen.publication.requester)
         if not token:
             if output.as_json:

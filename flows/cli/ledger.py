@@ -123,8 +123,8 @@ def allow(
     known = existing_ledger()
     token = known.allow(dataset, analyst, _read_budget(alpha=alpha, beta=beta), who, why)
     allowance = known.allowances(dataset)[analyst]
-    words = f"{dataset}: {analyst} may spend {allowance.left} more"
-    output.answer(f"{words}; token: {token}", _budget_facts(known, dataset) | {"token": token})
+    output.note(f"{dataset}: {analyst} may spend {allowance.left}; the token is shown this once")
+    output.answer(token, _budget_facts(known, dataset) | {"token": token})
 
 
 def _read_budget(**written: str) -> Budget:
