@@ -90,7 +90,7 @@ def _proven(flow: str, run: Any, name: str, form: str) -> str:
             "this server cannot check the token: it needs DPRELEASE_LEDGER and DPRELEASE_PLANS"
         )
     dataset, _ = names_of(flow, run)
-    analyst = str(run.parameters["requester"]).strip()
+    analyst = str(run.parameters.get("requester")).strip()
     found = Ledger(ledger_url(), create=False).allowance(
         dataset, analyst, json.loads(form)["token"].strip()
     )

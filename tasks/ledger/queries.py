@@ -84,28 +84,31 @@ def account(connection: Connection, dataset: str) -> Account | None:
 
 
 def spent(
-    connection: Connection,
-    dataset: str,
-    number: int,
-    *,
-    by_requests: bool = False,
-    analyst: str = "",
+    connection: Connection, dataset: str, number: int, *, by_requests: bool = False
 ) -> Budget:
-    """The sum of all charges that count against an account, of those that were requested, or of those
-    that count against an analyst's allowance.
+    """The sum of all charges that count against an account, or of those that were requested.
 
     Equal prices are counted, and the table itself is read: a damaged index hides nothing from the sum.
     """
+    return total(_spent_by(connection, dataset, number, by_requests).values())
+
+
+def _spent_by(
+    connection: Connection, dataset: str, number: int, by_requests: bool
+) -> dict[str, Budget]:
+    """The same for each analyst whose allowance was charged; '' for all other charges."""
     sqlite = connection.dialect.name == "sqlite"
     found = text(
-        f"SELECT alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
+        f"SELECT analyst, alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
         f" {'NOT INDEXED' if sqlite else ''} WHERE dataset = :dataset AND state <> 'VOID'"
         f" AND account = :account {'AND part <> :none' if by_requests else ''}"
-        f" {'AND analyst = :analyst' if analyst else ''} GROUP BY alpha, beta, gamma, rho"
+        " GROUP BY analyst, alpha, beta, gamma, rho"
     )
     values = {"dataset": dataset, "account": number} | ({"none": ""} if by_requests else {})
-    values |= {"analyst": analyst} if analyst else {}
-    return total(_budget(row) * row.number for row in connection.execute(found, values))
+    sums: dict[str, Budget] = {}
+    for row in connection.execute(found, values):
+        sums[row.analyst] = sums.get(row.analyst, Budget()) + _budget(row) * row.number
+    return sums
 
 
 def counted(connection: Connection, dataset: str, most: int | None = None) -> list[ChargeRecord]:
@@ -278,13 +281,14 @@ def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
     table, found = tables.allowance.c, dict[str, Allowance]()
     if present is None:
         return found
-    rows = select(tables.allowance).where(table.dataset == dataset).order_by(table.id)
-    for row in connection.execute(rows):
-        known = found.get(row.analyst)
+    rows = connection.execute(
+        select(tables.allowance).where(table.dataset == dataset).order_by(table.id)
+    ).all()
+    spends = _spent_by(connection, dataset, present.number, True) if rows else {}
+    for row in rows:
+        nothing = Allowance(Budget(), spends.get(row.analyst, Budget()), row.key)
+        known = found.get(row.analyst, nothing)
         of_now = _budget(row) if row.account == present.number else Budget()
-        if known is None:
-            spends = spent(connection, dataset, present.number, analyst=row.analyst)
-            known = Allowance(Budget(), spends, row.key)
         found[row.analyst] = replace(known, allowed=known.allowed + of_now, key=row.key)
     return found
 
