@@ -63,6 +63,7 @@ def ask(
         raise InputError("ask for something: --table, --mean, --model or another wish")
     known = existing_ledger()
     chosen, part = select_releases(plan, [], alpha, title, analyst, said)
+    allowance = known.allowance(chosen.dataset, chosen.publication.requester)
     release_id, out = f"{plan}-ask-{chosen.digest[:16]}", published_folder()
     if known.release(chosen.dataset, release_id):
         output.note(f"asked before: release {release_id}, which costs nothing more")
@@ -80,7 +81,7 @@ def ask(
                 output.answer("", facts)
             output.note("no token: nothing was charged")
             return
-        known.allowance(chosen.dataset, chosen.publication.requester, token)
+        allowance.require(token)
     try:
         with output.shown(chosen):
             carry_out(chosen, release_id, out, part)
@@ -96,6 +97,8 @@ def ask(
 
 def _read_token(analyst: str) -> str:
     """The token, which no list of processes and no history of a shell shows; '' for none."""
+    if sys.stdin is None:  # it was closed
+        return ""
     if sys.stdin.isatty():
         return getpass(f"Token of {analyst} (nothing: charge nothing): ").strip()
     return sys.stdin.readline().strip()

@@ -107,7 +107,8 @@ def allow(
         Parameter(
             name=("--beta", "--delta"),
             metavar="NUMBER",
-            help="default: the same part of the grant's; with concentrated composition all of it",
+            help="default: the same part of the grant's as of its alpha; with concentrated composition"
+            " the beta at which alpha is meant, by default the grant's",
         ),
     ] = "0",
     who: Who,
@@ -121,7 +122,11 @@ def allow(
     an analyst is valid: with --alpha 0 it replaces one that was lost or stolen.
     """
     known = existing_ledger()
-    token = known.allow(dataset, analyst, _read_budget(alpha=alpha, beta=beta), who, why)
+    promise = _read_budget(alpha=alpha, beta=beta)
+    try:
+        token = known.allow(dataset, analyst, promise, who, why)
+    except ValueError as error:
+        raise InputError(f"--alpha: {error}") from None
     allowance = known.allowances(dataset)[analyst]
     output.note(f"{dataset}: {analyst} may spend {allowance.left}; the token is shown this once")
     output.answer(token, _budget_facts(known, dataset) | {"token": token})

@@ -91,8 +91,7 @@ def _proven(flow: str, run: Any, name: str, form: str) -> str:
         )
     dataset, _ = names_of(flow, run)
     analyst = str(run.parameters.get("requester")).strip()
-    found = Ledger(ledger_url(), create=False).allowance(
-        dataset, analyst, json.loads(form)["token"].strip()
-    )
+    found = Ledger(ledger_url(), create=False).allowance(dataset, analyst)
+    found.require(json.loads(form)["token"].strip())
     digest = name.removeprefix(f"suspended-{CONSENT}-")[:DIGEST]
     return json.dumps({"token": found.proof(f"{run.id} {digest}")})

@@ -117,7 +117,7 @@ def await_token(plan: Plan) -> None:
         timeout=WEEK,
         key=f"{CONSENT}-{plan.digest}",
     )
-    allowance = Ledger(ledger_url()).allowances(plan.dataset)[requester]
+    allowance = Ledger(ledger_url()).allowance(plan.dataset, requester)
     if given.token != allowance.proof(f"{flow_run.id} {plan.digest}"):
         raise InputError(
             "token: this Prefect server stored the form as it was sent, so that others can read the"

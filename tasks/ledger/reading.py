@@ -150,15 +150,9 @@ class LedgerReader:
         """What each analyst who was ever allowed anything may spend, by name."""
         return self._read(queries.allowances, dataset)
 
-    def allowance(self, dataset: str, analyst: str, token: str) -> Allowance:
-        """The allowance of an analyst who shows its token; raises ``InputError`` for any other token."""
-        found = self.allowances(dataset).get(analyst)
-        if found is None or not found.opens(token):
-            raise InputError(
-                f"this is not the newest token of {analyst!r} for dataset {dataset!r}; nothing was"
-                " charged. The agency gives a new one with: dprelease ledger allow"
-            )
-        return found
+    def allowance(self, dataset: str, analyst: str) -> Allowance:
+        """What an analyst may spend; raises ``BudgetError`` for somebody without an allowance."""
+        return rules.require_known_analyst(dataset, analyst, self.allowances(dataset))
 
     def sources(self) -> dict[str, str]:
         """The dataset of every source that the ledger knows, by the source's name."""

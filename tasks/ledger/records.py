@@ -153,9 +153,13 @@ class Allowance:
     def left(self) -> Budget:
         return self.allowed - self.spent if self.allowed.covers(self.spent) else Budget()
 
-    def opens(self, token: str) -> bool:
-        """Whether this is the analyst's newest token."""
-        return hmac.compare_digest(key_of(token), self.key)
+    def require(self, token: str) -> None:
+        """Raise ``InputError`` unless this is the analyst's newest token."""
+        if not hmac.compare_digest(key_of(token), self.key):
+            raise InputError(
+                "this is not the analyst's newest token for this dataset; nothing was charged. The"
+                " agency gives a new one with: dprelease ledger allow"
+            )
 
     def proof(self, question: str) -> str:
         """What only a holder of the token, or a reader of the ledger, can say about a question."""

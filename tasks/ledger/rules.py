@@ -244,6 +244,17 @@ def require_opened(
         )
 
 
+def require_known_analyst(dataset: str, analyst: str, known: Mapping[str, Allowance]) -> Allowance:
+    """The allowance; raises ``BudgetError`` for an analyst who has none."""
+    if analyst not in known:
+        raise BudgetError(
+            f"{analyst!r} has no allowance in dataset {dataset!r}; nothing was charged. Write the name"
+            " as the agency does, or have it give one with: dprelease ledger allow"
+            f" {dataset} NAME --alpha NUMBER --who WHO --why WHY"
+        )
+    return known[analyst]
+
+
 def require_allowed(
     dataset: str, release_id: str, analyst: str, known: Mapping[str, Allowance], asked: Budget
 ) -> str:
@@ -253,14 +264,8 @@ def require_allowed(
     """
     if not known:
         return ""
-    allowance = known.get(analyst)
-    if allowance is None:
-        raise BudgetError(
-            f"{analyst!r} has no allowance in dataset {dataset!r}; nothing was charged. Write the name"
-            " as the agency does, or have it give one with: dprelease ledger allow"
-            f" {dataset} NAME --alpha NUMBER --who WHO --why WHY"
-        )
-    if short := _short(asked, allowance.left, allowance.allowed, f"allowed to {analyst}"):
+    found = require_known_analyst(dataset, analyst, known)
+    if short := _short(asked, found.left, found.allowed, f"allowed to {analyst}"):
         raise BudgetError(
             f"{release_id!r} would spend more of dataset {dataset!r} than its analyst may ({short});"
             " nothing was charged. Ask for less, or have the agency allow more with: dprelease ledger"
@@ -272,19 +277,21 @@ def require_allowed(
 def allowed_amounts(dataset: str, account: Account, promise: Budget, before: Budget) -> Budget:
     """What an analyst may spend more, in the coordinates of the account.
 
-    ``promise``: (alpha, beta); without a beta, under basic composition the same part of the grant's as
-    of its alpha, and else the grant's, which is the one at which alpha is meant.  ``before``: what was
-    allowed before.  Raises ``BudgetError`` where that would be more than the grant.
+    ``promise``: (alpha, beta).  Without a beta, it is the same part of the grant's beta as of its alpha.
+    Under concentrated composition alpha is the one at this beta, or at the grant's, and what may fail is
+    the same part of the grant's as rho.  ``before``: what was allowed before.  Raises ``BudgetError``
+    where both together are more than the grant, and ``ValueError`` for an alpha without noise.
     """
     if not promise.alpha:
         return Budget()
-    beta, granted = promise.beta, account.promise
+    granted, whole = account.promise, account.caps
     if account.composition == "basic":
         share = promise.alpha / granted.alpha if granted.alpha else Fraction(0)
-        amounts = Budget(promise.alpha, beta or granted.beta * share)
+        amounts = Budget(promise.alpha, promise.beta or granted.beta * share)
     else:
-        amounts = caps(account.composition, Budget(promise.alpha, beta or granted.beta))
-    if short := _short(before + amounts, account.caps, account.caps, "granted"):
+        kept = caps(account.composition, Budget(promise.alpha, promise.beta or granted.beta))
+        amounts = Budget(rho=kept.rho, beta=whole.beta * kept.rho / whole.rho)
+    if short := _short(before + amounts, whole, whole, "granted"):
         raise BudgetError(
             f"an analyst cannot be allowed more than dataset {dataset!r} was granted ({short}); nothing"
             " was recorded"

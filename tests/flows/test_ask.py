@@ -101,7 +101,7 @@ def test_a_question_is_shown_then_charged_then_answered_by_a_bundle_that_names_w
 @pytest.mark.parametrize(
     ("question", "code", "says"),
     [
-        ({"token": "0" * 32}, 2, "not the newest token of 'B. Analyst'"),
+        ({"token": "0" * 32}, 2, "not the analyst's newest token"),
         ({"analyst": "C. Analyst"}, 3, "'C. Analyst' has no allowance in dataset 'fair-1978'"),
         ({"analyst": "b. analyst"}, 3, "has no allowance"),
         ({"analyst": "two\nlines"}, 2, "one line of printable text"),
@@ -145,6 +145,12 @@ def test_what_the_agency_spends_bounds_what_an_analyst_may(plans, token, ask):
     assert "left 0.1 of 4 granted" in said
     assert "allowed to B. Analyst" in shown  # what it would cost is shown all the same
     assert charged() == Budget.of("3.9")
+
+
+def test_before_the_first_allowance_nobody_can_ask(plans, ask):
+    code, _, said = ask(*MEAN, token="0" * 32)
+    assert (code, charged()) == (3, Budget())
+    assert "has no allowance" in said
 
 
 def test_only_plans_of_the_agency_s_folder_can_be_asked(plans, token, tmp_path, capsys):

@@ -114,7 +114,7 @@ def test_another_token_is_refused_and_the_form_stays_open(waiting, ledger, sent)
         ledger.allow("survey", ANALYST, Budget(), **WHO_WHY)
     with pytest.raises(httpx.HTTPStatusError) as refused:
         waiting.send(tokens[sent])
-    assert "not the newest token" in refused.value.response.json()["detail"]
+    assert "not the analyst's newest token" in refused.value.response.json()["detail"]
     assert waiting.state() == "Suspended"
 
 

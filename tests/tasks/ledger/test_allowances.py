@@ -89,6 +89,9 @@ class TestAmounts:
         ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
         ledger.reserve("visits", "r1", "p", charge, **PART, analyst=ANALYST)
         assert left(ledger, ANALYST).rho == 0
+        ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
+        assert left(ledger, ANALYST).rho == rho
+        assert ledger.account("visits").caps.covers(left(ledger, ANALYST))
 
     def test_more_than_was_allowed_is_a_fault(self, ledger):
         ledger.allow("visits", ANALYST, Budget.of("1/4"), **WHO_WHY)
@@ -112,10 +115,12 @@ class TestWhoAsks:
         old = ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
         new = ledger.allow("visits", ANALYST, Budget(), **WHO_WHY)
         other = ledger.allow("visits", OTHER, Budget.of(1), **WHO_WHY)
-        assert ledger.allowance("visits", ANALYST, new).left.alpha == 1
-        for token in (old, other, "", ledger.allowances("visits")[ANALYST].key):
-            with pytest.raises(InputError, match="not the newest token"):
-                ledger.allowance("visits", ANALYST, token)
+        allowance = ledger.allowance("visits", ANALYST)
+        allowance.require(new)
+        assert allowance.left.alpha == 1
+        for token in (old, other, "", allowance.key):
+            with pytest.raises(InputError, match="not the analyst's newest token"):
+                allowance.require(token)
 
     def test_the_ledger_holds_no_token(self, ledger, url, tmp_path):
         token = ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
