@@ -54,6 +54,15 @@ def wish(option: str, what: str, example: str) -> Parameter:
     return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
 
 
+Means = Annotated[tuple[str, ...], wish("mean", "a mean, also of each group", '"income by region"')]
+Densities = Annotated[tuple[str, ...], wish("density", "a curve", "income")]
+Maps = Annotated[tuple[str, ...], wish("map", "a density of two columns", '"lon lat"')]
+Models = Annotated[
+    tuple[str, ...],
+    wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"'),
+]
+
+
 def file_option(words: str, metavar: str = "FILE") -> Parameter:
     """An option that names a file or a folder."""
     return Parameter(metavar=metavar, help=words)

@@ -7,7 +7,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dpcore.errors import ApprovalError, InputError
-from flows.cli.arguments import ANSWER, Output, existing_ledger, wish
+from flows.cli.arguments import (
+    ANSWER,
+    Densities,
+    Maps,
+    Means,
+    Models,
+    Output,
+    existing_ledger,
+    wish,
+)
 
 
 def ask(
@@ -31,15 +40,10 @@ def ask(
     tables: Annotated[
         tuple[str, ...], wish("table", "counts of all combinations", '"health x visits"')
     ] = (),
-    means: Annotated[
-        tuple[str, ...], wish("mean", "a mean, also of each group", '"income by region"')
-    ] = (),
-    densities: Annotated[tuple[str, ...], wish("density", "a curve", "income")] = (),
-    maps: Annotated[tuple[str, ...], wish("map", "a density of two columns", '"lon lat"')] = (),
-    models: Annotated[
-        tuple[str, ...],
-        wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"'),
-    ] = (),
+    means: Means = (),
+    densities: Densities = (),
+    maps: Maps = (),
+    models: Models = (),
     title: Annotated[
         str, Parameter(metavar="TEXT", help="title of the bundle; default: the wishes")
     ] = "",
@@ -68,17 +72,13 @@ def ask(
     if known.release(chosen.dataset, release_id):
         output.note(f"asked before: release {release_id}, which costs nothing more")
     else:
-        facts = question_facts(chosen, known)
-        shown = question_text(chosen, known)
-        try:
-            require_budget(chosen, release_id, known, part)
-        finally:
-            if not output.as_json:
-                print(shown, flush=True)
+        if not output.as_json:
+            print(question_text(chosen, known), flush=True)
+        require_budget(chosen, release_id, known, part)
         token = _read_token(chosen.publication.requester)
         if not token:
             if output.as_json:
-                output.answer("", facts)
+                output.answer("", question_facts(chosen, known))
             output.note("no token: nothing was charged")
             return
         allowance.require(token)

@@ -8,7 +8,16 @@ from cyclopts import Parameter
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
-from flows.cli.arguments import ANSWER, Output, file_option, wish
+from flows.cli.arguments import (
+    ANSWER,
+    Densities,
+    Maps,
+    Means,
+    Models,
+    Output,
+    file_option,
+    wish,
+)
 
 
 def init(
@@ -41,15 +50,10 @@ def init(
             '"health x visits" (of a DuckDB file the first one names the table in it)',
         ),
     ] = (),
-    means: Annotated[
-        tuple[str, ...], wish("mean", "a mean, also of each group", '"income by region"')
-    ] = (),
-    densities: Annotated[tuple[str, ...], wish("density", "a curve", "income")] = (),
-    maps: Annotated[tuple[str, ...], wish("map", "a density of two columns", '"lon lat"')] = (),
-    models: Annotated[
-        tuple[str, ...],
-        wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"'),
-    ] = (),
+    means: Means = (),
+    densities: Densities = (),
+    maps: Maps = (),
+    models: Models = (),
     questionnaire: Annotated[
         Path | None,
         file_option("a CSV file of what the questionnaire says of each column", "CSV"),
