@@ -5,31 +5,27 @@ open to requests.  The flow checks its parameters again, because everybody can s
 off, and the ledger adds up what was requested.
 """
 
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field
 
-from dpcore.errors import InputError
 from flows.course import carry_out
 from flows.deployed import deployed_run
 from flows.operation.embedded import flow
-from flows.operation.form import LINE, await_submission
+from flows.operation.form import LINE, await_submission, await_token
 from flows.operation.identity import current_run, own_release_id
 from flows.operation.notify import HOOKS
-from schemas.first_plan.opened import planned
+from flows.question import NOTHING, select_releases
 from schemas.first_plan.wishes import Said
-from schemas.plan import Plan, load_plan
-from schemas.plan.selection import select
 from tasks.announce.announce import show_explanation
-from tasks.explain.analysis import model_error
-from tasks.workplace.plans import known_plan, published_folder
+from tasks.budget.charge import require_budget
+from tasks.ledger import Ledger
+from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.plans import published_folder
 
 Wishes = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=300, pattern=LINE)]], Field(max_length=10)
 ]
-NOTHING = Said()
 
 
 @flow(
@@ -47,7 +43,7 @@ def ad_hoc(
     densities: Wishes = [],  # noqa: B006
     models: Wishes = [],  # noqa: B006
     maps: Wishes = [],  # noqa: B006
-    percent_of_budget: Annotated[int, Field(ge=1, le=100)] = 100,
+    alpha: Annotated[str, Field(max_length=60)] = "",
     title: Annotated[str, Field(max_length=200)] = "",
     dry_run: bool = False,
     requester: Annotated[str, Field(min_length=1, max_length=200, pattern=LINE)],
@@ -68,14 +64,15 @@ def ad_hoc(
         densities: Columns of numbers of which to draw a curve, such as "income".
         models: Models, such as "visits ~ chronic + insurance".
         maps: Densities of two columns, such as "longitude latitude".
-        percent_of_budget: Per cent (1 to 100) of the alpha, beta and gamma that the plan asks for. The
-            chosen releases share it by their weights. All requests together spend no more than the
+        alpha: What the releases may cost together, such as 0.5; they share it by their weights. Empty:
+            what the plan requests, which is the most. All requests together spend no more than the
             part of the grant that the plan opens.
-        title: Title of the bundle. If empty, the plan's title is used.
+        title: Title of the bundle. If empty, the wishes or the plan's title.
         dry_run: First only show what the release costs, how accurate it is and what is left of the
-            grant, and charge nothing. The run then waits a week: Resume publishes. With wishes this
-            is always so.
-        requester: Your name. It is published with the bundle and recorded in the ledger.
+            grant, and charge nothing. The run then waits a week: Resume publishes. With wishes, or
+            where analysts have allowances, this is always so.
+        requester: Your name, as the agency wrote it if it gave you an allowance. It is published with
+            the bundle and recorded in the ledger.
 
     Returns:
         The path of the bundle.
@@ -90,62 +87,14 @@ def ad_hoc(
     if current_run().deployment_id:
         deployed_run()
     said = Said(None, records, *map(tuple, (tables, means, densities, models, maps)))
-    chosen, part = select_releases(plan, releases, percent_of_budget, title, requester, said)
+    chosen, part = select_releases(plan, releases, alpha, title, requester, said)
     show_explanation(chosen)
-    if dry_run or said != NOTHING:
+    release_id = own_release_id(plan)
+    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    if ledger and ledger.allowances(chosen.dataset):
+        if not ledger.release(chosen.dataset, release_id):
+            require_budget(chosen, release_id, ledger, part)
+            await_token(chosen)
+    elif dry_run or said != NOTHING:
         await_submission(chosen)
-    return carry_out(chosen, own_release_id(plan), published_folder(), part)
-
-
-def select_releases(
-    plan: str,
-    releases: Sequence[str],
-    percent: int,
-    title: str,
-    requester: str,
-    said: Said = NOTHING,
-) -> tuple[Plan, Fraction]:
-    """The plan that the form asks for, and the part of the grant that all requests may spend.
-
-    Raises ``InputError`` for an impossible choice, or one that the plan does not open.
-    """
-    asked = load_plan(known_plan(plan))
-    requests = asked.operation.requests
-    if requests is None:
-        raise InputError(
-            f"plan: {plan!r} opens nothing to requests; its author can, with operation.requests"
-        )
-    if not isinstance(requester, str) or not requester.strip():
-        raise InputError("requester: write who asks for the release")
-    title, requester = title.strip(), requester.strip()
-    if said != NOTHING:
-        if releases:
-            raise InputError(
-                "releases: choose none where there are wishes; ask for them in another run"
-            )
-        if not requests.columns:
-            raise InputError(f"plan: {plan!r} opens no columns to wishes, only releases")
-        asks = (requests.columns, said, percent, title, requester)
-        return planned(asked, *asks, model_error), requests.part
-    if not requests.releases:
-        raise InputError(
-            f"plan: {plan!r} opens no releases; write wishes over {', '.join(requests.columns)}"
-        )
-    names = []
-    for choice in releases:
-        of, _, name = choice.rpartition(": ")
-        if of not in ("", plan):
-            raise InputError(
-                f"releases: {choice!r} does not belong to the plan {plan!r}; choose releases of one"
-                " plan"
-            )
-        names.append(name)
-    names = names or requests.releases
-    chosen = select(asked, names, percent, title, requester)
-    for name in names:
-        if name not in requests.releases:
-            raise InputError(
-                f"releases: {name!r} may not be requested; the plan opens"
-                f" {', '.join(requests.releases)}"
-            )
-    return chosen, requests.part
+    return carry_out(chosen, release_id, published_folder(), part)

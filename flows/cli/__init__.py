@@ -18,6 +18,7 @@ from dpcore.errors import DPReleaseError, InputError
 from flows import end_quietly
 from flows.cli import (
     approve,
+    ask,
     audit,
     catalogue,
     evaluate,
@@ -46,6 +47,7 @@ EXIT_CODES = {
 COMMANDS: tuple[App | Callable[..., None], ...] = (
     init.init,
     run.run,
+    ask.ask,
     explain.explain,
     audit.audit,
     schema.schema,

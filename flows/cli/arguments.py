@@ -48,6 +48,24 @@ AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all"
 Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
+def wish(option: str, what: str, example: str) -> Parameter:
+    """An option for what somebody wants; it may be repeated."""
+    words = f"wish: {what}, such as {example}; may be repeated"
+    return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
+
+
+Means = Annotated[
+    tuple[str, ...],
+    wish("mean", "a mean or a share, also of each group", '"income by region" or insured'),
+]
+Densities = Annotated[tuple[str, ...], wish("density", "a curve", "income")]
+Maps = Annotated[tuple[str, ...], wish("map", "a density of two columns", '"lon lat"')]
+Models = Annotated[
+    tuple[str, ...],
+    wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"'),
+]
+
+
 def file_option(words: str, metavar: str = "FILE") -> Parameter:
     """An option that names a file or a folder."""
     return Parameter(metavar=metavar, help=words)

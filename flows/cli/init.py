@@ -8,13 +8,16 @@ from cyclopts import Parameter
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
-from flows.cli.arguments import ANSWER, Output, file_option
-
-
-def _wish(option: str, what: str, example: str) -> Parameter:
-    """An option that may be repeated."""
-    words = f"wish: {what}, such as {example}; may be repeated"
-    return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
+from flows.cli.arguments import (
+    ANSWER,
+    Densities,
+    Maps,
+    Means,
+    Models,
+    Output,
+    file_option,
+    wish,
+)
 
 
 def init(
@@ -41,22 +44,16 @@ def init(
     ] = False,
     tables: Annotated[
         tuple[str, ...],
-        _wish(
+        wish(
             "table",
             "counts of all combinations",
             '"health x visits" (of a DuckDB file the first one names the table in it)',
         ),
     ] = (),
-    means: Annotated[
-        tuple[str, ...],
-        _wish("mean", "a mean or a share, also of each group", '"income by region" or insured'),
-    ] = (),
-    densities: Annotated[tuple[str, ...], _wish("density", "a curve", "income")] = (),
-    maps: Annotated[tuple[str, ...], _wish("map", "a density of two columns", '"lon lat"')] = (),
-    models: Annotated[
-        tuple[str, ...],
-        _wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"'),
-    ] = (),
+    means: Means = (),
+    densities: Densities = (),
+    maps: Maps = (),
+    models: Models = (),
     questionnaire: Annotated[
         Path | None,
         file_option("a CSV file of what the questionnaire says of each column", "CSV"),

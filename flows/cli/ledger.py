@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tasks.ledger import HistoryRecord, Ledger
 
 Amount = Annotated[str, Parameter(metavar="NUMBER", help="a decimal or a fraction; default: 0")]
+Alpha = Annotated[Amount, Parameter(name=("--alpha", "--epsilon"))]
+Beta = Annotated[Amount, Parameter(name=("--beta", "--delta"))]
 Who = Annotated[str, Parameter(metavar="WHO", help="who decided")]
 Why = Annotated[str, Parameter(metavar="WHY", help="the reason")]
 
@@ -39,8 +41,8 @@ def grant(
     dataset: Dataset,
     /,
     *,
-    alpha: Annotated[Amount, Parameter(name=("--alpha", "--epsilon"))] = "0",
-    beta: Annotated[Amount, Parameter(name=("--beta", "--delta"))] = "0",
+    alpha: Alpha = "0",
+    beta: Beta = "0",
     gamma: Amount = "0",
     composition: Annotated[
         Literal["basic", "concentrated"],
@@ -55,21 +57,12 @@ def grant(
     output: Output = ANSWER,
 ) -> None:
     """Add to the budget of a dataset."""
-    from schemas.numbers import read_rational
     from schemas.plan.identity import check_dataset
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_url
 
     check_dataset(dataset)
-    amounts = {}
-    for name, written in (("alpha", alpha), ("beta", beta), ("gamma", gamma)):
-        try:
-            amounts[name] = read_rational(written)
-        except ValueError as error:
-            raise InputError(f"--{name}: {error}") from None
-        if name != "alpha" and amounts[name] >= 1:
-            raise InputError(f"--{name}: must be below 1")
-    budget = Budget(**amounts)
+    budget = _read_budget(alpha=alpha, beta=beta, gamma=gamma)
     if budget == Budget():
         raise InputError("nothing to grant: give --alpha, --beta or --gamma")
     known = Ledger(ledger_url())
@@ -101,6 +94,57 @@ def _resume_schedules() -> list[str]:
             "The Prefect server at PREFECT_API_URL does not answer: when it does, `dprelease deploy`"
             " resumes the schedules that this grant covers."
         ]
+
+
+def allow(
+    dataset: Dataset,
+    analyst: Annotated[str, Parameter(name="ANALYST", help="the name that will be published")],
+    /,
+    *,
+    alpha: Alpha,
+    beta: Annotated[
+        str,
+        Parameter(
+            name=("--beta", "--delta"),
+            metavar="NUMBER",
+            help="default: the same part of the grant's as of its alpha; with concentrated composition"
+            " the beta at which alpha is meant, by default the grant's",
+        ),
+    ] = "0",
+    who: Who,
+    why: Why,
+    ledger: LedgerURL = None,
+    output: Output = ANSWER,
+) -> None:
+    """Let an analyst spend more of a dataset's grant; print the token with which the analyst does.
+
+    From the first allowance on, every request of the dataset is charged to one. Only the newest token of
+    an analyst is valid: with --alpha 0 it replaces one that was lost or stolen.
+    """
+    known = existing_ledger()
+    promise = _read_budget(alpha=alpha, beta=beta)
+    try:
+        token = known.allow(dataset, analyst, promise, who, why)
+    except ValueError as error:
+        raise InputError(f"--alpha: {error}") from None
+    allowance = known.allowances(dataset)[analyst]
+    output.note(f"{dataset}: {analyst} may spend {allowance.left}; the token is shown this once")
+    output.answer(token, _budget_facts(known, dataset) | {"token": token})
+
+
+def _read_budget(**written: str) -> Budget:
+    """The amounts of ``--alpha``, ``--beta`` and ``--gamma``."""
+    from schemas.numbers import read_rational
+
+    amounts = {}
+    for name, text in written.items():
+        try:
+            amounts[name] = read_rational(text)
+        except ValueError as error:
+            raise InputError(f"--{name}: {error}") from None
+        if name != "alpha" and amounts[name] >= 1:
+            raise InputError(f"--{name}: must be below 1")
+    return Budget(**amounts)
 
 
 def source(
@@ -224,6 +268,7 @@ ledger = App(
 )
 _ACTIONS: tuple[Callable[..., None], ...] = (
     grant,
+    allow,
     source,
     show,
     void,
@@ -248,7 +293,12 @@ def _budget_facts(ledger: Ledger, dataset: str) -> dict[str, Any]:
         "spent": ledger.spent(dataset),
         "left": ledger.remaining(dataset),
     }
-    return {"dataset": dataset} | {name: each.as_strings() for name, each in budgets.items()}
+    allowances = {
+        analyst: {"allowed": each.allowed.as_strings(), "left": each.left.as_strings()}
+        for analyst, each in ledger.allowances(dataset).items()
+    }
+    facts = {name: each.as_strings() for name, each in budgets.items()}
+    return {"dataset": dataset} | facts | ({"allowances": allowances} if allowances else {})
 
 
 def _line(record: HistoryRecord) -> dict[str, Any]:

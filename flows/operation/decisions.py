@@ -1,8 +1,11 @@
-"""A Prefect server that records a form's decision in the ledger before it accepts the form.
+"""A Prefect server that consults the ledger before it accepts a form of ours: it records a decision, and
+stores a proof in the place of an analyst's token.
 
 The run resumes later, or fails, and meanwhile another person may decide elsewhere.  So the ledger takes
 the decision in the request that sends the form; where it refuses, the form stays open and the server
-answers with the reason.  The server needs the ledger and the folder of plans.
+answers with the reason.  A token would be readable by everybody who can open the page; its proof is
+about one run and one plan, and of no use for another.  The server needs the ledger and the folder of
+plans.
 """
 
 import json
@@ -14,9 +17,15 @@ from flows.operation.identity import WORDS
 KEY = "approval"
 """What the names of a run's forms for decisions begin with."""
 
+CONSENT = "consent"
+"""What the name of a form for a token begins with; the digest of the plan follows."""
+
+DIGEST = 64
+"""Characters of a digest."""
+
 
 def record_decisions() -> None:
-    """Have the servers of this process record decisions."""
+    """Have the servers of this process record decisions, and store no tokens."""
     from fastapi import HTTPException, status
     from fastapi.concurrency import run_in_threadpool
     from prefect.server import models
@@ -27,12 +36,17 @@ def record_decisions() -> None:
 
     async def recorded(session: Any, flow_run_input: Any) -> Any:
         name, of, last = flow_run_input.key.partition("-response")
-        if of and not last and name.startswith(f"suspended-{KEY}"):
+        forms = {f"suspended-{KEY}": _record, f"suspended-{CONSENT}-": _proven}
+        take = next((forms[each] for each in forms if name.startswith(each)), None)
+        if of and not last and take:
             run = await flow_runs.read_flow_run(session, flow_run_input.flow_run_id)
             flow = await flows.read_flow(session, run.flow_id)
             if flow.name in WORDS:
                 try:
-                    await run_in_threadpool(_record, flow.name, run, flow_run_input.value)
+                    value = await run_in_threadpool(
+                        take, flow.name, run, name, flow_run_input.value
+                    )
+                    flow_run_input = flow_run_input.model_copy(update={"value": value})
                 except DPReleaseError as error:  # the run stays suspended
                     raise HTTPException(status.HTTP_409_CONFLICT, detail=str(error)) from None
         return await store(session=session, flow_run_input=flow_run_input)
@@ -40,7 +54,7 @@ def record_decisions() -> None:
     flow_run_input.create_flow_run_input = recorded
 
 
-def _record(flow: str, run: Any, form: str) -> None:
+def _record(flow: str, run: Any, name: str, form: str) -> str:
     from flows.operation.notify import names_of
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_url
@@ -62,3 +76,22 @@ def _record(flow: str, run: Any, form: str) -> None:
         who=review["name"],
         why=review["reason"],
     )
+    return form
+
+
+def _proven(flow: str, run: Any, name: str, form: str) -> str:
+    """The form with a proof in the place of its token; raises ``InputError`` for a wrong one."""
+    from flows.operation.notify import names_of
+    from tasks.ledger import Ledger
+    from tasks.workplace.home import ledger_exists, ledger_url
+
+    if not ledger_exists():
+        raise InputError(
+            "this server cannot check the token: it needs DPRELEASE_LEDGER and DPRELEASE_PLANS"
+        )
+    dataset, _ = names_of(flow, run)
+    analyst = str(run.parameters.get("requester")).strip()
+    found = Ledger(ledger_url(), create=False).allowance(dataset, analyst)
+    found.require(json.loads(form)["token"].strip())
+    digest = name.removeprefix(f"suspended-{CONSENT}-")[:DIGEST]
+    return json.dumps({"token": found.proof(f"{run.id} {digest}")})

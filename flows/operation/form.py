@@ -16,7 +16,7 @@ from prefect.runtime import deployment, flow_run
 from pydantic import Field
 
 from dpcore.errors import InputError
-from flows.operation.decisions import KEY
+from flows.operation.decisions import CONSENT, KEY
 from flows.operation.lost import say_that_it_waits
 from flows.operation.once import notify_once
 from schemas.plan import Plan
@@ -88,6 +88,42 @@ def await_submission(plan: Plan) -> None:
             "dry_run: only a run of a deployment can wait; use `dprelease explain` elsewhere"
         )
     _suspended(key=f"{SUBMISSION}-{plan.digest}", timeout=WEEK)
+
+
+class Consent(RunInput):
+    """Charge this release to your allowance."""
+
+    token: str = Field(
+        min_length=1,
+        max_length=100,
+        description="The token of your allowance: the server checks it and keeps a proof in its place.",
+    )
+
+
+def await_token(plan: Plan) -> None:
+    """Suspend a run of a deployment, which has charged nothing, until its analyst agrees to this plan.
+
+    The server puts a proof in the place of the token (``flows.operation.decisions``), because whoever
+    can open Prefect's page can read what forms say.  Raises ``InputError`` where it did not.
+    """
+    if not deployment.id:
+        raise InputError("only a run of a deployment can wait for a token; use `dprelease ask`")
+    requester = plan.publication.requester
+    given = _suspended(
+        wait_for_input=Consent.with_initial_data(
+            description=f"{escape(requester)}: read the artifact `cost-and-accuracy` of this run first."
+            " Your token charges the release to your allowance, and publishes it."
+        ),
+        timeout=WEEK,
+        key=f"{CONSENT}-{plan.digest}",
+    )
+    allowance = Ledger(ledger_url()).allowance(plan.dataset, requester)
+    if given.token != allowance.proof(f"{flow_run.id} {plan.digest}"):
+        raise InputError(
+            "token: this Prefect server stored the form as it was sent, so that others can read the"
+            " token. Ask the agency for a new one, and to start the server with `dprelease serve` or"
+            " `python -m flows.operation.pages`; nothing was charged"
+        )
 
 
 def _suspended(key: str, **options: Any) -> Any:

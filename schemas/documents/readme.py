@@ -181,6 +181,7 @@ def readme(manifest: Manifest, plan: Plan) -> str:
     have = [file for file in files if file.replicates]
     page = TEMPLATES.get_template("readme.md.jinja").render(
         title=escape(manifest.title),
+        requester=escape(plan.publication.requester) if plan.publication.requester else "",
         example=_example(have, plan) if have else None,
         csv=plan.publication.csv,
         sampling=plan.includes_sampling,

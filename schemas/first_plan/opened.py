@@ -15,6 +15,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.planner import Draft, ModelError
@@ -34,7 +35,7 @@ def planned(
     plan: Plan,
     columns: Sequence[str],
     said: Said,
-    percent: int,
+    asked: Budget,
     title: str,
     requester: str,
     model_error: ModelError,
@@ -53,7 +54,7 @@ def planned(
             PlannedUse(of, wishes, plan),
             model_error=model_error,
             plan=plan,
-            percent=percent,
+            asked=asked,
             words=(title, requester),
         )
         made = draft.serve(wishes).finished().trial
@@ -115,11 +116,11 @@ class PlannedUse(ColumnUse):
 
 @dataclass(frozen=True, kw_only=True)
 class SmallerDraft(Draft):
-    """A draft whose trials are plans of ``percent`` of the request of ``plan``; ``words``: title and
+    """A draft whose trials are plans like ``plan`` for what is ``asked``; ``words``: title and
     requester."""
 
     plan: Plan
-    percent: int
+    asked: Budget
     words: tuple[str, str]
 
     @cached_property
@@ -135,7 +136,7 @@ class SmallerDraft(Draft):
             return smaller(
                 self.plan,
                 sections | self._left_out,
-                self.percent,
+                self.asked,
                 *self.words,
             )
         except PlanError as error:

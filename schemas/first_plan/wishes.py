@@ -40,6 +40,7 @@ GROUPS = (
 )
 YES = ("yes", "true", "1", "y")
 MOST_LISTED = 12
+MOST_TITLE = 200
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,19 @@ class Said:
     densities: Sequence[str] = ()
     models: Sequence[str] = ()
     maps: Sequence[str] = ()
+
+    @property
+    def title(self) -> str:
+        """What was said, in one line."""
+        groups: list[tuple[str, Sequence[str]]] = [
+            ("Table", self.tables),
+            ("Mean", self.means),
+            ("Density", self.densities),
+            ("Map", self.maps),
+            ("Model", self.models),
+        ]
+        said = [f"{kind} {text.strip()}" for kind, texts in groups for text in texts]
+        return ", ".join(["Synthetic records"] * self.records + said)[:MOST_TITLE]
 
     def read(self, of: Described) -> list[Wish]:
         """The wishes over the columns of a plan, none twice; without any, tables of all pairs.

@@ -5,14 +5,17 @@ origin.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from fractions import Fraction
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from dpcore.accounting.budget import Budget, decimal_text
+from dpcore.accounting.concentrated import caps
+from dpcore.accounting.digits import round_down
 from dpcore.errors import InputError, PlanError
 from dpcore.suggestion import suggestion
 from schemas.document import explain_errors
+from schemas.numbers import read_rational
 from schemas.plan import Plan
 from schemas.plan.synthesis import UNIFORM
 from schemas.releases import AnyRelease
@@ -21,10 +24,43 @@ from schemas.releases.density import BEST
 RELEASES = TypeAdapter[list[AnyRelease]](list[AnyRelease])
 
 
+def asked_for(plan: Plan, alpha: str) -> Budget:
+    """What a request of this alpha costs, with beta and gamma in the same proportion as in the plan.
+
+    Under concentrated composition the alpha is the one at the grant's beta.  Without an alpha: all that
+    the plan requests.  Raises ``InputError`` for text that is no such amount, and for more than that.
+    """
+    whole = plan.requested
+    if not alpha:
+        return whole
+    try:
+        wanted = read_rational(alpha.strip())
+        if not wanted:
+            raise ValueError("must be positive")
+        coordinate, loss = whole.coordinates[0], wanted
+        if whole.rho:
+            promise = Budget(wanted, plan.budget.granted.beta)
+            loss = caps(plan.budget.composition, promise).rho
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"alpha: {alpha[:60]!r}: {error}") from None
+    share = loss / whole.loss
+    if share > 1:
+        raise InputError(
+            f"alpha: {alpha} is more than one release of the plan may cost ({coordinate}"
+            f" {decimal_text(whole.loss)}); ask for less"
+        )
+    beta, gamma = (round_down(each * share) if each else each for each in (whole.beta, whole.gamma))
+    return Budget(beta=beta, gamma=gamma, **{coordinate: loss})
+
+
 def select(
-    plan: Plan, releases: Sequence[str], percent: int, title: str = "", requester: str = ""
+    plan: Plan,
+    releases: Sequence[str],
+    asked: Budget | None = None,
+    title: str = "",
+    requester: str = "",
 ) -> Plan:
-    """The plan with only these releases, at ``percent`` of the budget that it requests.
+    """The plan with only these releases, for what is ``asked``, or else all that it requests.
 
     An empty ``releases`` means all.  The chosen releases share the budget by their weights.  A synthetic
     table stays if its release stays; values inside bins no longer follow a release that is not chosen.
@@ -47,26 +83,21 @@ def select(
             if table["from"] in chosen
         ],
     }
-    return smaller(plan, kept, percent, title, requester)
+    return smaller(plan, kept, asked or plan.requested, title, requester)
 
 
 def smaller(
-    plan: Plan, sections: Mapping[str, Any], percent: int, title: str = "", requester: str = ""
+    plan: Plan, sections: Mapping[str, Any], asked: Budget, title: str = "", requester: str = ""
 ) -> Plan:
-    """The plan with these sections in the place of its own, at ``percent`` of what it requests.
+    """The plan with these sections in the place of its own, for what is ``asked`` (``asked_for``).
 
     ``sections``: ``releases``, and others by key.  Beta and gamma are requested only if a release can
-    spend them.  Raises ``InputError`` for an invalid percentage, ``PlanError`` if the result is not a
-    valid plan.
+    spend them.  Raises ``InputError`` for a series, ``PlanError`` if the result is not a valid plan.
     """
     if plan.series:
         raise InputError("a series is released as a whole, one run for each period: run its plan")
-    if isinstance(percent, bool) or not isinstance(percent, int) or not 1 <= percent <= 100:
-        raise InputError(
-            f"percent_of_budget: must be a whole number from 1 to 100, not {percent!r}"
-        )
     document = plan.model_dump(mode="json", by_alias=True) | dict(sections)
-    asked, rule = plan.requested * Fraction(percent, 100), plan.budget.composition
+    rule = plan.budget.composition
     try:
         releases = RELEASES.validate_python(document["releases"])
     except ValidationError:  # which the plan then says in its words

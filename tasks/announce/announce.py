@@ -15,9 +15,9 @@ from tasks.announce.markdown import cost_and_accuracy, explanation, preview
 from tasks.audit.audit import result_rows
 from tasks.bundle.publish import PreparedBundle
 from tasks.bundle.verify import read_manifest
-from tasks.explain.account import in_the_ledger, ledger_rows
+from tasks.explain.account import allowance_rows, in_the_ledger, ledger_rows
 from tasks.ledger import Ledger
-from tasks.workplace.home import ledger_url
+from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.step import in_flow_run, log_line, step
 
 
@@ -42,8 +42,9 @@ def show_explanation(plan: Plan) -> None:
     """Show what a release will cost and how accurate it will be, before anything is charged."""
     from prefect.artifacts import create_markdown_artifact
 
+    allowed = allowance_rows(plan, Ledger(ledger_url())) if ledger_exists() else []
     create_markdown_artifact(
-        explanation(*in_the_ledger(plan)),
+        explanation(*in_the_ledger(plan), allowed),
         key="cost-and-accuracy",
         description="What this release will cost and how accurate it will be",
     )

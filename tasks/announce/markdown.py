@@ -41,8 +41,15 @@ def cost_and_accuracy(plan: Plan) -> str:
     )
 
 
-def explanation(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = "") -> str:
-    """The contents of ``dprelease explain``, and who asked for the release."""
+def explanation(
+    plan: Plan,
+    granted: Budget | None,
+    spent: Budget,
+    refusal: str = "",
+    allowed: Sequence[dict[str, str]] = (),
+) -> str:
+    """The contents of ``dprelease explain``, who asked for the release, and rows of what that person is
+    allowed."""
     budget, verdict = budget_rows(plan, granted, spent, refusal)
     asked = (
         f"Requested by {escape(plan.publication.requester)}. " if plan.publication.requester else ""
@@ -52,7 +59,7 @@ def explanation(plan: Plan, granted: Budget | None, spent: Budget, refusal: str 
             f"# {escape(plan.publication.title)}",
             f"{asked}{describe_dataset(plan).capitalize()}.",
             "## Budget of the dataset",
-            table(budget),
+            table([*budget, *allowed]),
             *promises(plan),
             *([f"**{verdict}**"] if verdict else []),
             indent("\n".join([*verdict_text(plan), *analyses_text(plan)]), " " * 4),

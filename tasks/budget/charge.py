@@ -95,7 +95,8 @@ def require_budget(
         return
     if set(ledger.release(plan.dataset, release_id)) != set(plan.built):  # else nothing is charged
         require_grant(plan, account)
-    ledger.check(plan.dataset, release_id, plan.digest, charges_of(plan), part)
+    names = plan.dataset, release_id, plan.digest
+    ledger.check(*names, charges_of(plan), part, plan.publication.requester)
 
 
 def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
@@ -139,7 +140,8 @@ def reserve_budget(
         ledger.first_grant(plan.dataset, granted, "release plan", why, composition)
     named = partial(_require_name, plan, release_id)
     names = plan.dataset, release_id, plan.digest
-    ledger.reserve(*names, charges_of(plan), named, sources, part)
+    asks = part, plan.publication.requester
+    ledger.reserve(*names, charges_of(plan), named, sources, *asks)
     if plan.publication.requester:
         ledger.request(
             plan.dataset, release_id, who=plan.publication.requester, why=plan.publication.title

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpcore.accounting.budget import Budget, decimal_text
+from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.errors import BudgetError
 from schemas.plan import Plan
+from tasks.explain.explain import budget_rows, describe_dataset, explanation, promises
 from tasks.explain.runs import last_release_text, runs_text
 from tasks.explain.tables import COORDINATES, amounts, text_table
+from tasks.explain.verdicts import verdict_text
 from tasks.workplace.home import ledger_exists, ledger_url
 
 if TYPE_CHECKING:
@@ -50,6 +52,43 @@ def explain_refusal(plan: Plan, ledger: Ledger) -> str:
     except BudgetError as refused:
         return f"The release would be refused: {refused}."
     return ""
+
+
+def question_text(plan: Plan, ledger: Ledger) -> str:
+    """What the answer to an analyst's question costs, what is then left, and how accurate it will be."""
+    granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
+    budget, _ = budget_rows(plan, granted, spent)
+    return "\n".join(
+        [
+            f"{plan.publication.title}, asked by {plan.publication.requester}",
+            describe_dataset(plan),
+            "",
+            *verdict_text(plan),
+            "",
+            text_table([*budget, *allowance_rows(plan, ledger)]),
+            *promises(plan),
+        ]
+    )
+
+
+def question_facts(plan: Plan, ledger: Ledger) -> dict[str, Any]:
+    """The same as JSON values."""
+    facts = explanation(plan, ledger.granted(plan.dataset), ledger.spent(plan.dataset))
+    left = {row.pop(""): row for row in allowance_rows(plan, ledger)}
+    return {"title": plan.publication.title} | facts | {"allowance": left}
+
+
+def allowance_rows(plan: Plan, ledger: Ledger) -> list[dict[str, str]]:
+    """What the requester of a plan was allowed, and what the plan leaves of that; empty for nothing."""
+    found = ledger.allowances(plan.dataset).get(plan.publication.requester)
+    if found is None:
+        return []
+    cost, names = total(plan.prices.values()), plan.requested.coordinates
+    rows = [amounts(f"allowed to {plan.publication.requester}", found.allowed, names)]
+    rows.append(amounts("spent of that", found.spent, names))
+    if found.left.covers(cost):
+        rows.append(amounts("left of that afterwards", found.left - cost, names))
+    return rows
 
 
 def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
@@ -95,7 +134,13 @@ def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str
             f"This is the newest grant, of {account.promise}; with those before, all releases keep"
             f" {ledger.promised(dataset)} together."
         )
-    budget = [dataset, text_table(ledger_rows(ledger, dataset)), *runs]
+    names_of_grant = (ledger.granted(dataset) or Budget()).coordinates
+    allowed = [
+        amounts(f"{analyst}: {what}", each, names_of_grant)
+        for analyst, allowance in ledger.allowances(dataset).items()
+        for what, each in (("allowed", allowance.allowed), ("left", allowance.left))
+    ]
+    budget = [dataset, text_table([*ledger_rows(ledger, dataset), *allowed]), *runs]
     return "\n".join([*budget, "", text_table(history)])
 
 

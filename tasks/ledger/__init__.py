@@ -22,6 +22,9 @@ private, and (A, B)-differentially private if nothing spends gamma, for one unit
 (basic composition as a filter: Rogers, Roth, Ullman and Vadhan 2016; under a concentrated grant, the
 caps of ``dpcore.accounting.concentrated``; proofs in docs/pages/explanation/composition.md).
 
+What an analyst is allowed is a second filter of the same kind, on what this analyst asks.  It divides
+the grant; what is promised is the grant's.
+
 Sets of probability gamma add up only if they are fixed beforehand: one that is chosen in view of a
 release need not be small *given that release*.  So one plan of a dataset may spend gamma, the first
 that reserves it while nothing is drawn; its later runs have the same sets.  A second plan is refused
@@ -56,6 +59,7 @@ from tasks.ledger.notes import Decision
 from tasks.ledger.records import (
     Account,
     Action,
+    Allowance,
     Charge,
     ChargeRecord,
     Fault,
@@ -69,6 +73,7 @@ from tasks.ledger.records import (
 __all__ = [
     "Account",
     "Action",
+    "Allowance",
     "Charge",
     "ChargeRecord",
     "Decision",

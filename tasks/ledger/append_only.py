@@ -19,6 +19,7 @@ _HISTORY = (
     tables.note,
     tables.bundle,
     tables.source,
+    tables.allowance,
 )
 _FIXED = [c.name for c in tables.charge.c if c.name not in ("state", "committed_at", "digest")]
 _REFUSAL = "the history of a ledger is never changed"

@@ -18,6 +18,10 @@ def find_faults(connection: Connection, dataset: str) -> list[Fault]:
     for account in queries.accounts(connection, dataset):
         if not account.caps.covers(queries.spent(connection, dataset, account.number)):
             found.append(Fault(dataset, "", "", "more was charged than was granted", RESTORE))
+    for analyst, each in queries.allowances(connection, dataset).items():
+        if not each.allowed.covers(each.spent):
+            what = f"more was charged to {analyst} than was allowed"
+            found.append(Fault(dataset, "", "", what, RESTORE))
     if len({c.plan_digest for c in queries.counted(connection, dataset) if c.budget.gamma}) > 1:
         found.append(Fault(dataset, "", "", "gamma was charged for more than one plan", RESTORE))
     for release_id, charges in queries.releases(connection, dataset).items():

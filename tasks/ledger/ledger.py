@@ -7,6 +7,7 @@ another process may be writing.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from functools import partial
@@ -17,6 +18,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.accounting.concentrated import Composition, caps
 from dpcore.errors import InputError, LedgerError
 from dpcore.line.statistic import Noisy
+from schemas.text import look_alikes, may_be_listed, told_apart
 from tasks.ledger import notes, queries, rules
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.reading import LedgerReader, chargeable, require_charges
@@ -25,12 +27,16 @@ from tasks.ledger.records import (
     Charge,
     ChargeRecord,
     State,
+    key_of,
     require_text,
 )
 from tasks.ledger.roles import roles_sql
 
 # The limit of one value in SQLite as it is usually built, and in PostgreSQL.
 MAX_PAYLOAD_BYTES = 1_000_000_000
+
+LONGEST_NAME = 200
+"""Characters of an analyst's name, as in the form."""
 
 
 class Ledger(LedgerReader):
@@ -115,6 +121,32 @@ class Ledger(LedgerReader):
                 number = max(1, queries.times_recorded(connection, source))
                 queries.insert_source(connection, source, dataset, who, why, number)
 
+    def allow(self, dataset: str, analyst: str, promise: Budget, who: str, why: str) -> str:
+        """Let an analyst spend (alpha, beta) more of a dataset's grant; returns the analyst's new token.
+
+        From then on each request of the dataset is charged to the allowance of an analyst.  Allowances
+        are never taken back; only the newest token of an analyst is valid, so that one of nothing makes
+        the earlier token void.  Raises ``BudgetError`` without a grant that covers it.
+        """
+        require_text(analyst=analyst, who=who, why=why)
+        if analyst != analyst.strip() or len(analyst) > LONGEST_NAME or not may_be_listed(analyst):
+            raise InputError(
+                f"the analyst's name must have at most {LONGEST_NAME} characters, begin with a letter,"
+                " and have no spaces around it"
+            )
+        token = secrets.token_hex(16)
+        with self._database.transaction(write=True) as connection:
+            queries.lock(connection, dataset)
+            account = rules.require_known(dataset, queries.account(connection, dataset))
+            known = queries.allowances(connection, dataset)
+            if analyst not in known and (alike := look_alikes([*known, analyst])):
+                raise InputError(f"the analyst's name: {told_apart(*alike)}")
+            before = known[analyst].allowed if analyst in known else Budget()
+            amounts = rules.allowed_amounts(dataset, account, promise, before)
+            names = dataset, account.number, analyst
+            queries.insert_allowance(connection, *names, amounts, key_of(token), who, why)
+        return token
+
     def reserve(
         self,
         dataset: str,
@@ -124,6 +156,7 @@ class Ledger(LedgerReader):
         require: Callable[[Callable[[str], list[str]]], None] = lambda _: None,
         sources: Collection[str] = (),
         part: Fraction | None = None,
+        analyst: str = "",
     ) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
@@ -132,7 +165,7 @@ class Ledger(LedgerReader):
         the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
         ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
         another dataset.  ``part``: the part of the grant that all requests together may spend; raises
-        ``BudgetError`` if they would spend more.
+        ``BudgetError`` if they would spend more, or ``analyst``, who asks, more than was allowed.
         ``require`` may raise in view of the plan's other releases, which no other writer changes
         meanwhile: it gets a function from the ending of an id to theirs.  Afterwards every named charge
         counts.
@@ -143,10 +176,10 @@ class Ledger(LedgerReader):
             if not queries.lock(connection, dataset):
                 rules.require_known(dataset, None)
             names = dataset, release_id, plan_digest
-            new, account = chargeable(connection, *names, charges, part)
+            new, account, charged = chargeable(connection, *names, charges, part, analyst)
             if new:
                 require(partial(queries.ids_ending, connection, dataset, plan_digest))
-                queries.insert_charges(connection, *names, account.number, new, part)
+                queries.insert_charges(connection, *names, account.number, new, part, charged)
             for source in sources:
                 queries.insert_source(connection, source, dataset, "release plan", release_id)
             # Read after the insert, which waits for another dataset's that is not committed yet.

@@ -20,6 +20,7 @@ from tasks.ledger.records import (
     RESTORE,
     Account,
     Action,
+    Allowance,
     Charge,
     ChargeRecord,
     HistoryRecord,
@@ -89,15 +90,25 @@ def spent(
 
     Equal prices are counted, and the table itself is read: a damaged index hides nothing from the sum.
     """
+    return total(_spent_by(connection, dataset, number, by_requests).values())
+
+
+def _spent_by(
+    connection: Connection, dataset: str, number: int, by_requests: bool
+) -> dict[str, Budget]:
+    """The same for each analyst whose allowance was charged; '' for all other charges."""
     sqlite = connection.dialect.name == "sqlite"
     found = text(
-        f"SELECT alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
+        f"SELECT analyst, alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
         f" {'NOT INDEXED' if sqlite else ''} WHERE dataset = :dataset AND state <> 'VOID'"
         f" AND account = :account {'AND part <> :none' if by_requests else ''}"
-        " GROUP BY alpha, beta, gamma, rho"
+        " GROUP BY analyst, alpha, beta, gamma, rho"
     )
     values = {"dataset": dataset, "account": number} | ({"none": ""} if by_requests else {})
-    return total(_budget(row) * row.number for row in connection.execute(found, values))
+    sums: dict[str, Budget] = {}
+    for row in connection.execute(found, values):
+        sums[row.analyst] = sums.get(row.analyst, Budget()) + _budget(row) * row.number
+    return sums
 
 
 def counted(connection: Connection, dataset: str, most: int | None = None) -> list[ChargeRecord]:
@@ -122,8 +133,10 @@ def insert_charges(
     account: int,
     charges: Mapping[str, Charge],
     part: Fraction | None = None,
+    analyst: str = "",
 ) -> None:
-    """Append the charges as RESERVED; ``part``: of the grant, which bounded them when requested."""
+    """Append the charges as RESERVED; ``part``: of the grant, which bounded them when requested;
+    ``analyst``: whose allowance they count against."""
     at = utc_now()
     rows = [
         {
@@ -138,6 +151,7 @@ def insert_charges(
             "series": charge.series,
             "run": charge.run,
             "part": "" if part is None else str(part),
+            "analyst": analyst,
             "state": State.RESERVED.value,
             "reserved_at": at,
         }
@@ -244,6 +258,41 @@ def times_recorded(connection: Connection, source: str) -> int:
     return len(connection.execute(select(table.c.id).where(table.c.source == source)).all())
 
 
+def insert_allowance(
+    connection: Connection,
+    dataset: str,
+    account: int,
+    analyst: str,
+    amounts: Budget,
+    key: str,
+    who: str,
+    why: str,
+) -> None:
+    """Append an allowance for an analyst, of an account."""
+    row = {"dataset": dataset, "account": account, "analyst": analyst, "key": key}
+    row |= {"who": who, "why": why, "at": utc_now()}
+    written = {"alpha": "0", "rho": "0"} | amounts.as_strings()
+    connection.execute(insert(tables.allowance).values(row | written))
+
+
+def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
+    """What each analyst who was ever allowed anything may spend now, by name."""
+    present = account(connection, dataset)
+    table, found = tables.allowance.c, dict[str, Allowance]()
+    if present is None:
+        return found
+    rows = connection.execute(
+        select(tables.allowance).where(table.dataset == dataset).order_by(table.id)
+    ).all()
+    spends = _spent_by(connection, dataset, present.number, True) if rows else {}
+    for row in rows:
+        nothing = Allowance(Budget(), spends.get(row.analyst, Budget()), row.key)
+        known = found.get(row.analyst, nothing)
+        of_now = _budget(row) if row.account == present.number else Budget()
+        found[row.analyst] = replace(known, allowed=known.allowed + of_now, key=row.key)
+    return found
+
+
 def is_served(connection: Connection) -> bool:
     """Whether the ledger was marked as one that a server's runs use."""
     return connection.scalar(select(tables.schema.c.served_at)) is not None
@@ -284,6 +333,17 @@ def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
     records += [
         HistoryRecord(row.at, Action.ASSIGN, row.dataset, Budget(), who=row.who, why=row.why)
         for row in connection.execute(assigned)
+    ]
+    records += [
+        HistoryRecord(
+            row.at,
+            Action.ALLOW,
+            row.dataset,
+            _budget(row),
+            who=row.who,
+            why=f"{row.analyst}: {row.why}",
+        )
+        for row in connection.execute(select(tables.allowance))
     ]
     return sorted(
         (record for record in records if dataset in (None, record.dataset)),

@@ -22,6 +22,7 @@ from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
     Account,
     Action,
+    Allowance,
     Charge,
     ChargeRecord,
     Fault,
@@ -125,6 +126,7 @@ class LedgerReader:
         plan_digest: str,
         charges: Mapping[str, Charge],
         part: Fraction | None = None,
+        analyst: str = "",
     ) -> None:
         """Raise what ``reserve`` would raise now, and write nothing.
 
@@ -133,7 +135,7 @@ class LedgerReader:
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=False) as connection:
-            chargeable(connection, dataset, release_id, plan_digest, charges, part)
+            chargeable(connection, dataset, release_id, plan_digest, charges, part, analyst)
 
     def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
@@ -143,6 +145,14 @@ class LedgerReader:
         earlier runs of their series are not charged.
         """
         self._read(_require_addable, dataset, plan_digest, charges)
+
+    def allowances(self, dataset: str) -> dict[str, Allowance]:
+        """What each analyst who was ever allowed anything may spend, by name."""
+        return self._read(queries.allowances, dataset)
+
+    def allowance(self, dataset: str, analyst: str) -> Allowance:
+        """What an analyst may spend; raises ``BudgetError`` for somebody without an allowance."""
+        return rules.require_known_analyst(dataset, analyst, self.allowances(dataset))
 
     def sources(self) -> dict[str, str]:
         """The dataset of every source that the ledger knows, by the source's name."""
@@ -263,8 +273,12 @@ def chargeable(
     plan_digest: str,
     charges: Mapping[str, Charge],
     part: Fraction | None,
-) -> tuple[dict[str, Charge], Account]:
-    """The charges still to be made, and to which account; raises for the first reason against it."""
+    analyst: str,
+) -> tuple[dict[str, Charge], Account, str]:
+    """The charges still to be made, to which account and to whose allowance ('' for nobody's).
+
+    Raises for the first reason against it.
+    """
     account = rules.require_known(dataset, queries.account(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)
     new = rules.new_charges(release_id, plan_digest, charges, existing)
@@ -276,7 +290,9 @@ def chargeable(
         if part is not None:
             spent = queries.spent(connection, dataset, account.number, by_requests=True)
             rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
-    return new, account
+            known = queries.allowances(connection, dataset)
+            return new, account, rules.require_allowed(dataset, release_id, analyst, known, asked)
+    return new, account, ""
 
 
 def _spent(connection: Connection, dataset: str, account: Account) -> Budget:

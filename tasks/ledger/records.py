@@ -10,6 +10,7 @@ and read back as ``Fraction``.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,6 +52,7 @@ class Action(StrEnum):
     REJECT = "reject"
     ASSIGN = "assign"
     RECOVER = "recover"
+    ALLOW = "allow"
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ class ChargeRecord:
     series: str = ""
     run: int = 0
     part: str = ""
+    analyst: str = ""
     committed_at: str | None = None
     digest: str | None = None
 
@@ -133,6 +136,34 @@ class Account:
     composition: Composition
     promise: Budget
     caps: Budget
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What an analyst may spend of the account that charges count against now, and has spent.
+
+    ``key``: the SHA-256 of the analyst's newest token.  The ledger does not hold the token.
+    """
+
+    allowed: Budget
+    spent: Budget
+    key: str = field(repr=False)
+
+    @property
+    def left(self) -> Budget:
+        return self.allowed - self.spent if self.allowed.covers(self.spent) else Budget()
+
+    def require(self, token: str) -> None:
+        """Raise ``InputError`` unless this is the analyst's newest token."""
+        if not hmac.compare_digest(key_of(token), self.key):
+            raise InputError(
+                "this is not the analyst's newest token for this dataset; nothing was charged. The"
+                " agency gives a new one with: dprelease ledger allow"
+            )
+
+    def proof(self, question: str) -> str:
+        """What only a holder of the token, or a reader of the ledger, can say about a question."""
+        return hmac.new(self.key.encode(), question.encode(), hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -173,6 +204,11 @@ def charge_id(dataset: str, release_id: str, release_name: str) -> str:
     The names are hashed as a JSON list, so that different triples give different texts.
     """
     return hashlib.sha256(json.dumps([dataset, release_id, release_name]).encode()).hexdigest()
+
+
+def key_of(token: str) -> str:
+    """What the ledger keeps of a token.  Tokens are random, so a plain hash reveals nothing."""
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def require_text(**named: str) -> None:

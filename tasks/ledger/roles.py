@@ -18,8 +18,9 @@ def roles_sql() -> str:
     every = ", ".join(table.name for table in tables.metadata.sorted_tables)
     return f"""\
 -- A publisher reserves, commits, publishes and records requests and decisions; it cannot grant,
--- void, give a survey to another dataset or change history.
--- An officer grants, voids and assigns surveys; it cannot reserve or commit.  Both can read everything.
+-- allow, void, give a survey to another dataset or change history.
+-- An officer grants, allows, voids and assigns surveys; it cannot reserve or commit.  Both can read
+-- everything.
 DO $$ BEGIN
     IF to_regrole('{PUBLISHER}') IS NULL THEN CREATE ROLE {PUBLISHER} NOLOGIN; END IF;
     IF to_regrole('{OFFICER}') IS NULL THEN CREATE ROLE {OFFICER} NOLOGIN; END IF;
@@ -32,9 +33,11 @@ GRANT UPDATE (created_at) ON ledger_dataset TO {PUBLISHER}, {OFFICER};
 GRANT INSERT ON ledger_charge, ledger_draw, ledger_note, ledger_bundle, ledger_source TO {PUBLISHER};
 GRANT UPDATE (state, committed_at, digest) ON ledger_charge TO {PUBLISHER};
 GRANT USAGE ON SEQUENCE ledger_note_id_seq, ledger_bundle_id_seq, ledger_source_id_seq TO {PUBLISHER};
-GRANT INSERT ON ledger_dataset, ledger_grant, ledger_note, ledger_source TO {OFFICER};
+GRANT INSERT ON ledger_dataset, ledger_grant, ledger_note, ledger_source, ledger_allowance
+    TO {OFFICER};
 GRANT UPDATE (state) ON ledger_charge TO {OFFICER};
-GRANT USAGE ON SEQUENCE ledger_grant_id_seq, ledger_note_id_seq, ledger_source_id_seq TO {OFFICER};
+GRANT USAGE ON SEQUENCE ledger_grant_id_seq, ledger_note_id_seq, ledger_source_id_seq,
+    ledger_allowance_id_seq TO {OFFICER};
 -- A charge becomes void only with a note that says so, and only officers may write such a note.
 ALTER TABLE ledger_note ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS anybody_reads ON ledger_note;

@@ -7,11 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.accounting.budget import Budget
-from dpcore.accounting.concentrated import Composition
+from dpcore.accounting.concentrated import Composition, caps
 from dpcore.domain.adjacency import ROW
 from dpcore.errors import BudgetError, LedgerError, UnusableLedgerError
 from schemas.releases.events import read_event
-from tasks.ledger.records import RESTORE, Account, Charge, ChargeRecord, State, amount_text
+from tasks.ledger.records import (
+    RESTORE,
+    Account,
+    Allowance,
+    Charge,
+    ChargeRecord,
+    State,
+    amount_text,
+)
 
 _COORDINATES = ("alpha", "rho", "beta", "gamma")
 
@@ -234,6 +242,61 @@ def require_opened(
             f" ({short}); nothing was charged. Ask for less, or have the agency open more with"
             " operation.requests.part"
         )
+
+
+def require_known_analyst(dataset: str, analyst: str, known: Mapping[str, Allowance]) -> Allowance:
+    """The allowance; raises ``BudgetError`` for an analyst who has none."""
+    if analyst not in known:
+        raise BudgetError(
+            f"{analyst!r} has no allowance in dataset {dataset!r}; nothing was charged. Write the name"
+            " as the agency does, or have it give one with: dprelease ledger allow"
+            f" {dataset} NAME --alpha NUMBER --who WHO --why WHY"
+        )
+    return known[analyst]
+
+
+def require_allowed(
+    dataset: str, release_id: str, analyst: str, known: Mapping[str, Allowance], asked: Budget
+) -> str:
+    """The analyst whose allowance is charged; nobody while the dataset has none.
+
+    Raises ``BudgetError`` unless the analyst has one that covers what was spent of it and is asked.
+    """
+    if not known:
+        return ""
+    found = require_known_analyst(dataset, analyst, known)
+    if short := _short(asked, found.left, found.allowed, f"allowed to {analyst}"):
+        raise BudgetError(
+            f"{release_id!r} would spend more of dataset {dataset!r} than its analyst may ({short});"
+            " nothing was charged. Ask for less, or have the agency allow more with: dprelease ledger"
+            " allow"
+        )
+    return analyst
+
+
+def allowed_amounts(dataset: str, account: Account, promise: Budget, before: Budget) -> Budget:
+    """What an analyst may spend more, in the coordinates of the account.
+
+    ``promise``: (alpha, beta).  Without a beta, it is the same part of the grant's beta as of its alpha.
+    Under concentrated composition alpha is the one at this beta, or at the grant's, and what may fail is
+    the same part of the grant's as rho.  ``before``: what was allowed before.  Raises ``BudgetError``
+    where both together are more than the grant, and ``ValueError`` for an alpha without noise.
+    """
+    if not promise.alpha:
+        return Budget()
+    granted, whole = account.promise, account.caps
+    if account.composition == "basic":
+        share = promise.alpha / granted.alpha if granted.alpha else Fraction(0)
+        amounts = Budget(promise.alpha, promise.beta or granted.beta * share)
+    else:
+        kept = caps(account.composition, Budget(promise.alpha, promise.beta or granted.beta))
+        amounts = Budget(rho=kept.rho, beta=whole.beta * kept.rho / whole.rho)
+    if short := _short(before + amounts, whole, whole, "granted"):
+        raise BudgetError(
+            f"an analyst cannot be allowed more than dataset {dataset!r} was granted ({short}); nothing"
+            " was recorded"
+        )
+    return amounts
 
 
 def require_own(dataset: str, sources: Collection[str], known: Mapping[str, str]) -> None:

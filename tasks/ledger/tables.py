@@ -9,11 +9,13 @@
     ledger_note      append-only: who voided which reservation, and why
     ledger_bundle    append-only: SHA-256 of the SHA256SUMS of every bundle that was made ready
     ledger_source    append-only: to which dataset each survey belongs; the last row of a source counts
+    ledger_allowance append-only: how much of a grant each analyst may spend, and who allowed it
 
 A grant holds its promise (alpha, beta, gamma).  A concentrated one also holds its caps: ``rho``, and
 ``failures`` on the sum of beta.  A charge counts against its ``account``: the id of a
 concentrated grant, or 0 for all basic ones.  Its ``part`` is empty, or the part of the grant within
-which it was requested.
+which it was requested; its ``analyst`` is empty, or whose allowance it counts against.  The allowances
+of an analyst add up, and the newest ``key`` counts: the SHA-256 of a token.
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
 The code's rules are also constraints here wherever a constraint can express them, and triggers
@@ -35,7 +37,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 4
+VERSION = 5
 
 metadata = MetaData()
 
@@ -87,6 +89,7 @@ charge = Table(
     Column("series", Text, nullable=False),
     Column("run", Integer, nullable=False),
     Column("part", Text, nullable=False),
+    Column("analyst", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("reserved_at", Text, nullable=False),
     Column("committed_at", Text),
@@ -142,3 +145,17 @@ source = Table(
     UniqueConstraint("source", "number"),
 )
 """``number``: 0 for what a run recorded, and from 1 for what a person decided."""
+
+allowance = Table(
+    "ledger_allowance",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("dataset", Text, ForeignKey(dataset.c.dataset), nullable=False, index=True),
+    Column("account", Integer, nullable=False),
+    Column("analyst", Text, nullable=False),
+    *_amounts(),
+    Column("key", Text, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)

@@ -1,7 +1,8 @@
 """Brings a ledger of an older layout to the present one, in place and without changing its history.
 
 Columns are added whose defaults say what its rows meant: its grants are basic, all its charges count
-against them, and nothing was requested.  To which dataset a survey belongs is recorded from now on.
+against them, and nothing was requested or allowed.  To which dataset a survey belongs is recorded from
+now on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from sqlalchemy import Connection, select, update
 from tasks.ledger import tables
 from tasks.ledger.append_only import guard_added, guard_charges
 
-BEFORE = (2, 3)
+BEFORE = (2, 3, 4)
 
 _ADDED = {
     (3, "ledger_grant"): (
@@ -27,8 +28,12 @@ _ADDED = {
     ),
     (4, "ledger_charge"): ("part TEXT NOT NULL DEFAULT ''",),
     (4, "ledger_schema"): ("served_at TEXT",),
+    (5, "ledger_charge"): ("analyst TEXT NOT NULL DEFAULT ''",),
 }
 """The columns that each layout added to each table."""
+
+_TABLES = {4: tables.source, 5: tables.allowance}
+"""The table that each layout added."""
 
 
 def older(connection: Connection) -> int | None:
@@ -39,10 +44,12 @@ def older(connection: Connection) -> int | None:
 
 def upgrade(connection: Connection, layout: int) -> None:
     """Add what the layout lacks, and guard it as the rest is, in the caller's transaction."""
-    for (added, table), columns in _ADDED.items():
+    for (added, name), columns in _ADDED.items():
         for column in columns if added > layout else ():
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
-    tables.source.create(connection, checkfirst=False)
-    guard_added(connection, tables.source)
+            connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {column}")
+    for added, table in _TABLES.items():
+        if added > layout:
+            table.create(connection, checkfirst=False)
+            guard_added(connection, table)
     guard_charges(connection)
     connection.execute(update(tables.schema).values(version=tables.VERSION))

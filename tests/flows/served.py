@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 from tests.waiting import SECONDS, wait_for, wait_for_server
 
 PASSWORD = "officer:hush-hush"
-WHOLE = {"releases": [], "percent_of_budget": 10, "title": "", "requester": "B. Analyst"}
+WHOLE = {"releases": [], "alpha": "0.4", "title": "", "requester": "B. Analyst"}
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED", "PAUSED"}
 
 

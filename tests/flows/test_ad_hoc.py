@@ -44,13 +44,15 @@ def plans(plan_path, monkeypatch):
             "'rare' may not be requested; the plan opens people, pairs",
         ),
         ({"requester": "  "}, "write who asks"),
-        ({"percent": 101}, "a whole number from 1 to 100"),
+        ({"alpha": "4.1"}, "more than one release of the plan may cost"),
+        ({"alpha": "nan"}, "not a decimal number"),
+        ({"alpha": "-1"}, "must not be negative"),
     ],
 )
 def test_a_choice_that_cannot_be_is_refused_with_the_reason(plans, choice, says):
     from flows.ad_hoc import select_releases
 
-    form = {"plan": "plan", "releases": [], "percent": 100, "title": "", "requester": "B. Analyst"}
+    form = {"plan": "plan", "releases": [], "alpha": "", "title": "", "requester": "B. Analyst"}
     with pytest.raises(InputError, match=says):
         select_releases(**(form | choice))
 
@@ -92,7 +94,7 @@ def test_what_was_chosen_is_released_and_recorded(plans):
     path = ad_hoc(
         "plan",
         releases=["plan: people", "plan: pairs"],
-        percent_of_budget=25,
+        alpha="1",
         title="Two tables",
         requester="B. Analyst",
     )
@@ -128,10 +130,10 @@ def test_a_plan_that_opens_nothing_can_not_be_asked_for(plan_path, monkeypatch):
 def test_requests_together_spend_no_more_than_the_plan_opens(plans):
     from flows.ad_hoc import ad_hoc
 
-    ad_hoc("plan", releases=["people"], percent_of_budget=25, requester="B. Analyst")
-    for percent in (100, 10):  # an eighth of 10 is 1.25, and a request asks for per cents of 4
+    ad_hoc("plan", releases=["people"], alpha="1", requester="B. Analyst")
+    for alpha in ("", "0.4"):  # an eighth of 10 is 1.25
         with pytest.raises(BudgetError, match="opened to requests"):
-            ad_hoc("plan", releases=["people"], percent_of_budget=percent, requester="B. Analyst")
+            ad_hoc("plan", releases=["people"], alpha=alpha, requester="B. Analyst")
     assert Ledger(ledger_url()).spent("survey") == Budget.of(1)
 
 
@@ -144,7 +146,7 @@ def test_a_dry_run_charges_nothing_and_needs_somebody_who_can_resume_it(plans):
 
 
 OPENED = ["sex", "region", "age", "children"]
-ASKED = {"plan": "plan", "percent": 50, "title": "", "requester": "B. Analyst"}
+ASKED = {"plan": "plan", "alpha": "2", "title": "", "requester": "B. Analyst"}
 
 
 def open_columns(path, opened, **changes):
@@ -177,9 +179,7 @@ def opened(plans, plan_path):
 def test_a_wish_that_cannot_be_served_is_refused_in_words(opened, said, says):
     from flows.ad_hoc import select_releases
 
-    asked = (
-        ASKED | {"releases": []} | {k: v for k, v in said.items() if k in ("releases", "percent")}
-    )
+    asked = ASKED | {"releases": []} | {k: v for k, v in said.items() if k in ("releases", "alpha")}
     wishes = Said(**{k: v for k, v in said.items() if k not in asked})
     with pytest.raises(InputError, match=says) as refused:
         select_releases(**asked, said=wishes)
@@ -241,7 +241,7 @@ def test_wishes_show_their_cost_and_are_charged_only_once_somebody_agrees(opened
         "tables": ["sex x region"],
         "models": ["age ~ sex"],
         "requester": "B. Analyst",
-        "percent_of_budget": 25,
+        "alpha": "1",
     }
     with pytest.raises(InputError, match="only a run of a deployment can wait"):
         flow.ad_hoc("plan", **wished)

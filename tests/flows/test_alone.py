@@ -73,7 +73,7 @@ from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.release import release
 print(release("plan.yaml", "r1", out="out"))
-print(ad_hoc("plan", percent_of_budget=10, requester="B. Analyst"))
+print(ad_hoc("plan", alpha="0.4", requester="B. Analyst"))
 audit("plan.yaml", draws=4000)
 """
 

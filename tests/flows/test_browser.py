@@ -65,12 +65,12 @@ def picture(page, name: str) -> None:
         Image.open(path).convert("RGB").quantize(160).save(path, optimize=True)
 
 
-def fill_the_form(page, served: Served, percent: str) -> None:
+def fill_the_form(page, served: Served, alpha: str) -> None:
     form = served.deployment("ad hoc release", "ad-hoc-release")
     page.goto(f"{served.address}/deployments/deployment/{form['id']}/run")
     choose(page, "Plan", "health")
     choose(page, "Releases", "health: people", "health: pairs")
-    write(page, "Percent of budget", percent)
+    write(page, "Alpha", alpha)
     write(page, "Title", "Health by sex and region")
     write(page, "Requester", "B. Analyst, Ministry of Health")
 
@@ -86,7 +86,7 @@ def runs_of(served: Served) -> set[str]:
 
 def test_from_the_form_to_the_bundle(page, served):
     before = runs_of(served)
-    fill_the_form(page, served, percent="25")
+    fill_the_form(page, served, alpha="1")
     picture(page, "ad-hoc-form")
     submit(page, "create_flow_run")
     (run,) = runs_of(served) - before

@@ -180,7 +180,7 @@ def require_typed(tab: Any) -> None:
 
 def ask(served: Served, **choices: Any) -> dict[str, Any]:
     form = served.deployment("ad hoc release", "ad-hoc-release")
-    asked = {"plan": "hostile", "releases": [], "percent_of_budget": 10, "title": "", **choices}
+    asked = {"plan": "hostile", "releases": [], "alpha": "0.4", "title": "", **choices}
     return served.api(
         "POST",
         f"/deployments/{form['id']}/create_flow_run",

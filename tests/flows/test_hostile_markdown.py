@@ -70,7 +70,7 @@ def test_nothing_in_an_artifact_is_theirs(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("DPRELEASE_PLANS", str(tmp_path))
     monkeypatch.setenv("DPRELEASE_OUT", str(tmp_path / "out"))
     monkeypatch.setattr("flows.course.await_approval", lambda *given: shown.append(preview(*given)))
-    ad_hoc("hostile", percent_of_budget=10, title=HOSTILE[5], requester=HOSTILE[2])
+    ad_hoc("hostile", alpha="0.4", title=HOSTILE[5], requester=HOSTILE[2])
     audit(str(tmp_path / "hostile.yaml"), quick=True)
     with get_client(sync_client=True) as client:
         artifacts = client.read_artifacts(limit=200)

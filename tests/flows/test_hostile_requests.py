@@ -73,8 +73,8 @@ def hostile_requests(evil: Path) -> Iterator[Request]:
     for more in (
         {"releases": ["income: wealth"]},
         {"releases": ["income: people", "health: people"]},
-        {"percent_of_budget": 1_000_000},
-        {"percent_of_budget": -1},
+        {"alpha": "1000000"},
+        {"alpha": "-1"},
         {"overrides": RICHER},
         {"out": str(evil)},
         {"plan": plan},
@@ -82,14 +82,14 @@ def hostile_requests(evil: Path) -> Iterator[Request]:
         {"tables": ["sex x income"]},
         {"models": ["{income > 5000} ~ sex"]},
         {"means": ["age by sex"]},
-        {"records": True, "percent_of_budget": 1_000_000},
+        {"records": True, "alpha": "1000000"},
         {"records": True, "dry_run": False},  # it waits, and nobody agrees
     ):
         yield AD_HOC, {"parameters": WHOLE | {"plan": "income"} | more}
     yield AUDIT, {"parameters": {"plan": plan}}
     yield AUDIT, {"parameters": {"plan": "income", "overrides": RICHER, "draws": 1}}
     for _ in range(3):  # each would be right, and together they are more than is opened
-        yield AD_HOC, {"parameters": WHOLE | {"plan": "income", "percent_of_budget": 100}}
+        yield AD_HOC, {"parameters": WHOLE | {"plan": "income", "alpha": ""}}
 
 
 def files(folder: Path) -> set[Path]:

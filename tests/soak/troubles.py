@@ -171,7 +171,7 @@ class Life:
         asked = {
             "plan": f"survey-{number:02}",
             "releases": [],
-            "percent_of_budget": int(self.agency.random.integers(10, 60)),
+            "alpha": f"0.{self.agency.random.integers(10, 60)}",
             "title": "A question",
             "requester": "B. Analyst",
             "dry_run": bool(self.agency.random.random() < 0.3),

@@ -14,8 +14,8 @@ from tests.flows.served import PASSWORD, WHOLE, Served, prepare
 from tests.waiting import SECONDS
 
 REQUESTS = 12
-PERCENT, COST, OPENED = 40, Budget.of("1.6", "4e-7"), 5
-"""Of one request, and how many of them the plan opens its grant to."""
+ALPHA, COST, OPENED = "1.6", Budget.of("1.6", "4e-7"), 5
+"""Of one request, what it costs, and how many of them the plan opens its grant to."""
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ def test_requests_at_the_same_moment_wait_and_each_is_made_or_refused_with_a_rea
         together = Barrier(REQUESTS)
 
         def ask(number: int) -> httpx.Response:
-            own = {"plan": "income", "percent_of_budget": PERCENT, "requester": f"Analyst {number}"}
+            own = {"plan": "income", "alpha": ALPHA, "requester": f"Analyst {number}"}
             together.wait(SECONDS)
             login = httpx.BasicAuth(*PASSWORD.split(":", 1))
             # As a browser does, which repeats no request.

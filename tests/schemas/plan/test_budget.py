@@ -6,8 +6,9 @@ import pytest
 
 from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import caps, keeps
+from dpcore.accounting.digits import round_down
 from schemas.plan import Plan, load_plan
-from schemas.plan.selection import select
+from schemas.plan.selection import asked_for, select
 from tests.schemas.refusals import refused
 
 GRANT = {"alpha": "2", "beta": "1e-6"}
@@ -92,10 +93,12 @@ def test_a_concentrated_grant_needs_a_beta(document):
     assert "granted.beta: concentrated composition needs one" in refused(document)
 
 
-def test_a_selection_spends_its_percentage_of_rho(document):
+def test_a_selection_spends_the_rho_of_its_alpha_at_the_beta_of_the_grant(document):
     plan = load_plan(document)
-    half = select(plan, [], 50)
-    assert half.requested == plan.requested * Fraction(1, 2)
-    pure = select(plan, ["people"], 50)
-    assert pure.requested == Budget(rho=plan.requested.rho / 2)
+    asked = asked_for(plan, "0.125")
+    assert asked.rho == caps("concentrated", Budget.of("0.125", plan.budget.granted.beta)).rho
+    assert asked.beta == round_down(plan.requested.beta * asked.rho / plan.requested.rho)
+    assert select(plan, [], asked).requested == asked
+    pure = select(plan, ["people"], asked)
+    assert pure.requested == Budget(rho=asked.rho)
     assert pure.budget.composition == "concentrated"

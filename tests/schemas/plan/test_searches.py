@@ -156,7 +156,7 @@ def test_what_does_not_go_with_an_open_column_is_refused(document, says):
 
 
 def test_a_selection_keeps_the_search():
-    chosen = select(PLAN, ["jobs"], 50)
+    chosen = select(PLAN, ["jobs"], PLAN.requested * Fraction(1, 2))
     assert [section.name for section in chosen.releases] == ["jobs", SEARCH]
     assert chosen.requested.beta == PLAN.requested.beta / 2
 
@@ -178,7 +178,7 @@ def test_bounds_are_found_too_and_the_search_shares_the_fifth():
     assert found.columns["pay"].bounds == (-3, 500)
     assert found.digest == plan.digest == digest_of(found.public())
     assert published_plan(found.public()).columns == found.columns
-    assert select(plan, ["pay"], 50).columns == plan.columns
+    assert select(plan, ["pay"], plan.requested * Fraction(1, 2)).columns == plan.columns
 
 
 @pytest.mark.parametrize("edges", [[0, 0.5, 1], [0, 1]])

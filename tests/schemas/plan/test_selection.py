@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpcore.accounting.budget import total
+from dpcore.accounting.budget import Budget, total
 from dpcore.errors import InputError, PlanError
 from schemas.plan import load_plan
-from schemas.plan.selection import select
+from schemas.plan.selection import asked_for, select
 from tests.conftest import write_plan
 
 
@@ -17,12 +17,14 @@ def plan(plan_path):
 
 
 def test_the_whole_plan_selected_is_the_plan(plan):
-    assert select(plan, [], 100).digest == plan.digest
-    assert select(plan, list(plan.built), 100).digest == plan.digest
+    assert select(plan, []).digest == plan.digest
+    assert select(plan, list(plan.built)).digest == plan.digest
 
 
 def test_a_part_costs_exactly_its_share_and_has_a_digest_of_its_own(plan):
-    part = select(plan, ["pairs", "people"], 30, title="A part", requester="B. Analyst")
+    part = select(
+        plan, ["pairs", "people"], asked_for(plan, "1.2"), title="A part", requester="B. Analyst"
+    )
     assert list(part.built) == ["people", "pairs"]
     spent = total(release.share for release in part.built.values())
     assert spent.alpha == plan.budget.requested.alpha * Fraction(3, 10)
@@ -34,20 +36,23 @@ def test_a_part_costs_exactly_its_share_and_has_a_digest_of_its_own(plan):
     assert part.source == plan.source
 
 
-@pytest.mark.parametrize("percent", [0, 101, -5, 1.5, True])
-def test_a_share_is_a_whole_per_cent(plan, percent):
-    with pytest.raises(InputError, match="from 1 to 100"):
-        select(plan, [], percent)
+@pytest.mark.parametrize(
+    "alpha", ["0", "4.000001", "-5", "nan", "inf", "1e999999999", "x", "１e99"]
+)
+def test_an_alpha_is_positive_and_at_most_what_the_plan_requests(plan, alpha):
+    with pytest.raises(InputError, match="alpha: "):
+        asked_for(plan, alpha)
+    assert asked_for(plan, "4") == asked_for(plan, "") == plan.requested == Budget.of(4, "1e-6")
 
 
 def test_an_unknown_release_is_told_with_those_that_there_are(plan):
     with pytest.raises(InputError, match=r"no release 'folk'; its releases: people, rare"):
-        select(plan, ["folk"], 100)
+        select(plan, ["folk"])
 
 
 def test_words_that_cannot_be_published_are_refused(plan):
     with pytest.raises(PlanError, match="requester"):
-        select(plan, [], 100, requester="two\nlines")
+        select(plan, [], requester="two\nlines")
 
 
 def test_moving_the_schedule_does_not_change_the_digest(plan, plan_path, plan_document):

@@ -269,16 +269,16 @@ class TestLossAndDamage:
         with pytest.raises(LedgerError, match="damaged"):
             Ledger(f"sqlite:///{path}").history("wages")
 
-    @pytest.mark.parametrize("version", [1, 5])
+    @pytest.mark.parametrize("version", [1, 6])
     def test_another_layout_is_refused_on_opening(self, ledger, path, version):
         with closing(sqlite3.connect(path)) as other, other:
             other.execute("UPDATE ledger_schema SET version = ?", (version,))
-        with pytest.raises(LedgerError, match=f"layout version {version}, but .* version 4"):
+        with pytest.raises(LedgerError, match=f"layout version {version}, but .* version 5"):
             Ledger(f"sqlite:///{path}")
 
     @pytest.mark.parametrize(
         "statement",
-        ["DELETE FROM ledger_schema", "INSERT INTO ledger_schema VALUES (5, 'now', NULL)"],
+        ["DELETE FROM ledger_schema", "INSERT INTO ledger_schema VALUES (6, 'now', NULL)"],
     )
     def test_an_unclear_layout_is_refused(self, ledger, path, statement):
         with closing(sqlite3.connect(path)) as other, other:

@@ -455,7 +455,7 @@ class TestDamage:
     def test_an_unknown_layout_is_refused(self, ledger):
         with ledger._database.transaction(write=True) as connection:
             connection.execute(update(tables.schema).values(version=99))
-        with pytest.raises(LedgerError, match=r"layout version 99.*version 4"):
+        with pytest.raises(LedgerError, match=r"layout version 99.*version 5"):
             ledger.reserve("wages", "r1", "p", charges(a="1/2"))
 
     def test_a_failed_transaction_leaves_nothing(self, ledger):

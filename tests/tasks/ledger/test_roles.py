@@ -30,6 +30,8 @@ HISTORY = [
     "UPDATE ledger_bundle SET digest = 'x'",
     "UPDATE ledger_source SET dataset = 'x'",
     "UPDATE ledger_charge SET part = '1/2'",
+    "UPDATE ledger_charge SET analyst = 'C'",
+    "UPDATE ledger_allowance SET alpha = '9'",
     "UPDATE ledger_charge SET alpha = '0'",
     "UPDATE ledger_charge SET state = 'VOID' WHERE state = 'RESERVED'",
     "UPDATE ledger_charge SET state = 'COMMITTED', committed_at = 'now', digest = 'x'"
@@ -37,7 +39,7 @@ HISTORY = [
     "UPDATE ledger_charge SET state = 'RESERVED', committed_at = NULL, digest = NULL",
     "UPDATE ledger_charge SET state = 'RESERVED' WHERE state = 'VOID'",
     "INSERT INTO ledger_charge SELECT 'new', dataset, 'r9', release_name, account, plan_digest, alpha,"
-    " beta, gamma, rho, event, series, run, part, state, reserved_at, committed_at, digest FROM"
+    " beta, gamma, rho, event, series, run, part, analyst, state, reserved_at, committed_at, digest FROM"
     " ledger_charge WHERE state = 'VOID'",
     *(f"DELETE FROM {t.name}" for t in tables.metadata.sorted_tables if t is not tables.schema),
 ]
@@ -65,6 +67,7 @@ def lived_in(ledger: Ledger) -> Ledger:
         ledger.reserve("wages", release_id, "p", SHARE, sources=["wages.parquet"])
     ledger.commit("wages", "r1", "a", NOISY)
     ledger.seal("wages", "r1", "digest")
+    ledger.allow("wages", "B. Analyst", Budget.of("1/4"), **WHO_WHY)
     ledger.void("wages", "r2", "a", **WHO_WHY)
     return ledger
 
@@ -142,6 +145,7 @@ class TestRoles:
         assert ledger.find_faults("wages") == owner.find_faults("wages")
         for forbidden in (
             lambda: ledger.grant("wages", Budget.of(9), **WHO_WHY),
+            lambda: ledger.allow("wages", "B. Analyst", Budget.of("1/4"), **WHO_WHY),
             lambda: ledger.void("wages", "r3", "a", **WHO_WHY),
             lambda: ledger.assign(["wages.parquet"], "wages", **WHO_WHY),
         ):
@@ -154,6 +158,7 @@ class TestRoles:
         ledger = Ledger(users["officer"])
         ledger.grant("wages", Budget.of(1), **WHO_WHY)
         ledger.grant("health", Budget.of(1), **WHO_WHY)
+        ledger.allow("health", "B. Analyst", Budget.of("1/4"), **WHO_WHY)
         for forbidden in (
             lambda: ledger.reserve("wages", "r4", "p", SHARE),
             lambda: ledger.commit("wages", "r3", "a", NOISY),

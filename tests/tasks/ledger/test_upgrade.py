@@ -20,9 +20,10 @@ ADDED = {
     2: {
         "ledger_schema": ("served_at",),
         "ledger_grant": ("composition", "rho", "failures"),
-        "ledger_charge": ("account", "rho", "series", "run", "part"),
+        "ledger_charge": ("account", "rho", "series", "run", "part", "analyst"),
     },
-    3: {"ledger_schema": ("served_at",), "ledger_charge": ("part",)},
+    3: {"ledger_schema": ("served_at",), "ledger_charge": ("part", "analyst")},
+    4: {"ledger_charge": ("analyst",)},
 }
 """What a ledger of each older layout lacks."""
 
@@ -33,7 +34,8 @@ LATER = {
         "ledger_charge": {"account": "0", "rho": "'0'", "series": "''", "run": "0"},
     },
 }
-"""The columns that layout 3 has of its own, and their values in the rows below."""
+LATER[4] = {**LATER[3], "ledger_charge": LATER[3]["ledger_charge"] | {"part": "''"}}
+"""The columns that later layouts have of their own, and their values in the rows below."""
 
 
 def create_old_tables(layout: int, database: Database, connection) -> None:
@@ -49,8 +51,11 @@ def create_old_tables(layout: int, database: Database, connection) -> None:
                 copy.append_constraint(each._copy(target_table=copy))
     old.create_all(connection, checkfirst=False)
     protect(connection)
-    connection.execute(text("DROP TABLE ledger_source"))
-    connection.execute(text(f"INSERT INTO ledger_schema VALUES ({layout}, 'then')"))
+    connection.execute(text("DROP TABLE ledger_allowance"))
+    if layout < 4:
+        connection.execute(text("DROP TABLE ledger_source"))
+    row = "(version, created_at)"
+    connection.execute(text(f"INSERT INTO ledger_schema {row} VALUES ({layout}, 'then')"))
     connection.execute(text("INSERT INTO ledger_dataset VALUES ('wages', 'then')"))
     grant = {"dataset": "'wages'", "alpha": "'1'", "beta": "'0'", "gamma": "'0'", "who": "'A'"}
     insert(connection, layout, "ledger_grant", grant | {"why": "'test'", "at": "'then'"})
@@ -96,7 +101,9 @@ def test_it_is_read_as_it_was_and_stays_basic(url):
     assert Ledger(url).promised("wages") == Budget.of(3, "1e-6")
 
 
-@pytest.mark.parametrize("change", ["account = 7", "series = 'x'", "part = '1'", "alpha = '0'"])
+@pytest.mark.parametrize(
+    "change", ["account = 7", "series = 'x'", "part = '1'", "analyst = 'x'", "alpha = '0'"]
+)
 def test_all_columns_are_guarded_afterwards(url, change):
     ledger = Ledger(url)
     with (
@@ -117,3 +124,15 @@ def test_to_which_dataset_a_survey_belongs_is_recorded_from_then_on(url):
         ledger._database.transaction(write=True) as connection,
     ):
         connection.exec_driver_sql("UPDATE ledger_source SET dataset = 'health'")
+
+
+def test_analysts_can_be_allowed_something_from_then_on(url):
+    ledger = Ledger(url)
+    ledger.allow("wages", "B. Analyst", Budget.of("1/4"), **WHO_WHY)
+    with pytest.raises(BudgetError, match=r"allowed to B\. Analyst"):
+        ledger.reserve("wages", "r2", "p", HALF, part=Fraction(1), analyst="B. Analyst")
+    with (
+        pytest.raises(LedgerError, match="the history of a ledger is never changed"),
+        ledger._database.transaction(write=True) as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM ledger_allowance")

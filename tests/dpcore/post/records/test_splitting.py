@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.post.records.splitting import declining, split_groups
+from dpcore.post.records.splitting import declining, split_groups, tails_whole
 
 
 def test_all_records_get_cells_of_their_group_near_the_counts():
@@ -78,3 +78,10 @@ def test_a_value_that_many_have_is_not_where_a_tail_begins():
     likely = declining(groups, np.array([1200.0, 2203.0, 794.0]), 81)
     assert likely[41] < 3 * likely[80]
     assert likely[41:].sum() == pytest.approx(794)
+
+
+def test_a_tail_is_one_group_with_the_next_and_a_dense_end_is_not():
+    few, more = np.repeat([0, 1, 2, 3, 4], 4), np.repeat(np.arange(10), 2)
+    column = np.repeat(np.arange(10), [90, 90, 50, 50, 30, 30, 10, 10, 2, 1])
+    assert tails_whole(few, more, 20, column).tolist() == [0, 1, 2, 3, 4, 5, 6, 6, 8, 8]
+    assert tails_whole(few, more, 0, column).tolist() == [*range(10)]  # categories have no ends

@@ -1,0 +1,104 @@
+"""``dprelease ask``: answer an analyst's question, charged to the analyst's allowance."""
+
+import sys
+from getpass import getpass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from dpcore.errors import ApprovalError, InputError
+from flows.cli.arguments import (
+    ANSWER,
+    Densities,
+    Maps,
+    Means,
+    Models,
+    Output,
+    existing_ledger,
+    wish,
+)
+
+
+def ask(
+    plan: Annotated[str, Parameter(help="its name in the folder of plans (DPRELEASE_PLANS)")],
+    /,
+    *,
+    analyst: Annotated[
+        str, Parameter(name="--as", metavar="ANALYST", help="who asks; the name is published")
+    ],
+    alpha: Annotated[
+        str,
+        Parameter(
+            name=("--alpha", "--epsilon"),
+            metavar="NUMBER",
+            help="what the answer may cost; at most what the plan requests",
+        ),
+    ],
+    records: Annotated[
+        bool, Parameter(negative="", help="wish: synthetic records of all columns that are open")
+    ] = False,
+    tables: Annotated[
+        tuple[str, ...], wish("table", "counts of all combinations", '"health x visits"')
+    ] = (),
+    means: Means = (),
+    densities: Densities = (),
+    maps: Maps = (),
+    models: Models = (),
+    title: Annotated[
+        str, Parameter(metavar="TEXT", help="title of the bundle; default: the wishes")
+    ] = "",
+    output: Output = ANSWER,
+) -> None:
+    """Show what an answer costs and how accurate it will be; with the analyst's token, publish it.
+
+    The token is asked on the terminal, or read from standard input. Without one, nothing is charged. The
+    same question asked again is answered by the same bundle.
+    """
+    from flows.course import carry_out
+    from flows.question import NOTHING, select_releases
+    from schemas.first_plan.wishes import Said
+    from tasks.budget.charge import require_budget
+    from tasks.bundle.publish import bundle_path
+    from tasks.explain.account import question_facts, question_text
+    from tasks.workplace.plans import published_folder
+
+    said = Said(None, records, tables, means, densities, models, maps)
+    if said == NOTHING:
+        raise InputError("ask for something: --table, --mean, --model or another wish")
+    known = existing_ledger()
+    chosen, part = select_releases(plan, [], alpha, title, analyst, said)
+    allowance = known.allowance(chosen.dataset, chosen.publication.requester)
+    release_id, out = f"{plan}-ask-{chosen.digest[:16]}", published_folder()
+    if known.release(chosen.dataset, release_id):
+        output.note(f"asked before: release {release_id}, which costs nothing more")
+    else:
+        if not output.as_json:
+            print(question_text(chosen, known), flush=True)
+        require_budget(chosen, release_id, known, part)
+        token = _read_token(chosen.publication.requester)
+        if not token:
+            if output.as_json:
+                output.answer("", question_facts(chosen, known))
+            output.note("no token: nothing was charged")
+            return
+        allowance.require(token)
+    try:
+        with output.shown(chosen):
+            carry_out(chosen, release_id, out, part)
+    except ApprovalError as waiting:
+        if waiting.release_id:
+            output.note(
+                "once it is approved, the same question publishes it, and costs nothing more"
+            )
+        raise
+    bundle = str(bundle_path(chosen, release_id, out))
+    output.answer(bundle, {"bundle": bundle, "dataset": chosen.dataset, "release_id": release_id})
+
+
+def _read_token(analyst: str) -> str:
+    """The token, which no list of processes and no history of a shell shows; '' for none."""
+    if sys.stdin is None:  # it was closed
+        return ""
+    if sys.stdin.isatty():
+        return getpass(f"Token of {analyst} (nothing: charge nothing): ").strip()
+    return sys.stdin.readline().strip()
