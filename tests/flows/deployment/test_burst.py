@@ -13,8 +13,8 @@ from tests.flows.conftest import small_plan_of_every_kind
 from tests.flows.served import PASSWORD, WHOLE, Served, prepare
 from tests.waiting import SECONDS
 
-REQUESTS = 12
-PERCENT, COST, OPENED = 40, Budget.of("1.6", "4e-7"), 5
+REQUESTS = 6
+PERCENT, COST, OPENED = 80, Budget.of("3.2", "8e-7"), 2
 """Of one request, and how many of them the plan opens its grant to."""
 
 

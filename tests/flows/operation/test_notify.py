@@ -42,7 +42,7 @@ def told(monkeypatch):
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     monkeypatch.setenv("DPRELEASE_WEBHOOK", f"http://127.0.0.1:{server.server_port}/hush-hush")
     yield received
     server.shutdown()

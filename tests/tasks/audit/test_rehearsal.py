@@ -66,7 +66,6 @@ def plan_of_units(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str 
     [
         ("row", "replace-one", "refuse"),
         (HOUSEHOLDS, "replace-one", "own-cell"),
-        (HOUSEHOLDS, "add-remove", "drop"),
         (HOUSEHOLDS | {"max_rows": 1}, "add-remove", "clamp"),
     ],
 )

@@ -18,7 +18,7 @@ from tests.tasks.made_up import publish_made_up
 EXPLAINED = 3.0
 """CPU seconds to read and explain a plan."""
 
-WORK, MUCH_WORK = 0.5, 10.0
+WORK, MUCH_WORK = 0.2, 10.0
 """Of a plan that says that it takes longer to publish, another one is published instead."""
 
 CORNERS = [

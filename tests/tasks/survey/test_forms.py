@@ -483,7 +483,7 @@ def test_records_of_a_data_frame_do_not_depend_on_one_another(rule, tmp_path):
         return count(survey, columns, 4, rule)
 
     base = found(1)
-    for odd in ODD:
+    for odd in ODD if rule == "own-cell" else ODD[::3]:  # types are converted before any rule
         for one, other in zip(base, found(odd), strict=True):
             assert np.abs(np.subtract(one, other)).sum() <= 2, odd
 
