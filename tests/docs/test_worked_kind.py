@@ -86,6 +86,7 @@ def dprelease(
     )
 
 
+@pytest.mark.slow
 def test_a_plan_with_a_kind_of_another_package_is_audited_and_published(package: Path):
     run = dprelease(package, program=RELEASE)
     assert run.returncode == 0, run.stderr

@@ -145,6 +145,7 @@ def by_sheet(bundle: Path) -> list[float]:
     return [total, float(np.mean(np.square(spread)) ** 0.5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["margins", *OTHERS])
 def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, margins, kind):
     columns = DOCUMENT["columns"] | (SMALL if kind == "many" else {})
@@ -201,6 +202,7 @@ def test_r_gives_the_same_errors(home, margins, categories):
     assert by_r(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "categories", [each for each in CODES if isinstance(each[0], str)], ids=str
 )

@@ -67,6 +67,7 @@ def faults(dataset: str | None = None) -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_lost_draw_stops_its_dataset_and_no_other(agency):
     forget(agency, "survey")
     with pytest.raises(LostLedgerError, match="does not know"):
@@ -115,6 +116,7 @@ def test_a_bundle_that_the_witness_has_not_seen_enters_nothing(agency, monkeypat
         bare.release(agency / "plan.yaml", "r2", agency / "out")
 
 
+@pytest.mark.slow
 def test_forgotten_grants_are_granted_again_first(agency, capsys):
     publish(agency, "survey", "r0")
     shutil.copy(agency / "ledger.db", agency / "old.db")

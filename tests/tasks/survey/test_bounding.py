@@ -101,6 +101,7 @@ def test_the_kept_records_are_those_of_the_oracle_in_any_order(most, tmp_path):
     assert held == {home: min(size, most) for home, size in sizes.items()}
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_unit_depends_on_no_other_unit(tmp_path):
     records = made_up(60)
     together = kept(tmp_path, records)
