@@ -26,6 +26,7 @@ def release(kind: type, bandwidth: float, share: Budget = PURE):
     return kind("d", LINE, ROWS, share, (bandwidth,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terms", [1, 2, 5, 16])
 @pytest.mark.parametrize("bandwidth", [0.002, 0.2, 1.0])
 def test_the_l1_sensitivity_of_a_series_is_the_most_over_all_pairs(bandwidth: float, terms: int):
@@ -85,6 +86,7 @@ def test_bandwidths_that_need_too_many_coefficients_or_none_and_planes_are_refus
 # The mechanism of Hall (2012), chapter 4, as printed --------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("cells", [3, 5, 12, 4096])
 def test_the_difference_body_is_round_at_every_bandwidth(periodic: bool, cells: int):

@@ -50,6 +50,7 @@ def response(alpha: float) -> Simulated:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "truth"), [(laplace(1.0), 1.0), (response(0.7), 0.7)])
 def test_the_asymptotic_bound_holds_about_as_often_as_it_says(pair: Simulated, truth: float):
     """In 95%; ``most_failures`` states how often chance exceeds it."""

@@ -99,6 +99,7 @@ def test_bands_are_counted_as_the_definition_does(counts, draws):
         assert near.number(level) == sum(s <= level for s in scores)
 
 
+@pytest.mark.slow
 def test_a_huge_alpha_draws_the_nearest_records_and_none_at_all_draws_evenly():
     counts = np.array([10, 20, 10])
     nearest = NearSequences(counts, 4, Fraction(1, 1000))

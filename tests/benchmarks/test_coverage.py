@@ -92,6 +92,7 @@ def test_counts_err_as_their_tables_say(name: str, population: int):
     assert columns["count"].method == "simulated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cells", "rows"), [(16, 70), (256, 300)])
 def test_intervals_around_counts_hold_where_the_noise_is_larger_than_the_cells(cells, rows):
     """Noise of standard error 14 shows little of cells of one to five records on average."""
@@ -112,6 +113,7 @@ def test_intervals_around_counts_hold_where_the_noise_is_larger_than_the_cells(c
     } == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     those_slow(["histogram", "histogram, rows private", "gaussian hierarchy", *FITTED[:3]], FITTED),
@@ -178,6 +180,7 @@ def test_bands_hold_the_exact_kernel_density_whatever_the_shape(answered: float)
     assert np.mean([row["cover"] for row in rows]) >= shares(60 * len(rows), 0.9)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["count", "mean", "count, rows private"])
 def test_a_single_number_lies_in_its_interval(name: str):
     columns = found(name, 0, 1000)
@@ -186,6 +189,7 @@ def test_a_single_number_lies_in_its_interval(name: str):
     assert columns[0].rms == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_mean_over_noisy_rows_lies_in_its_interval():
     """As often as stated, whatever the mean is: Fieller's set."""
     columns = {c.column: c for c in found("mean, rows private", 2, 1000)}

@@ -34,6 +34,7 @@ def test_the_best_density_is_nearer_than_smoothed_histograms(tmp_path, bounds):
     assert rows[2]["best"] < rows[0]["best"] / 3
 
 
+@pytest.mark.slow
 def test_the_map_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     columns = Columns("made-up.csv", {"x": (0, 10), "y": (0, 10)}, 0.05)

@@ -10,6 +10,7 @@ from tests.conftest import DATA
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [name for name in DESIGNS if name != "records"])
 def test_intervals_hold_the_population_whatever_the_design(design):
     """Over 20 surveys from a fixed seed; those of the survey itself do so too."""

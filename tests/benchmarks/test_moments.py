@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
 SLOW = pytest.param("acs_nist_ma2019", marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dataset", ["fair_affairs", SLOW])
 def test_intervals_of_every_family_hold_the_population(dataset: str):
     """Over 40 surveys from a fixed seed."""

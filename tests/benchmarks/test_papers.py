@@ -14,6 +14,7 @@ from tests.conftest import those_slow
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", those_slow(experiments(), ["hall-2.2", "hrw-3", "wz-rates", "wz-1"])
 )

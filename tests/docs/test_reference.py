@@ -15,6 +15,7 @@ from dpcore.errors import DPReleaseError
 from flows.cli import EXIT_CODES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "command"), [pytest.param(*c, id=c[0]) for c in commands()])
 def test_every_command_and_option_says_what_it_is_for(name, command):
     section = commands_page().partition(f"## {name}\n")[2].partition("\n## ")[0]
@@ -64,6 +65,7 @@ def test_the_method_sheet_is_whole():
     assert [w for w in shown if not w.startswith("```")] == ["title:", "Method", "sheet", *words]
 
 
+@pytest.mark.slow
 def test_the_page_of_budgets_recommends_what_its_table_shows():
     lines = [line.split(" | ") for line in PAGES["explanation/budgets.md"]().splitlines()]
     bought = {(row[0].strip("| "), row[1]): row[2:] for row in lines if len(row) == 6}

@@ -79,6 +79,7 @@ def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_nothing_imports_prefect_or_is_said_and_the_base_needs_three_packages(tmp_path):
     small_plan(tmp_path)
     done = run(NEVER, tmp_path)
@@ -99,6 +100,7 @@ def copied(source: object, folder: Path) -> list[tuple[Any, ...]]:
         return sorted(connection.execute(f"FROM {TABLE}").fetchall(), key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "frame",
     [

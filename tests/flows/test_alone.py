@@ -155,6 +155,7 @@ def test_explain_contacts_nobody(alone):
     assert alone.outside() == ""
 
 
+@pytest.mark.slow
 def test_a_release_from_python_contacts_nobody_and_shows_a_bar(alone):
     said = alone.run(PYTHON)
     assert alone.outside() == ""

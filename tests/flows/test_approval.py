@@ -97,6 +97,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "code", "published"),
     [

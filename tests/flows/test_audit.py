@@ -46,6 +46,7 @@ def test_right_releases_pass_and_nothing_is_charged(small_plan, sure, own_home, 
     assert not (own_home / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_too_little_noise_is_found_with_exit_code_4(small_plan, too_little_noise, capsys):
     assert main(["audit", str(small_plan), "--quick"]) == 4
     printed = capsys.readouterr()
@@ -54,6 +55,7 @@ def test_too_little_noise_is_found_with_exit_code_4(small_plan, too_little_noise
     assert "people" in printed.err
 
 
+@pytest.mark.slow
 def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_holds(
     small_plan, monkeypatch
 ):
@@ -66,6 +68,7 @@ def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_hol
     assert Ledger(ledger_url()).spent("survey") == Budget()
 
 
+@pytest.mark.slow
 def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monkeypatch, capsys):
     assert main(["audit", str(small_plan), "--draws", "500"]) == 0
     assert "rehearse the survey's path" in capsys.readouterr().err
@@ -93,6 +96,7 @@ def test_the_command_answers_in_json(small_plan, capsys):
     }
 
 
+@pytest.mark.slow
 def test_the_flow_leaves_a_table_and_fails_when_a_bound_is_above_its_claim(
     small_plan, too_little_noise
 ):

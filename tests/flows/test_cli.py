@@ -137,6 +137,7 @@ def test_a_wrong_address_is_found_before_the_audit(prefect, plan_path, ledger, w
     assert "audit" not in err
 
 
+@pytest.mark.slow
 def test_quiet_runs_print_the_answer_alone_and_verbose_ones_each_beginning(
     prefect, plan_path, ledger, tmp_path, capsys
 ):
@@ -214,6 +215,7 @@ console()
     assert (done.returncode, done.stdout) == (2, "thread\nexit function\n"), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [

@@ -40,6 +40,7 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
     }
 
 
+@pytest.mark.slow
 def test_runs_are_counted_by_how_they_end(plan_path, plan_document, events, capsys):
     plan_document["operation"] = {"schedule": {"cron": "0 6 1 * *", "since": "2026-01-01"}}
     plan = write_plan(plan_path.parent, plan_document)

@@ -56,6 +56,7 @@ def rendered(text: str) -> str:
     return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text)
 
 
+@pytest.mark.slow
 def test_nothing_in_an_artifact_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from prefect.client.orchestration import get_client
 

@@ -12,6 +12,7 @@ SECRET = "SECRET7391"
 NUMBER = 8675309
 
 
+@pytest.mark.slow
 def test_a_refused_table_leaves_no_value_behind(prefect, plan_path, survey, own_home):
     from flows.release import release
 

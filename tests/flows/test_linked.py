@@ -60,6 +60,7 @@ def people() -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_units_and_members_are_published_and_fit_together(tmp_path):
     from flows.release import release
 

@@ -121,6 +121,7 @@ def test_a_private_number_of_records_is_published_as_a_noisy_one(plan_path):
     assert "rank_error_records_90" in pd.read_parquet(bundle / "tables" / "age-quartiles.parquet")
 
 
+@pytest.mark.slow
 def test_a_concentrated_grant_is_spent_in_rho_and_the_manifest_promises_alpha(plan_path):
     plan_document = plan_of_every_kind() | {"synthesis": []}
     granted = {"alpha": "4", "beta": "1e-6"}
@@ -234,6 +235,7 @@ def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
     run(plan_path, "r9")
 
 
+@pytest.mark.slow
 def test_a_lost_ledger_and_an_old_copy_of_one_stop_the_release(bundle, plan_path, own_home):
     ledger = own_home / "ledger.sqlite"
     old = ledger.read_bytes()

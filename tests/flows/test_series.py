@@ -63,6 +63,7 @@ def run(plan_path: Path, number: int | None, release_id: str) -> Path:
     return Path(release(str(plan_path), release_id, out, stated))
 
 
+@pytest.mark.slow
 def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
     with pytest.raises(InputError, match="lacks the bundles of 1"):
         run(plan_path, 2, "second")

@@ -49,6 +49,7 @@ def simulated(release, table: tuple[int, ...], draws=60) -> float:
     return float(np.mean(distances))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", [Adjacency(), ADDED], ids=["public rows", "private rows"])
 @pytest.mark.parametrize("sizes", [(2, 4, 3, 3)])
 def test_distances_are_those_of_simulated_noise(sizes, adjacency):

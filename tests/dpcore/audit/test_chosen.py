@@ -40,6 +40,7 @@ def test_right_choices_are_accused_no_more_often_than_stated():
     assert accused <= stats.binom.ppf(1 - 1e-6, 400, 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adaptive triples", "quantiles"])
 def test_the_short_audit_counts_choices(name: str):
     (_, found) = short_audit([CASES[name].release], 1 - 1e-6, SeededSource(3))

@@ -24,6 +24,7 @@ CHEAP = ("randomised response", "noisy max")
 """Those of the gallery that can be audited often; ``benchmarks.audit`` counts them all."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_mechanism_is_caught(name: str):
     exhibit = replace(WRONG[name], draws=WRONG[name].draws // 3)
@@ -52,6 +53,7 @@ def test_a_release_is_audited_from_its_plan_alone():
     assert right.claim == Budget.of("1")
 
 
+@pytest.mark.slow
 def test_releases_of_a_survey_are_audited_together():
     first = Histogram("a", Domain((Categories("a", (0, 1)),)), 9, Budget.of("1"))
     second = Histogram("b", TABLE, 9, Budget.of("1"))

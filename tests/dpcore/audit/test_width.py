@@ -64,6 +64,7 @@ def test_gaussian_noise_of_half_its_scale_fails_though_its_alpha_is_hardly_seen(
     assert len(wrong.faults) == 2
 
 
+@pytest.mark.slow
 def test_right_releases_are_hardly_ever_accused():
     """Of 200 audits at 95% confidence; the bound by Markov's inequality is far from sharp."""
     release = Histogram("h", TABLE, 50, Budget.of("1"))
@@ -74,6 +75,7 @@ def test_right_releases_are_hardly_ever_accused():
     assert accused <= most_failures(200, 0.05)
 
 
+@pytest.mark.slow
 def test_the_limit_has_the_error_that_it_states_and_holds_the_true_width():
     """For continuous Laplace noise of scale 1, stated as 1: the limit is below 1 at most this often."""
     generator = np.random.default_rng(1)
@@ -126,6 +128,7 @@ def test_a_likelihood_that_is_not_finite_stops_the_audit(monkeypatch):
         audit_noise(tables, 100, 1e-5, SeededSource(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "field", "narrower"),
     [

@@ -161,7 +161,7 @@ def test_what_is_not_proved_for_a_relation_is_refused(name: str):
 
 LASTING = (
     *("adaptive triples", "gaussian adaptive triples", "gaussian adaptive microdata"),
-    *("compressed microdata"),
+    *("compressed microdata", "gaussian compressed microdata", "gradient classifier"),
 )
 """Audits that are left to the slow run: ``test_width`` and ``test_price`` have these laws too."""
 

@@ -41,6 +41,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trials", "scale", "threshold"), CASES)
 def test_the_number_of_exceedances_is_binomial(
     trials: int, scale: Fraction, threshold: int

@@ -53,6 +53,7 @@ def test_categories_are_those_of_the_codes():
         assert columns[name].tolist() == [expected[code] for code in codes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [AGE, INCOME, YEAR, HEIGHT], ids=lambda axis: axis.name)
 def test_values_lie_in_the_cells_of_their_codes(axis: Bins | Grid):
     column = decoded()[axis.name]

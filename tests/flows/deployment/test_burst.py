@@ -13,8 +13,8 @@ from tests.flows.conftest import small_plan_of_every_kind
 from tests.flows.served import PASSWORD, WHOLE, Served, prepare
 from tests.waiting import SECONDS
 
-REQUESTS = 12
-ALPHA, COST, OPENED = "1.6", Budget.of("1.6", "4e-7"), 5
+REQUESTS = 6
+ALPHA, COST, OPENED = "3.2", Budget.of("3.2", "8e-7"), 2
 """Of one request, what it costs, and how many of them the plan opens its grant to."""
 
 

@@ -64,6 +64,7 @@ def test_the_ledger_decides_what_a_schedule_has_left(plans, capsys, tmp_path, mo
     assert list(plans_to_deploy(plans)[0]) == ["rich"]
 
 
+@pytest.mark.slow
 def test_forms_and_approvals_are_served_where_no_plan_can_be_paid(plans, prefect):
     """Their deployments stay too: a run that waits for a decision needs its own."""
     from prefect.client.orchestration import get_client

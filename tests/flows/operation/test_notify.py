@@ -42,7 +42,7 @@ def told(monkeypatch):
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     monkeypatch.setenv("DPRELEASE_WEBHOOK", f"http://127.0.0.1:{server.server_port}/hush-hush")
     yield received
     server.shutdown()
@@ -91,6 +91,7 @@ def test_an_unforeseen_failure_is_told_once_when_its_retries_are_used_up(
     assert [document["trouble"] for document in told] == ["failed, after 2 attempts"]
 
 
+@pytest.mark.slow
 def test_a_refusal_of_the_budget_is_told(told, small_plan):
     release(small_plan, "r1")
     release(small_plan, "r2")
@@ -102,6 +103,7 @@ def test_a_refusal_of_the_budget_is_told(told, small_plan):
     ]
 
 
+@pytest.mark.slow
 def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
     plan_document["operation"] = {"warn_below": {"alpha": "3"}}
     write_plan(small_plan.parent, plan_document)
@@ -118,6 +120,7 @@ def test_a_low_budget_is_told_once_it_is_low(told, small_plan, plan_document):
     assert len(told) == 2
 
 
+@pytest.mark.slow
 def test_the_end_of_a_schedule_is_told_some_runs_ahead(told, small_plan, plan_document):
     operation = {"schedule": {"cron": "0 6 1 * *"}, "warn_runs": 0}
     write_plan(small_plan.parent, plan_document | {"operation": operation})
@@ -305,6 +308,7 @@ def test_a_schedule_without_budget_is_told_once_paused_and_resumed_by_a_grant(
         assert after.tags == before.tags
 
 
+@pytest.mark.slow
 def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(
     told, small_plan, plan_document
 ):
@@ -328,6 +332,7 @@ def test_a_release_that_no_run_makes_is_told_once_while_there_is_budget(
     assert told == []
 
 
+@pytest.mark.slow
 def test_a_damaged_bundle_is_told_once_and_stops_no_other_release(told, small_plan, caplog):
     out = small_plan.parent / "out"
     release(small_plan, "r1")

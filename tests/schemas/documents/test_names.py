@@ -72,6 +72,7 @@ SMALL = [f"ж{i}" for i in range(5)]
 """With these, all pairs are in one file, in which every column has nulls."""
 
 
+@pytest.mark.slow
 def test_frictionless_finds_every_table_valid_and_every_name_its_own(bundle):
     package = frictionless.Package(str(bundle / "datapackage.json"))
     assert package.get_resource("tables-pairs").path == "tables/pairs.parquet"

@@ -145,10 +145,11 @@ def by_sheet(bundle: Path) -> list[float]:
     return [total, float(np.mean(np.square(spread)) ** 0.5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["margins", *OTHERS])
-def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, kind):
+def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, margins, kind):
     columns = DOCUMENT["columns"] | (SMALL if kind == "many" else {})
-    bundle = made(home, MARGINS if kind == "margins" else OTHERS[kind], columns=columns)
+    bundle = margins if kind == "margins" else made(home, OTHERS[kind], columns=columns)
     pandas = by_pandas(bundle)
     assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
     assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
@@ -196,11 +197,12 @@ def coded(folder: Path, categories: list, nullable: bool = True) -> Path:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 @pytest.mark.parametrize("categories", [None, *CODES], ids=str)
-def test_r_gives_the_same_errors(home, categories):
-    bundle = made(home, MARGINS) if categories is None else coded(home, categories)
+def test_r_gives_the_same_errors(home, margins, categories):
+    bundle = margins if categories is None else coded(home, categories)
     assert by_r(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "categories", [each for each in CODES if isinstance(each[0], str)], ids=str
 )
@@ -261,8 +263,8 @@ def test_csv_files_hold_what_parquet_files_hold(bundle):
         assert frame["replicate_40"].dtype == np.float32
 
 
-def test_the_first_page_opens_a_table_in_each_language(home):
-    bundle = made(home, MARGINS)
+def test_the_first_page_opens_a_table_in_each_language(margins):
+    bundle = margins
     said = io.StringIO()
     with contextlib.chdir(bundle), contextlib.redirect_stdout(said):
         exec(block(bundle, "python", "README.md"), {})
@@ -275,11 +277,10 @@ def test_the_first_page_opens_a_table_in_each_language(home):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
-def test_the_first_page_opens_a_table_in_r(home):
-    bundle = made(home, MARGINS)
+def test_the_first_page_opens_a_table_in_r(margins):
     shown = subprocess.run(
-        ["Rscript", "-e", block(bundle, "r", "README.md")],
-        cwd=bundle,
+        ["Rscript", "-e", block(margins, "r", "README.md")],
+        cwd=margins,
         check=True,
         capture_output=True,
         text=True,

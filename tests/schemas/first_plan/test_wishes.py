@@ -283,6 +283,7 @@ def made_up(generator: np.random.Generator) -> tuple[str, Said]:
     return "\n".join(lines) + "\n", Said(**said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_no_plan_for_made_up_wishes_is_refused_once_it_is_filled_in(tmp_path, seed):
     generator = np.random.default_rng(seed)

@@ -90,6 +90,7 @@ def test_cells_stand_together_if_and_only_if_some_of_their_numbers_do(texts):
         assert breaks_rules(np.array([[*codes, 0]]), rules)[0] != possible, codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "texts",
     [

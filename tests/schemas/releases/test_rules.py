@@ -54,6 +54,7 @@ def test_ranges_and_lists_become_cells(document):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_fits")
 @pytest.mark.parametrize("choice", [{}, {"choose": "adaptive"}])
 def test_rules_hold_in_every_synthetic_row_where_the_survey_breaks_them(document, choice):

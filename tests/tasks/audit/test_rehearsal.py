@@ -61,12 +61,12 @@ def plan_of_units(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str 
     return Plan.model_validate(every | changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "neighbours", "invalid"),
     [
         ("row", "replace-one", "refuse"),
         (HOUSEHOLDS, "replace-one", "own-cell"),
-        (HOUSEHOLDS, "add-remove", "drop"),
         (HOUSEHOLDS | {"max_rows": 1}, "add-remove", "clamp"),
     ],
 )
@@ -78,6 +78,7 @@ def of_half_the_weight(table, weights):
     return add_weight_steps(table, weights.model_copy(update={"largest": weights.largest / 2}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
@@ -96,6 +97,7 @@ def test_every_kind_of_release_passes():
     rehearse_shortly(Plan.model_validate(plan_of_every_kind()))
 
 
+@pytest.mark.slow
 def test_what_is_found_passes():
     document = open_plan()
     document["columns"]["pay"] = {"type": "continuous", "bounds": "open", "nullable": True}
@@ -179,6 +181,7 @@ def test_the_right_path_of_wide_records_passes(neighbours, order):
     rehearse_shortly(linked_plan(neighbours, [order]))
 
 
+@pytest.mark.slow
 def test_a_whole_rehearsal_passes_too():
     rehearse.fn(linked_plan("add-remove", ["-age"]))
     rehearse.fn(series_plan(3))
@@ -248,6 +251,7 @@ def series_plan(in_periods: int, neighbours: str = "add-remove") -> Plan:
     return series_of(2, series=series, privacy_unit=persons, neighbours=neighbours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbours", "in_periods"), [("replace-one", 1), ("add-remove", 3)])
 def test_the_right_path_of_a_series_passes(neighbours, in_periods):
     rehearse_shortly(series_plan(in_periods, neighbours))

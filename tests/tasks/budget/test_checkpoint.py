@@ -44,6 +44,7 @@ def cli(*arguments: object) -> int:
     return main(["ledger", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_an_old_copy_of_the_ledger_draws_nothing_a_second_time(tmp_path, monkeypatch, witness):
     monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
     bare.leave_out_audits(monkeypatch.setattr)

@@ -67,6 +67,7 @@ def often(table: pd.DataFrame) -> pd.Series:
     return (table.visits >= 12).groupby(table.health).mean()
 
 
+@pytest.mark.slow
 def test_records_follow_a_table_of_their_columns_that_is_more_precise(bundle):
     done, survey = bundle
     table = done.table("visits-by-health.health.visits")

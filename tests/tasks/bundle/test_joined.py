@@ -118,6 +118,7 @@ def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshol
     assert join("", Domain((SEX, PLACE)), passed, rest) is None
 
 
+@pytest.mark.slow
 def test_an_earlier_bundle_of_the_same_table_makes_errors_smaller(plan_document, tmp_path):
     kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
     plan_document |= {"releases": kept, "synthesis": []}

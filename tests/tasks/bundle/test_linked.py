@@ -62,6 +62,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr("dpcore.releases.abilities.BLOCK", BLOCK)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plan=plans(), seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0, 3, 300]))

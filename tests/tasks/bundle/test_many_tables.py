@@ -86,6 +86,7 @@ def test_each_table_is_what_a_file_of_its_own_would_be(tmp_path, monkeypatch):
             np.testing.assert_array_equal(bundle.replicates(file.name), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_files")
 def test_sums_of_a_table_among_many_are_known_with_their_errors(tmp_path):
     bundle = open_bundle(publish_made_up(plan_of(EVERYONE, ALONE), "r", tmp_path))

@@ -18,7 +18,7 @@ from tests.tasks.made_up import publish_made_up
 EXPLAINED = 3.0
 """CPU seconds to read and explain a plan."""
 
-WORK, MUCH_WORK = 0.5, 10.0
+WORK, MUCH_WORK = 0.2, 10.0
 """Of a plan that says that it takes longer to publish, another one is published instead."""
 
 CORNERS = [
@@ -41,6 +41,7 @@ CORNERS = [
 """Each of them failed once: kind, mechanism, keys of the release, alpha and keys of the plan."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "mechanism", "keys", "alpha", "more"), CORNERS)
 def test_at_corners(tmp_path, kind, mechanism, keys, alpha, more):
     needs_beta = "gaussian" in mechanism or mechanism in ("random-smooth-laplace", CORNERS[11][1])
@@ -77,6 +78,7 @@ def test_at_corners(tmp_path, kind, mechanism, keys, alpha, more):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "mechanism"), MECHANISMS)
 def test_a_plan_of_every_mechanism_is_refused_or_published(tmp_path, kind, mechanism):
     """There is an ordinary plan of it that is published, and one of extreme numbers is either."""

@@ -76,6 +76,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.S)
 
 
+@pytest.mark.slow
 def test_the_page_s_python_runs(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     names: dict = {}
@@ -166,6 +167,7 @@ def test_a_classifier_evaluated_by_hand_from_its_published_coefficients(bundle):
     assert 0 < found["sign_error"][0] <= 0.5
 
 
+@pytest.mark.slow
 def test_sampling_as_many_records_gives_the_published_ones_and_more_are_more(bundle):
     again = bundle.sample("respondents", 6366)
     published = bundle.table("microdata/respondents")

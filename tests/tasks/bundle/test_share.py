@@ -78,6 +78,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "places"), [("r", 2), ("r.place.answer", 3)])
 def test_the_stated_error_is_the_one_that_is_made(table, places):
     """Of yes among all records, or among those of two places."""

@@ -37,6 +37,7 @@ def words(text):
     return " ".join(re.sub("<[^>]*>", " ", text).split())
 
 
+@pytest.mark.slow
 def test_notes_tables_report_and_readme_say_that_the_sampling_error_is_a_bound(panel):
     found = panel.fit("income ~ children")
     questions = (

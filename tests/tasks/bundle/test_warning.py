@@ -14,6 +14,7 @@ def bundle(tmp_path_factory):
     return opened_once(tmp_path_factory.mktemp("warning"), plan_of_every_kind())
 
 
+@pytest.mark.slow
 def test_every_synthetic_table_warns_with_its_factor_where_that_is_known(bundle):
     records = {record.name: record for record in bundle.manifest.synthesis}
     for name in ("everybody", "along-a-tree", "from-counts"):

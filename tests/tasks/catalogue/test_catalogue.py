@@ -54,6 +54,7 @@ def page_of(site: Path):
     return require_sound((site / "index.html").read_text(encoding="utf-8"), site)
 
 
+@pytest.mark.slow
 def test_every_release_is_listed_and_the_latest_comes_first(published):
     assert write_catalogue(published, published) == published / "index.html"
     page = page_of(published)

@@ -87,6 +87,7 @@ def test_the_command_says_the_same_as_json(plan_document, tmp_path, capsys, plan
     assert "--analysis, which is missing" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_bundle_stands_for_the_survey_that_is_expected(plan_document, tmp_path, capsys):
     path = write_plan(tmp_path, plan_document)
     bundle = publish_made_up(load_plan(path), "r1", tmp_path / "out")

@@ -64,6 +64,7 @@ def evenly(evidence: Evidence, shape=lambda place: place) -> Evidence:
     return replace(evidence, columns=evidence.columns | {"age": ages})
 
 
+@pytest.mark.slow
 def test_a_quantile_lies_in_its_bin_as_records_do():
     one = surveys(FEW)[0]
     even, early = (quantile(evenly(one, shape), "age", 0.4) for shape in (np.copy, np.square))

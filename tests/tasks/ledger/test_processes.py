@@ -301,6 +301,7 @@ class TestRaces:
     def test_of_sixty_four_processes_exactly_those_that_can_be_afforded_get_it(self, url):
         assert run(sixty_four_race, url) == [{"['a']": 23, "BudgetError": 41}] * 3
 
+    @pytest.mark.slow
     def test_a_lock_that_is_not_had_in_time_is_a_clear_error(self, url):
         outcomes = run(held_lock, url)
         for outcome in outcomes:
@@ -314,6 +315,7 @@ class TestRaces:
     def test_of_two_plans_at_once_one_may_spend_gamma_in_all_its_runs(self, url):
         assert all(got in (Q_WINS, P_WINS) for got in run(two_plans_race, url))
 
+    @pytest.mark.slow
     def test_sixteen_first_runs_make_one_ledger_and_one_grant(self, url, tmp_path):
         answers = Counter(run(create, url))
         granted = not Ledger(url).shared
@@ -321,11 +323,13 @@ class TestRaces:
         assert Ledger(url).granted("wages") == (shares(1) if granted else None)
         assert set(os.listdir(tmp_path)) <= {"ledger.db"}
 
+    @pytest.mark.slow
     def test_processes_that_draw_for_the_same_charge_all_see_one_draw(self, url):
         for digests in run(commit, url):
             assert len(digests) == 5
             assert len(set(digests)) == 1
 
+    @pytest.mark.slow
     def test_a_charge_is_committed_or_voided_but_never_both(self, url):
         for first, second, state in run(commit_or_void, url):
             assert {first, second} == {"LedgerError", state}
@@ -335,6 +339,7 @@ class TestKilled:
     def test_in_the_middle_of_a_reservation_leaves_nothing_of_it(self, url):
         assert run(killed_in_reserve, url) > 5
 
+    @pytest.mark.slow
     def test_between_reservation_and_commit_leaves_the_charge_and_the_way_to_a_commit(self, url):
         assert run(killed_in_commit, url) > 5
 

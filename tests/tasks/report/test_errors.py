@@ -42,6 +42,7 @@ def test_a_sum_of_cells_has_the_error_that_draws_show_and_knows_a_public_number(
     assert (counts.number, counts.sides) == ("noisy sum of weights", [["x", "y", "z"]])
 
 
+@pytest.mark.slow
 def test_a_column_of_agreeing_tables_has_the_error_that_draws_show():
     sets = ((0, 1), (0, 2), (1, 2))
     release = Margins("m", Domain((A, B, C)), 100, Budget(Fraction(1)), sets)

@@ -89,6 +89,7 @@ def test_bins_become_words(axis, part, words):
     assert _numbers(axis, part, column) == words
 
 
+@pytest.mark.slow
 def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     plan_document, plan_path, tmp_path
 ):

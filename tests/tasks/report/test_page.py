@@ -96,6 +96,7 @@ def made_again(plan: Plan, bundle: Path) -> str:
     return report_page(plan, read_manifest(bundle), bundle, history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", those_slow(PLANS, set(PLANS) - {"fair"}))
 def test_every_worked_plan_has_a_sound_report(stem, tmp_path, short_fits):
     plan = load_plan(PLANS[stem], {"source": "nowhere.parquet"})

@@ -162,6 +162,7 @@ def test_public_rows_are_the_sum_of_the_counts(tmp_path):
         tallies(survey, [DIGITS], 3, PRIVATE, counts="n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_the_rehearsal_passes_and_finds_a_tally_that_forgets_counts(neighbours, monkeypatch):
     document = plan_of_every_kind() | {"counts": "n", "neighbours": neighbours, "synthesis": []}

@@ -127,6 +127,7 @@ def in_engines(*first: str) -> list[object]:
     return [*first, *slow]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", in_engines("parquet"))
 @pytest.mark.parametrize("kind", ["continuous", "integer"])
 def test_a_number_is_read_as_its_format_says_or_not_at_all(read, kind, tmp_path):
@@ -179,6 +180,7 @@ FORMATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", in_engines("parquet"))
 @pytest.mark.parametrize("part", ["year", "month", "weekday", "hour"])
 def test_a_day_is_that_of_python_s_calendar(read, part, tmp_path):
@@ -208,6 +210,7 @@ def test_a_day_is_that_of_python_s_calendar(read, part, tmp_path):
         assert found == expected + [None] * len(others), form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.int32(), pa.int64(), pa.float64(), pa.decimal128(19, 0)])
 def test_eight_digits_may_be_a_number(kind, tmp_path):
     table = pa.table({"id": [0, 1], "x": pa.array([20240131, 20240230]).cast(kind)})

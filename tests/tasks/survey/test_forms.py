@@ -408,6 +408,7 @@ PEOPLE: dict[str, Form] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", PEOPLE)
 def test_a_table_as_people_write_it_gives_the_same_tally(form, expected, tmp_path):
     for rule, unit, name in SOME[:2]:
@@ -463,6 +464,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["own-cell", "drop"])
 def test_records_of_a_data_frame_do_not_depend_on_one_another(rule, tmp_path):
     """Whatever the type of one value, it moves at most two counts by one, and notes stop nothing."""
@@ -483,7 +485,7 @@ def test_records_of_a_data_frame_do_not_depend_on_one_another(rule, tmp_path):
         return count(survey, columns, 4, rule)
 
     base = found(1)
-    for odd in ODD:
+    for odd in ODD if rule == "own-cell" else ODD[::3]:  # types are converted before any rule
         for one, other in zip(base, found(odd), strict=True):
             assert np.abs(np.subtract(one, other)).sum() <= 2, odd
 
@@ -497,6 +499,7 @@ def test_records_of_a_list_of_values_do_not_depend_on_one_another(last, tmp_path
     assert count(survey, columns, 4, "own-cell") == [[2, 1 + (last == 2), int(last != 2)]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["", "COLLATE NOCASE", "COLLATE NOACCENT", "COLLATE NFC", "COLLATE de"]
 )

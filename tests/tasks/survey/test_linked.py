@@ -111,6 +111,7 @@ UNITS = [
 """Every household of up to three of three kinds of people: ties, people alike, more than are used."""
 
 
+@pytest.mark.slow
 def test_tables_that_differ_in_one_unit_give_wide_records_that_differ_in_one(tmp_path):
     tables = [
         wide(tmp_path, OTHERS + [("uv"[i % 2], *person) for person in people])
@@ -125,6 +126,7 @@ def test_tables_that_differ_in_one_unit_give_wide_records_that_differ_in_one(tmp
             assert (other - one).total() <= 1
 
 
+@pytest.mark.slow
 def test_a_tally_of_wide_records_moves_by_one_record(tmp_path):
     columns = OLDEST.wide(COLUMNS, TWO)
     domains = [
@@ -144,6 +146,7 @@ def test_a_tally_of_wide_records_moves_by_one_record(tmp_path):
         assert np.abs(vectors[:, None] - vectors[None]).sum(axis=-1).max() == 2
 
 
+@pytest.mark.slow
 def test_the_tally_of_a_models_units_moves_by_one_unit(tmp_path):
     """Weights, strata and nulls included; of more than two records, two are kept."""
     design = SurveyDesign(members=2, steps=3, usual=1.5, strata=COLUMNS["region"].axis("region"))

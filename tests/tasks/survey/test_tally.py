@@ -166,6 +166,7 @@ SHARING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest", [0, 500, LARGEST_PACK])
 def test_releases_that_share_a_reading_get_what_each_would_get_alone(largest, table, monkeypatch):
     database, frame = table
@@ -179,6 +180,7 @@ def test_releases_that_share_a_reading_get_what_each_would_get_alone(largest, ta
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
+@pytest.mark.slow
 def test_a_tally_of_more_cells_than_a_number_holds_is_what_numpy_counts(tmp_path):
     generator = np.random.default_rng(11)
     codes = generator.integers(0, 3, (50, 90))[generator.integers(0, 50, 400)]

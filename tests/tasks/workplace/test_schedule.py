@@ -103,6 +103,7 @@ ASKED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_due_times_are_those_of_prefects_scheduler_in_every_zone():
     """Two months around the days on which clocks change, those of Apia's skipped day among them."""
     chance = random.Random(7)

@@ -115,6 +115,7 @@ def among_coins(triples: int, seed: int) -> tuple[Microdata, Noisy]:
     return made, drawn(made, SIX.pack(planted()), seed)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_fits")
 def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records():
     made, noisy = among_coins(2, 0)

@@ -113,6 +113,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_fits")
 @pytest.mark.parametrize(("kind", "sizes", "ways", "rows", "more"), SHAPES)
 def test_publishing_and_records_stay_within_the_memory_that_is_stated(
