@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 
 from dpcore.errors import InputError
-from schemas.first_plan.cells import Numbers
 from schemas.first_plan.questionnaire import DESIGN, ROLES, Question
 from schemas.survey.blanks import BLANK
+from schemas.survey.cells import Numbers
 from schemas.survey.columns import nameable
 from schemas.survey.dates import RANGES, Part
 
