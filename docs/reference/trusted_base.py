@@ -129,6 +129,7 @@ PARTS = (
             "schemas/survey/public_files.py",
             "schemas/numbers.py",
             "schemas/survey/columns.py",
+            "schemas/survey/cells.py",
             "schemas/survey/keys.py",
             "schemas/survey/number_column.py",
             "schemas/survey/reading.py",

@@ -40,7 +40,7 @@ NEARLY = Fraction(999, 1000)
 
 
 @dataclass(frozen=True)
-class Price:
+class AuditedPrice:
     """What contradicts the price of an event, in words."""
 
     faults: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Price:
 
 def audit_price(
     tables: Sequence[ReleaseDraws], draws: int, error: float, source: RandomSource
-) -> Price:
+) -> AuditedPrice:
     """Price a release's event again, from its parts and from outputs on pairs of neighbouring tables.
 
     ``draws``: of all pairs together; it accuses a right price with probability ``error`` at most.
@@ -64,7 +64,7 @@ def audit_price(
         for score in sides.scores()[:1]:
             ratios = score(sides.draw(0, each, source))
             found += lost_more(event, ratios, error / len(tables))
-    return Price(tuple(dict.fromkeys(found)))
+    return AuditedPrice(tuple(dict.fromkeys(found)))
 
 
 def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from dpcore.accounting.budget import Budget, decimal_text
 from dpcore.audit.chosen import Frequencies
 from dpcore.audit.fresh import Freshness
-from dpcore.audit.price import Price
+from dpcore.audit.price import AuditedPrice
 from dpcore.audit.replay import Replay
 from dpcore.audit.width import WidthBound
 
@@ -53,7 +53,7 @@ class AuditResult:
     width: WidthBound | None = None
     fresh: Freshness | None = None
     chosen: Frequencies | None = None
-    price: Price | None = None
+    price: AuditedPrice | None = None
     replay: Replay | None = None
 
     @property

@@ -26,7 +26,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.questionnaire import Question
-from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, Section
+from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, PlannedRelease
 from schemas.first_plan.wishes import Said, Wish
 from schemas.first_plan.written import Written
 from schemas.plan import Plan
@@ -96,7 +96,7 @@ class Draft(Written):
                 draft = draft.with_model(wish)
         return draft
 
-    def quieter(self, section: Section) -> Section:
+    def quieter(self, section: PlannedRelease) -> PlannedRelease:
         """The section with the mechanism of less noise for its tables."""
         if section.keys["kind"] != "margins":
             return section
@@ -104,7 +104,7 @@ class Draft(Written):
         both = (section, section.but(why, mechanism="discrete-gaussian"))
         return min(both, key=lambda each: self.having(each).cost)
 
-    def together(self, section: Section) -> Section:
+    def together(self, section: PlannedRelease) -> PlannedRelease:
         """The section, or a histogram of all its columns where that is more accurate."""
         columns = section.keys["columns"]
         records = section.keys["kind"] == "microdata-margins"
@@ -116,7 +116,7 @@ class Draft(Written):
         apart = self._distance(section, records)
         return joint if self._distance(joint, records) < apart else section
 
-    def _distance(self, section: Section, records: bool) -> float:
+    def _distance(self, section: PlannedRelease, records: bool) -> float:
         """The mean error of the tables of three columns of records, simulated, or else of all pairs.
 
         Infinite where there are too many cells for that.
@@ -228,7 +228,7 @@ class Draft(Written):
         """
         return {section.name: self._error_of(section) for section in self.sections}
 
-    def _error_of(self, section: Section) -> float:
+    def _error_of(self, section: PlannedRelease) -> float:
         fitted = section.keys["kind"] != "model"
         models = tuple(wish for wish in section.wishes if wish.kind == "model" and fitted)
         plan = replace(self, sections=(section,), models=models).trial
@@ -258,7 +258,7 @@ class Draft(Written):
         roots = {name: math.sqrt(error) for name, error in self.errors.items()}
         least = max(min(roots.values()), max(roots.values()) / MOST_WEIGHT)
         weights = {name: max(round(root / least), 1) for name, root in roots.items()}
-        made: list[Section] = []
+        made: list[PlannedRelease] = []
         for section in self.sections:
             if "mechanism" in section.keys:
                 section = section.but(mechanism=plan.section(section.name).mechanism)

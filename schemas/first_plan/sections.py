@@ -39,7 +39,7 @@ GAUSSIAN_NOISE = "Its noise grows with the root of the number of tables; it spen
 
 
 @dataclass(frozen=True)
-class Section:
+class PlannedRelease:
     """``keys``: of the section in the plan; ``why``: by key, the reason, under "" that of all;
     ``wishes``: which it serves."""
 
@@ -51,14 +51,14 @@ class Section:
     def name(self) -> str:
         return str(self.keys["name"])
 
-    def but(self, why: Mapping[str, str] | None = None, **keys: Any) -> Section:
+    def but(self, why: Mapping[str, str] | None = None, **keys: Any) -> PlannedRelease:
         """The section with other keys and more reasons; a key that is new goes before the mechanism."""
         old = {**self.keys}
         ends = [key for key in ("mechanism", "weighted") if key in old and key not in keys]
         last: dict[str, Any] = {key: old.pop(key) for key in ends}
         return replace(self, keys={**old, **keys, **last}, why={**self.why, **(why or {})})
 
-    def serving(self, *wishes: Wish) -> Section:
+    def serving(self, *wishes: Wish) -> PlannedRelease:
         return replace(self, wishes=(*self.wishes, *wishes))
 
 
@@ -164,7 +164,7 @@ class ColumnUse:
             taken.append(distinct(_words(each), taken))
         return taken[-1]
 
-    def records(self, wish: Wish) -> Section:
+    def records(self, wish: Wish) -> PlannedRelease:
         why = {
             "": "Synthetic records, and the counts of all pairs of columns that they follow.",
             "bins": "Many bins, as suit the bounds, step and unit of a column; edges may be listed.",
@@ -186,7 +186,9 @@ class ColumnUse:
         for name, question in self.of.said.items():
             if question.role == "weight":
                 why[""] += f" Each counts once; {name} says how many people it is to represent."
-        return Section(keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,))
+        return PlannedRelease(
+            keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,)
+        )
 
     @property
     def heaped(self) -> list[str]:
@@ -199,15 +201,17 @@ class ColumnUse:
                 left -= int(of.number) + 1
         return found
 
-    def heaping(self) -> Section:
+    def heaping(self) -> PlannedRelease:
         why = (
             "Values that many people share, such as 50,000 or a top code, and how round the others are:"
             " the values of the records follow both."
         )
         keys = {"name": "shared-values", "kind": "heaping", "columns": self.heaped}
-        return Section(keys | {"mechanism": "discrete-gaussian"}, {"": why})
+        return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why})
 
-    def for_models(self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()) -> Section:
+    def for_models(
+        self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()
+    ) -> PlannedRelease:
         """Counts of records, which models that moments cannot answer are fitted to."""
         needed = {name for wish in wishes for name in wish.columns}
         columns = tuple(name for name in self.columns if name in needed)
@@ -221,24 +225,26 @@ class ColumnUse:
         ends = [key for key in ("bins", "compress", "mechanism") if key in keys]
         last: dict[str, Any] = {key: keys.pop(key) for key in ends}
         why = {**made.why, "": "Counts of the pairs of columns that are together in a model."}
-        return Section({**keys, **last}, {k: why[k] for k in why if not k or k in last}, (*wishes,))
+        return PlannedRelease(
+            {**keys, **last}, {k: why[k] for k in why if not k or k in last}, (*wishes,)
+        )
 
-    def pairs(self, wish: Wish) -> Section:
+    def pairs(self, wish: Wish) -> PlannedRelease:
         columns, why = (
             [*self.of.columns],
             "Counts of all pairs of columns, in cells that people read.",
         )
         keys: dict[str, Any] = {"name": "all-pairs", "kind": "margins", "columns": columns}
         keys |= {"ways": min(2, len(columns)), **self._bins(columns, many=False)}
-        return self._counts(Section(keys, {"": why}, (wish,)))
+        return self._counts(PlannedRelease(keys, {"": why}, (wish,)))
 
-    def histogram(self, columns: Sequence[str]) -> Section:
+    def histogram(self, columns: Sequence[str]) -> PlannedRelease:
         """All columns together."""
         why = "Counts of all columns together: they have fewer cells than their pairs have tables."
         keys = {"name": "all-columns", "kind": "histogram", "columns": [*columns]}
-        return self._counts(Section(keys | self._bins(columns, many=False), {"": why}))
+        return self._counts(PlannedRelease(keys | self._bins(columns, many=False), {"": why}))
 
-    def tables(self, wishes: Sequence[Wish]) -> Section:
+    def tables(self, wishes: Sequence[Wish]) -> PlannedRelease:
         """Tables that were asked for, drawn together."""
         sets = [[*wish.columns] for wish in wishes]
         keys: dict[str, Any]
@@ -250,17 +256,17 @@ class ColumnUse:
             keys = {"name": "tables", "kind": "margins", "columns": columns, "sets": sets}
         keys |= self._bins(keys["columns"], many=False)
         why = {"": "Counts in cells that people read."}
-        return self._counts(Section(keys, why, tuple(wishes)))
+        return self._counts(PlannedRelease(keys, why, tuple(wishes)))
 
-    def mean(self, wish: Wish) -> Section:
+    def mean(self, wish: Wish) -> PlannedRelease:
         (name,) = wish.columns
         by = {"by": wish.by[0] if len(wish.by) == 1 else [*wish.by]} if wish.by else {}
         keys = {"name": self.name(wish), "kind": "mean", "column": name, **by}
         why = "Noise is in proportion to the range of the bounds. All groups cost what one would."
         why = why if by else why.partition(". ")[0] + "."
-        return Section(keys | {"mechanism": "discrete-laplace"}, {"mechanism": why}, (wish,))
+        return PlannedRelease(keys | {"mechanism": "discrete-laplace"}, {"mechanism": why}, (wish,))
 
-    def density(self, wish: Wish) -> Section:
+    def density(self, wish: Wish) -> PlannedRelease:
         """Of one column or of two."""
         scales = {name: self.scale(name) for name in wish.columns}
         for name, of in self.numbers.items():
@@ -299,28 +305,28 @@ class ColumnUse:
             why["bandwidth"] = (
                 "A fifth of the share finds it; a number, if one is known, costs nothing."
             )
-        return Section(keys | {"mechanism": "best"}, why, (wish,))
+        return PlannedRelease(keys | {"mechanism": "best"}, why, (wish,))
 
-    def moments(self, wishes: Sequence[Wish]) -> Section:
+    def moments(self, wishes: Sequence[Wish]) -> PlannedRelease:
         columns = [n for n in self.columns if any(n in wish.columns for wish in wishes)]
         keys = {"name": "moments", "kind": "moments", "columns": columns}
         why = "What linear models need of numbers as they are: more accurate here than tables."
-        return Section(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
+        return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
 
-    def model(self, wish: Wish) -> Section:
+    def model(self, wish: Wish) -> PlannedRelease:
         """A model, a mean or a share that is measured for itself."""
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
         why = "Measured for itself: narrower intervals than from tables or moments here."
         if wish.kind == "mean":
             why = "An estimate for the population, whose error includes sampling."
-        return Section(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
+        return PlannedRelease(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
 
     def _bins(self, columns: Collection[str], many: bool) -> dict[str, Any]:
         bins = self.bins(columns, many)
         return {"bins": bins} if bins else {}
 
-    def _counts(self, section: Section) -> Section:
+    def _counts(self, section: PlannedRelease) -> PlannedRelease:
         found = section.but(mechanism="discrete-laplace")
         return found.but(weighted=True) if self.of.role("weight") else found
 

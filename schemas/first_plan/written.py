@@ -16,7 +16,7 @@ import yaml
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described, flow
 from schemas.first_plan.questionnaire import Question
-from schemas.first_plan.sections import ColumnUse, Section, distinct, named, titled
+from schemas.first_plan.sections import ColumnUse, PlannedRelease, distinct, named, titled
 from schemas.first_plan.wishes import Wish
 from schemas.plan import Plan, load_plan
 from schemas.releases.base import GAUSSIAN
@@ -61,16 +61,16 @@ class Written:
     source: str | Mapping[str, str]
     of: Described
     use: ColumnUse
-    sections: tuple[Section, ...] = ()
+    sections: tuple[PlannedRelease, ...] = ()
     models: tuple[Wish, ...] = ()
 
-    def having(self, *sections: Section) -> Self:
+    def having(self, *sections: PlannedRelease) -> Self:
         """With these sections, which replace those of the same names."""
         given = {section.name: section for section in sections}
         kept = tuple(given.pop(each.name, each) for each in self.sections)
         return replace(self, sections=(*kept, *given.values()))
 
-    def section(self, *kinds: str) -> Section | None:
+    def section(self, *kinds: str) -> PlannedRelease | None:
         """The first section of these kinds."""
         return next((each for each in self.sections if each.keys["kind"] in kinds), None)
 

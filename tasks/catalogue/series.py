@@ -15,7 +15,7 @@ from dpcore.releases.table import ENDS
 from schemas.bundle.manifest import ReleaseRecord, TableFile
 from schemas.plan.series import of_any_run
 from tasks.catalogue.bundles import CheckedBundle, Dataset
-from tasks.charts.band import Curve, band
+from tasks.charts.band import CurveWithBand, band
 from tasks.charts.chart import Axis, chart
 from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Figure, read_columns
@@ -70,7 +70,7 @@ def _figures(
                 f"{len(runs)} releases from {names[0]} to {names[-1]}: what each published for its"
                 " period, inside its 90% interval for privacy noise"
             )
-            curve = Curve(runs, *numbers.T)
+            curve = CurveWithBand(runs, *numbers.T)
             rows = [
                 (name, *map(figure, row)) for name, row in zip(names, numbers.tolist(), strict=True)
             ]

@@ -16,7 +16,7 @@ LEGIBLE = 0.04
 POINTWISE, AT_ONCE = "90% interval at each point", "90% band for all at once"
 
 
-class Curve(NamedTuple):
+class CurveWithBand(NamedTuple):
     """A function at numbers x (k,) in ascending order, its interval at each, and for all at once."""
 
     x: Floats
@@ -27,7 +27,7 @@ class Curve(NamedTuple):
     highest: Floats | None = None
 
 
-def band(curve: Curve, x: Axis, y: Axis, lines: Mapping[float, str] | None = None) -> Panel:
+def band(curve: CurveWithBand, x: Axis, y: Axis, lines: Mapping[float, str] | None = None) -> Panel:
     """A line inside its bands; ``lines``: heights with a line across the panel, and its words."""
     marks = [area(curve.x, curve.lower, curve.upper), line(curve.x, curve.middle)]
     key = [("line", "estimate"), ("band", POINTWISE)]
@@ -38,7 +38,7 @@ def band(curve: Curve, x: Axis, y: Axis, lines: Mapping[float, str] | None = Non
     return Panel(marks, x, y, key=key)
 
 
-def enlarged(curve: Curve, x: Axis, y: Axis) -> Panel | None:
+def enlarged(curve: CurveWithBand, x: Axis, y: Axis) -> Panel | None:
     """The part of a curve near zero, where a peak makes its band too narrow to be seen."""
     outer = curve.upper if curve.highest is None else curve.highest
     width = float(np.median(curve.upper - curve.lower))
@@ -47,7 +47,7 @@ def enlarged(curve: Curve, x: Axis, y: Axis) -> Panel | None:
         return None
     low = curve.lower <= top
     lowest = float(np.min(curve.lower if curve.lowest is None else curve.lowest))
-    cut = Curve(
+    cut = CurveWithBand(
         curve.x,
         np.where(curve.middle <= top, curve.middle, np.nan),
         *(np.where(low, np.minimum(end, top), np.nan) for end in curve[2:] if end is not None),

@@ -22,7 +22,7 @@ STEPS = 900
 
 
 @dataclass(frozen=True)
-class Target:
+class NeededBudget:
     """The least alpha or rho of three digits at which an expected error is as small as wanted.
 
     ``loss``: of the release; ``total``: what the plan then requests; ``weight``: the release's weight
@@ -37,7 +37,7 @@ class Target:
     error: float
 
 
-def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> Target:
+def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> NeededBudget:
     """Find the budget for a wanted error.
 
     ``quantity``: part of an error statement's name; empty for the first statement.  Raises
@@ -63,7 +63,9 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
         )
     loss = _decimal(step)
     weight = plan.section(release).weight * loss / now
-    return Target(release, name, loss, _total_with(plan, release, loss), weight, error_at(loss))
+    return NeededBudget(
+        release, name, loss, _total_with(plan, release, loss), weight, error_at(loss)
+    )
 
 
 def at_loss(plan: Plan, release: str, loss: Fraction) -> Release:
@@ -93,13 +95,13 @@ def _coordinate(plan: Plan) -> str:
     return plan.requested.coordinates[0]
 
 
-def _error_now(plan: Plan, target: Target) -> float:
+def _error_now(plan: Plan, target: NeededBudget) -> float:
     """The expected error of the plan as it is."""
     errors = plan.built[target.release].expected_error()
     return next(error.value for error in errors if error.quantity == target.quantity)
 
 
-def target_facts(plan: Plan, target: Target) -> dict[str, Any]:
+def target_facts(plan: Plan, target: NeededBudget) -> dict[str, Any]:
     """The target as JSON values; amounts are exact strings."""
     return {
         "release": target.release,
@@ -112,7 +114,7 @@ def target_facts(plan: Plan, target: Target) -> dict[str, Any]:
     }
 
 
-def target_text(plan: Plan, target: Target) -> str:
+def target_text(plan: Plan, target: NeededBudget) -> str:
     """The target as text, with the options that set it."""
     built, name = plan.built[target.release], _coordinate(plan)
     before = _error_now(plan, target)

@@ -9,7 +9,7 @@ from dpcore.releases.numbers.mean_curve import TIME, MeanCurve
 from dpcore.releases.table import ENDS, UNKNOWN
 from schemas.releases.mean_curve import MeanCurveSection
 from schemas.survey.columns import CategoricalColumn
-from tasks.charts.band import LEGIBLE, Curve, band
+from tasks.charts.band import LEGIBLE, CurveWithBand, band
 from tasks.charts.chart import Axis, chart
 from tasks.charts.svg import figure, supported
 from tasks.report.cells import quoted, read_labels
@@ -45,7 +45,7 @@ def draw_mean_curves(source: Source) -> Drawn:
     panels = []
     for label in shown:
         here = {name: values[of_each[label]] for name, values in table.items()}
-        curve = Curve(here[TIME], here["estimate"], *(here[end] for end in (*ENDS, *BAND)))
+        curve = CurveWithBand(here[TIME], here["estimate"], *(here[end] for end in (*ENDS, *BAND)))
         panels.append(replace(band(curve, x, y), heading=label, height=110 if by else 180))
     panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
     half = figure(float(f"{np.nanmean(table[BAND[1]] - table[BAND[0]]) / 2:.3g}"))

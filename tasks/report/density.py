@@ -14,7 +14,7 @@ from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.tuned import TunedFunction
 from dpcore.releases.table import UNKNOWN
 from schemas.survey.columns import CategoricalColumn
-from tasks.charts.band import Curve, band, enlarged
+from tasks.charts.band import CurveWithBand, band, enlarged
 from tasks.charts.chart import Axis, chart
 from tasks.charts.heat import heat_map, of_numbers
 from tasks.charts.marks import down
@@ -100,7 +100,7 @@ def draw_curves(source: Source) -> Drawn:
     panels = []
     for label in shown:
         here = {column: values[of_each[label]] for column, values in table.items()}
-        curve = Curve(here[name], here["estimate"], here["lower_90"], here["upper_90"])
+        curve = CurveWithBand(here[name], here["estimate"], here["lower_90"], here["upper_90"])
         panels.append(replace(band(curve, x, y), heading=label, height=90))
     panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
     picture = chart(title, says, panels)
@@ -145,7 +145,7 @@ def _one_column(
         f" ±{half} on average{at_once}"
         f"{notes}"
     )
-    curve = Curve(table[name], table["estimate"], *(table[end] for end in bands))
+    curve = CurveWithBand(table[name], table["estimate"], *(table[end] for end in bands))
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))
     numbers = DataTable(
         f"{title}, at some points",

@@ -13,7 +13,7 @@ from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.table import TWO_SIDED
 from schemas.numbers import plain
 from schemas.survey.columns import CategoricalColumn
-from tasks.charts.band import Curve, band
+from tasks.charts.band import CurveWithBand, band
 from tasks.charts.chart import Axis as Side
 from tasks.charts.chart import Panel, alike, chart
 from tasks.charts.marks import across, dots, spans
@@ -33,7 +33,7 @@ class Along:
 
     name: str
     values: Sequence[str]
-    curve: Curve
+    curve: CurveWithBand
     unordered: bool = False
 
 
@@ -122,7 +122,7 @@ def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Alon
         order = np.argsort(x)
         x, ends = x[order], tuple(end[order] for end in ends)
         names = [plain(float(f"{v:.6g}")) for v in x]
-    return Along(axis.name, names, Curve(x, *ends), unordered)
+    return Along(axis.name, names, CurveWithBand(x, *ends), unordered)
 
 
 def _figures(
