@@ -13,8 +13,8 @@ DEMO := build/demo
 
 help:
 	@echo "make demo      publish the demo survey; the last line is the bundle's path"
-	@echo "make test      linters, types and the tests that need no server"
-	@echo "make test-all  also the slow tests"
+	@echo "make test      the tests that take a second or less"
+	@echo "make test-all  all tests, linters and types"
 	@echo "make soak      half an hour of an agency in which everything fails"
 	@echo "make docs      the documentation, as pages in build/site; its notebooks run on the demo"
 	@echo "make wheel     the package as one file; the last line is its path"
@@ -71,19 +71,18 @@ docs: demo $(VENV)/.docs
 	@DPRELEASE_BUNDLE=$(DEMO)/published/fair-1978/demo NO_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet -f docs/mkdocs.yml
 	@echo build/site/index.html
 
-# Linters and types run beside the tests, which leave a processor idle at their start and end.
 test: $(VENV)/.dev
-	@mkdir -p build
-	@$(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & linters=$$!; \
-	$(PYTEST) -m "not slow"; tested=$$?; \
-	wait $$linters; linted=$$?; cat build/lint.txt; exit $$((tested + linted))
+	$(PYTEST) -m "not slow"
 
 soak: $(VENV)/.all
 	$(BIN)/python -m tests.soak build/soak
 
+# Linters and types run beside the tests, which leave a processor idle at their start and end.
 test-all: $(VENV)/.all
-	@$(MAKE) --no-print-directory test
-	$(PYTEST) -m slow
+	@mkdir -p build
+	@$(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & linters=$$!; \
+	$(PYTEST); tested=$$?; \
+	wait $$linters; linted=$$?; cat build/lint.txt; exit $$((tested + linted))
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -81,6 +81,7 @@ def test_outputs_of_several_numbers_are_refused():
         maximum_loss([pair], 100, 100, SeededSource(1))
 
 
+@pytest.mark.slow
 def test_the_loss_function_of_laplace_noise_is_a_slope_between_two_plateaus():
     near, far = (x + GENERATOR.laplace(size=100_000) for x in (0.0, 1.0))
     curve = pair_loss(near, far)

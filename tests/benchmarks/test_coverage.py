@@ -262,6 +262,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
     }
 
 
+@pytest.mark.slow
 def test_an_understated_error_is_found():
     """The measure has power: intervals two thirds as wide hold too little."""
     (row,) = [c for c in found("classifier", 2, 40) if c.column == "decision"]

@@ -36,6 +36,7 @@ def test_intervals_of_means_and_shares_of_groups_hold_the_population(design):
         assert found["refused"] == 0
 
 
+@pytest.mark.slow
 def test_intervals_of_every_family_hold_the_population_and_say_something():
     """Over 20 surveys from a fixed seed."""
     columns, frame = load("fair_affairs")

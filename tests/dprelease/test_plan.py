@@ -52,6 +52,7 @@ def test_a_plan_of_a_frame_is_filled_in_and_released(tmp_path, questions, monkey
     assert len(bundle.table("mean-pay-by-sex")) == 2
 
 
+@pytest.mark.slow
 def test_no_value_of_a_frame_is_in_its_plan(questions):
     class Unread(pd.DataFrame):
         def __getitem__(self, key):

@@ -86,6 +86,7 @@ def test_forms_take_the_names_that_the_ledger_takes(text, accepted):
     assert bool(re.search(pattern, text)) == accepted
 
 
+@pytest.mark.slow
 def test_what_was_chosen_is_released_and_recorded(plans):
     from prefect.client.orchestration import get_client
 
@@ -187,6 +188,7 @@ def test_a_wish_that_cannot_be_served_is_refused_in_words(opened, said, says):
     assert Ledger(ledger_url()).datasets() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [

@@ -58,6 +58,7 @@ def test_a_release_waits_until_it_is_approved(guarded_plan, capsys):
     assert verify_budget(manifest, Ledger(ledger_url())) == Budget.of(4)
 
 
+@pytest.mark.slow
 def test_a_rejection_publishes_nothing_and_gives_nothing_back(guarded_plan, capsys):
     assert run(guarded_plan) == 5
     assert decide("reject") == 0
@@ -139,6 +140,7 @@ def test_an_officer_sees_the_beginning_of_every_table(plan_path, plan_document, 
     assert "<img" not in text.replace("\\<img", "")
 
 
+@pytest.mark.slow
 def test_a_rejection_counts_even_where_the_plan_asks_for_no_approval(plan_path, monkeypatch):
     from flows.release import release
 

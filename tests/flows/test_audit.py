@@ -36,6 +36,7 @@ def sure(monkeypatch):
     monkeypatch.setattr("flows.course.ATTENDED", 0.99999)
 
 
+@pytest.mark.slow
 def test_right_releases_pass_and_nothing_is_charged(small_plan, sure, own_home, capsys):
     assert main(["audit", str(small_plan), "--quick", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)
@@ -86,6 +87,7 @@ def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monke
     assert "prove nothing" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_answers_in_json(small_plan, capsys):
     assert main(["audit", str(small_plan), "--draws", "1", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)

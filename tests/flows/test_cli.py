@@ -30,6 +30,7 @@ def ledger(tmp_path) -> str:
     return f"sqlite:///{tmp_path / 'ledger.sqlite'}"
 
 
+@pytest.mark.slow
 def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
     prefect, plan_path, tmp_path, ledger, capsys, monkeypatch
 ):
@@ -63,6 +64,7 @@ def test_run_prints_the_bundle_s_path_last_and_verify_accepts_it(
         assert f"{bundle}: manifest.json is missing" in err
 
 
+@pytest.mark.slow
 def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger, capsys):
     known = Ledger(ledger)
     known.grant("survey", Budget.of(10, "1e-5"), who="the board", why="test")

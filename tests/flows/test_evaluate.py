@@ -59,6 +59,7 @@ def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, caps
     assert json.loads(capsys.readouterr().out)["not_for_release"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "says"),
     [

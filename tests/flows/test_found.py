@@ -70,6 +70,7 @@ def test_everything_follows_what_was_found_and_nobody_sees_the_rest(tmp_path, ow
     assert not any(SECRET.encode() in path.read_bytes() for path in shown if path.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["own-cell", "refuse"])
 def test_a_survey_in_which_nothing_is_found_has_one_category(tmp_path, rule):
     columns = open_plan()["columns"]
@@ -127,6 +128,7 @@ def test_other_categories_than_were_found_are_noticed(tmp_path):
 PAY = [0.0] * 114 + [30.0] * 140 + [700.0] * 140 + [1e300, -1e300, np.inf, np.nan] + [2e4] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["own-cell", "drop", "refuse"])
 def test_everything_follows_the_bounds_that_were_found(tmp_path, rule):
     pay = [value for value in PAY if rule != "refuse" or np.isfinite(value)]

@@ -27,6 +27,7 @@ def test_a_refused_table_leaves_no_value_behind(prefect, plan_path, survey, own_
     assert occurrences(own_home, [SECRET, NUMBER]) == []
 
 
+@pytest.mark.slow
 def test_an_unforeseen_failure_is_told_without_its_text(prefect, plan_path, own_home, monkeypatch):
     from flows.release import release
 

@@ -11,6 +11,7 @@ from tests.conftest import ROWS, write_plan
 pytestmark = pytest.mark.usefixtures("prefect")
 
 
+@pytest.mark.slow
 def test_microdata_is_published_in_the_surveys_own_columns(plan_path, plan_document):
     from flows.release import release
 

@@ -196,6 +196,7 @@ def test_the_manifest_says_what_was_promised_and_hides_where_the_survey_lies(pub
     }
 
 
+@pytest.mark.slow
 def test_running_again_charges_and_draws_nothing(bundle, plan_path):
     before = {path: path.read_bytes() for path in bundle.rglob("*.*")}
     os.remove(plan_path.parent / "survey.parquet")  # not even the survey is needed
@@ -213,6 +214,7 @@ def test_retry_after_crash_publishes_the_same_noise(bundle, plan_path):
     assert Ledger(ledger_url()).spent("survey") == Budget.of("4", "1e-6")
 
 
+@pytest.mark.slow
 def test_another_release_pays_and_draws_again_while_the_budget_lasts(bundle, plan_path):
     other = run(plan_path, "r2")
     name = "tables/people.parquet"
@@ -224,6 +226,7 @@ def test_another_release_pays_and_draws_again_while_the_budget_lasts(bundle, pla
     assert not (bundle.parent / "r3").exists()
 
 
+@pytest.mark.slow
 def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
     bundle, plan_path, plan_document
 ):
@@ -275,6 +278,7 @@ def test_a_table_that_breaks_its_plan_spends_nothing_and_waits_for_no_audit(
     assert Ledger(ledger_url()).spent("survey") == Budget()
 
 
+@pytest.mark.slow
 def test_what_holds_private_values_is_gone_after_the_run_also_after_a_killed_one(
     bundle, plan_path, own_home
 ):

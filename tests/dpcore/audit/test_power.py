@@ -41,6 +41,7 @@ def test_a_right_mechanism_is_not_accused(name: str):
     assert largest > 0.2 * RIGHT[name].claim.alpha
 
 
+@pytest.mark.slow
 def test_a_release_is_audited_from_its_plan_alone():
     right, wrong = (
         audit_release(kind("ages", TABLE, 9, Budget.of("1")), draws=10_000, source=SeededSource(1))

@@ -53,6 +53,7 @@ def test_narrower_noise_of_every_kind_is_found_and_right_noise_is_not_accused(na
     assert wrong.at_most < 1 <= right.at_most
 
 
+@pytest.mark.slow
 def test_gaussian_noise_of_half_its_scale_fails_though_its_alpha_is_hardly_seen():
     right, wrong = short_audit([GAUSSIAN], 0.999, SeededSource(1))[1], None
     with narrower_noise(Fraction(1, 2)):

@@ -116,6 +116,7 @@ def precise_mean(kind: type[Basis], weights: np.ndarray, numbers: np.ndarray) ->
     return np.longdouble(total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Cosines, Waves])
 @pytest.mark.parametrize(
     "shape", [(2**18,), (3**10,), (97,), (65521,), (256, 128), (97, 101)], ids=str

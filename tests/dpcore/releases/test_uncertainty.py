@@ -92,6 +92,7 @@ ALPHAS = (Fraction(1, 20), Fraction(1), Fraction(50))
 OF_TYPES = sorted({*CASES} - {*further_forms(type)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_TYPES)
 def test_no_number_lies_outside_its_own_interval_however_much_noise_there_is(name):
     case = CASES[name]

@@ -92,6 +92,7 @@ def test_words_next_to_a_cut_need_no_further_words() -> None:
     assert values.tolist() == [v for k in range(20, 60) for v in (k, k + 1)]
 
 
+@pytest.mark.slow
 def test_the_length_of_the_table_does_not_change_the_law(law) -> None:
     cuts, exact = law
     words = np.linspace(0, 2**64 - 2**12, 200, dtype=np.uint64).tolist()

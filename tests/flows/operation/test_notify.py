@@ -63,6 +63,7 @@ def release(plan, release_id="r1", **options):
     return release.with_options(**options)(str(plan), release_id, str(plan.parent / "out"))
 
 
+@pytest.mark.slow
 def test_a_failure_is_told_without_private_values(told, small_plan, survey):
     survey.loc[3, "sex"] = SECRET
     survey.to_parquet(small_plan.parent / "survey.parquet")
@@ -79,6 +80,7 @@ def test_a_failure_is_told_without_private_values(told, small_plan, survey):
     ]
 
 
+@pytest.mark.slow
 def test_an_unforeseen_failure_is_told_once_when_its_retries_are_used_up(
     told, small_plan, monkeypatch
 ):
@@ -151,6 +153,7 @@ def yearly_run(small_plan, plan_document, **facts):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheduled", [True, False])
 def test_a_scheduled_run_tells_of_the_others_that_were_due_and_are_missing(
     told, small_plan, plan_document, scheduled

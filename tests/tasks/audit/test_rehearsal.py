@@ -174,6 +174,7 @@ def linked_plan(neighbours: str, order: list[str]) -> Plan:
     return Plan.model_validate(every | changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbours", "order"), [("replace-one", "-age"), ("add-remove", "region")]
 )

@@ -89,6 +89,7 @@ def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
     assert cli("restore", tmp_path / "copy") == 0
 
 
+@pytest.mark.slow
 def test_a_due_time_is_not_released_again_under_a_new_name_of_the_plan(tmp_path, monkeypatch):
     bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)

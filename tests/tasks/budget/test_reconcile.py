@@ -108,6 +108,7 @@ def test_a_folder_that_holds_no_bundle_is_not_a_lost_ledger(ledger, published, d
             release(tmp_path / "plan.yaml", "r1", published)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [True, False])
 def test_a_file_in_the_place_of_a_bundle_is_to_be_moved_away(ledger, published, tmp_path, link):
     place = published / "survey" / "r1"

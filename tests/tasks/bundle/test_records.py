@@ -105,6 +105,7 @@ def test_records_in_blocks_are_as_many_and_follow_what_all_at_once_follow(draws,
         np.testing.assert_array_equal(one[name], column)
 
 
+@pytest.mark.slow
 def test_the_same_draws_give_the_same_records(draws):
     first, second = made(draws), made(dict(draws))
     for name, column in first.columns.items():
@@ -125,6 +126,7 @@ def inside(
     return counts, counts.sum() * shares[lower:upper] / shares[lower:upper].sum()
 
 
+@pytest.mark.slow
 def test_a_column_with_nulls_follows_counts_in_finer_bins(draws):
     records = made(draws, rent="rents")
     assert records.refined_by["rent"] == "rents"

@@ -88,6 +88,7 @@ def test_models_of_moments_and_their_tables_have_the_errors_of_units(panel):
     assert found.sampling_error == pytest.approx(table["sampling_error"][alone[0]], rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_plan_with_weights_says_that_models_do_not_use_them(plan_document, tmp_path):
     people = {"name": "people", "kind": "histogram", "columns": ["sex"], "weighted": True}
     bundle = published(plan_document, tmp_path, WEIGHTS, people)

@@ -65,6 +65,7 @@ class TestGrants:
             ledger.reserve("health", "r", "p", charges(a="1"))
         assert ledger.datasets() == ["health", "wages"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("blank", ["", "  ", "two\nlines", "nul\0", "\ud800", None])
     @pytest.mark.parametrize("field", ["dataset", "who", "why"])
     def test_every_grant_says_who_and_why(self, ledger, field, blank):

@@ -30,6 +30,7 @@ def bundle(plan_document, tmp_path):
     return open_bundle(publish_made_up(plan, "r", tmp_path / "out"))
 
 
+@pytest.mark.slow
 def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
     for name, columns in (
         ("pay", ("mean",)),

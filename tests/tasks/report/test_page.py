@@ -109,6 +109,7 @@ def test_every_worked_plan_has_a_sound_report(stem, tmp_path, short_fits):
     assert made_again(plan, bundle) == (bundle / REPORT).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_page_without_script_that_may_load_nothing(bundle):
     page = page_of(bundle)
     assert not list(page.all("script", "iframe", "object", "img"))
@@ -298,6 +299,7 @@ def test_the_audit_speaks_of_the_plan_s_neighbours(bundle, relation, unit, said)
     assert said in draw_audit(read_manifest(bundle).audit, [], protection).notes[-1]
 
 
+@pytest.mark.slow
 def test_a_column_of_which_nothing_is_published_is_described_nowhere(tmp_path, monkeypatch):
     leave_out_audits(monkeypatch.setattr)
     plan = small_plan(tmp_path)

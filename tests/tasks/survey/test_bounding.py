@@ -91,6 +91,7 @@ def made_up(n: int = 300) -> list[tuple]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 5, 100])
 def test_the_kept_records_are_those_of_the_oracle_in_any_order(most, tmp_path):
     records, unit = made_up(), UnitColumn(column="home", max_rows=most)
@@ -202,6 +203,7 @@ def in_first_periods(records: list[tuple], name: str, most: int) -> Counter:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 10])
 @pytest.mark.parametrize("name", ["age", "sex"])
 def test_a_series_uses_the_first_periods_of_each_unit(most, name, tmp_path):
@@ -245,6 +247,7 @@ def test_no_unit_moves_all_runs_of_a_series_by_more_than_they_claim(max_rows, mo
         assert np.abs(part).sum(axis=1).max() <= run.mechanism.event.l1_sensitivity
 
 
+@pytest.mark.slow
 def test_later_periods_change_nothing_in_earlier_ones(tmp_path):
     records = made_up(600)
     periods = Periods(COLUMNS["age"].axis("age"), 2)

@@ -82,6 +82,7 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("counts")
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     st.lists(

@@ -256,6 +256,7 @@ def _frame(folder: Path) -> MemoryTable:
     return MemoryTable(pd.DataFrame(CELLS, columns=["id", "x", "d"], dtype=object))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [_workbook, _frame])
 @pytest.mark.parametrize(
     ("form", "months"),

@@ -430,6 +430,7 @@ def test_one_record_moves_each_tally_by_at_most_one_unit(rule, unit, name, expec
     assert 0 < max(moved.values()) <= most
 
 
+@pytest.mark.slow
 def test_identifiers_are_equal_only_if_they_are_the_same_value(tmp_path):
     """Accents, capitals, blanks and leading zeros distinguish units."""
     people = ["a", "A", "á", "a ", "a\u0301", "01", "1", "1.0", "ａ", "ß"]

@@ -107,6 +107,7 @@ def test_a_server_hands_its_runs_absolute_places(folder, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_commands_use_the_folders_that_the_environment_names(folder, monkeypatch, capsys):
     named, asked = folder / "named", []
     (named / "plans").mkdir(parents=True)

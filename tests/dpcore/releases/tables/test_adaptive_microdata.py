@@ -213,6 +213,7 @@ def test_chances_of_choices_are_finite_however_far_apart_the_scores_are():
         np.testing.assert_allclose(drawn.logs[:, 0], expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_its_likelihood_ratio_is_that_of_what_it_draws():
     """The mean over one side of how much likelier the other is must be 1; of another law it is not."""
     made = of_four()

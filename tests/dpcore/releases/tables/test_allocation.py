@@ -38,6 +38,7 @@ def test_the_aims_differ_as_they_say():
     assert first[0] < 0.5 * mean[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "adjacency", "more", "aim"),
     [

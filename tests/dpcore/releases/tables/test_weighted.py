@@ -49,6 +49,7 @@ def test_the_statistic_and_its_noise_are_those_of_steps(name: str):
     assert opened(weighted, STEPS).tolist() == opened(plain, STEPS).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_fits")
 @every_kind
 @pytest.mark.parametrize("step", ["5/2"])
