@@ -293,7 +293,6 @@ def url(request, tmp_path) -> str:
     return fresh_url(request.param, tmp_path)
 
 
-    @pytest.mark.slow
 class TestRaces:
     def test_of_two_processes_exactly_one_gets_what_one_may_have(self, url):
         assert run(two_race, url) == [{"['a']": 1, "BudgetError": 1}] * 6
