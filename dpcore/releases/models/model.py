@@ -1,6 +1,6 @@
 """A model measured directly: coefficients with their errors from sampling and from noise.
 
-The rounds are those of ``scores``.  The last Newton step starts near the solution, so to first order
+The rounds are those of ``rounds``.  The last Newton step starts near the solution, so to first order
 
     estimate - solution of the survey = inverse (noise of the scores + noise of the curvature * step)
 
@@ -31,7 +31,8 @@ from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
-from dpcore.releases.models.scores import Family, ScoredRecords, ScorePoint
+from dpcore.releases.models.rounds import Family, ScorePoint
+from dpcore.releases.models.scores import ScoredRecords
 from dpcore.releases.models.steps import LEAST, ModelScores
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (

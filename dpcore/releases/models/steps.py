@@ -12,12 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.releases.models.scores import (
-    BINS,
-    FARTHEST,
-    ModelSums,
-    ScorePoint,
-)
+from dpcore.releases.models.rounds import BINS, ScorePoint
+from dpcore.releases.models.scores import FARTHEST, ModelSums
 
 LARGEST_COEFFICIENT = 1e4
 

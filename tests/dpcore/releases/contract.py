@@ -61,7 +61,7 @@ from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
-from dpcore.releases.models.scores import Family
+from dpcore.releases.models.rounds import Family
 from dpcore.releases.models.terms import ModelTerms, TermGroup
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.mean_curve import MeanCurve

@@ -7,7 +7,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.tally import Tally
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
-from dpcore.releases.models.scores import PARTS
+from dpcore.releases.models.rounds import PARTS
 from tests.dpcore.releases.contract import IN_STRATA, means_of_groups, measured_model
 
 FAMILIES = ("gaussian", "binomial", "poisson")
