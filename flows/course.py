@@ -32,10 +32,10 @@ from tasks.bundle.publish import (
     PreparedBundle,
     bundle_path,
     publish,
-    staging_folder,
     write_microdata,
     write_release,
 )
+from tasks.bundle.staging import staging_folder
 from tasks.draw import draw, tally_survey
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found

@@ -15,7 +15,8 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.regions import Regions
 from dpcore.releases.base import Release
-from dpcore.releases.tables.hierarchy import Hierarchy, Totals
+from dpcore.releases.tables.hierarchy import Hierarchy
+from dpcore.releases.tables.totals import Totals
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,

@@ -1,22 +1,17 @@
 """Publishes committed draws as a bundle, which appears whole or not at all and is never changed.
 
 Nothing here can reach the survey: the only inputs are the plan and the ledger's committed draws.
-The bundle is built in a staging folder next to its final path and renamed when it is complete and on
-disk; a release that is already published is checked and left as it is.
+The bundle is built in a staging folder (``staging``); a release that is already published is checked and
+left as it is.
 """
 
 import json
-import os
 import platform
-import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from stat import S_ISGID, S_IWGRP
 from threading import Lock
 
 import numpy as np
@@ -24,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpcore.audit import AuditResult
 from dpcore.domain.adjacency import ROW
-from dpcore.errors import ApprovalError, BundleError, DPReleaseError, InputError, LedgerError
+from dpcore.errors import ApprovalError, BundleError, LedgerError
 from dpcore.estimates.joined import DrawnRelease, parts_of, replicates_of_best, with_best
 from dpcore.line.statistic import Noisy
 from dpcore.releases.abilities import Replicable
@@ -57,19 +52,13 @@ from tasks.bundle.records import (
 )
 from tasks.bundle.series import earlier_runs
 from tasks.bundle.sign import sign, signing_key
+from tasks.bundle.staging import flush, move_whole, open_to_readers
 from tasks.bundle.verify import read_manifest, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Decision, Ledger
 from tasks.ledger.notes import require_not_rejected
 from tasks.report import write_report
-from tasks.workplace.home import claim_outside, ledger_url, private_workspace
+from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
-
-READABLE = 0o755
-"""What a published folder may allow at most: only its owner may write."""
-
-SHARED = READABLE | S_ISGID | S_IWGRP
-"""The same for the folder of a dataset, in one that gives its group to what is made in it."""
-
 
 _MEASURING = Lock()
 _MEASURED: dict[tuple[str | None, ...], tuple[Plan, list[DrawnRelease]]] = {}
@@ -232,16 +221,11 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
     verify_files(staging, manifest)
     if key := signing_key():
         sign(staging, key)
-    _open_to_readers(staging)
-    _flush(staging)
+    open_to_readers(staging)
+    flush(staging)
     ledger.seal(plan.dataset, release_id, bundle_digest(staging))
-    try:
-        os.rename(staging, target)
-    except OSError:
-        if not os.path.lexists(target):
-            raise DPReleaseError(f"the bundle could not be moved to {target}") from None
-        # Another run was first: its bundle stays, and is checked below.
-    _flush_folder(target.parent)
+    # If another run was first, its bundle stays, and is checked below.
+    move_whole(staging, target)
     check_published(plan, release_id, target)
 
 
@@ -291,44 +275,6 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
             " changed: use another release id or another folder"
         )
     verify_seal(target, manifest, ledger)
-
-
-@contextmanager
-def staging_folder(target: Path) -> Iterator[Path]:
-    """An empty folder next to the bundle's path, on the same disk; removed at the end.
-
-    It belongs to this run alone: runs of the same release on other machines build their own, and the
-    first to be renamed is the bundle.  If this run is killed, the next one of this home removes it.
-    """
-    with private_workspace(target.parent.name, target.name) as claim:
-        staging = target.parent / f".{target.name}.{secrets.token_hex(8)}.staging"
-        claim_outside(claim, staging.absolute())
-        try:
-            _public_folder(target.parent)
-            staging.mkdir(mode=0o700)
-        except OSError as error:
-            raise InputError(f"{target.parent} cannot be written ({error.strerror})") from None
-        try:
-            yield staging
-        finally:
-            # Tasks of a run that is being ended may still be writing files.
-            for _ in range(100):
-                shutil.rmtree(staging, ignore_errors=True)
-                if not staging.exists():
-                    break
-
-
-def _public_folder(folder: Path) -> None:
-    """The folder, created where it is missing: as open as the one above it, whatever the umask.
-
-    Where that one gives its group to what is made in it, this one does too, and the group may publish
-    in both.
-    """
-    if not folder.is_dir():
-        _public_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
-        above = folder.parent.stat().st_mode
-        folder.chmod(above & (SHARED if above & S_ISGID else READABLE))
 
 
 def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noisy]:
@@ -409,30 +355,3 @@ def file_metadata(plan: Plan, release_id: str) -> dict[str, str]:
 def _versions() -> dict[str, str]:
     packages = ("dprelease", "numpy", "scipy", "duckdb", "pyarrow", "pandera", "prefect")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-def _open_to_readers(folder: Path) -> None:
-    """Open the bundle to whoever may read the folder above it, whatever the umask of the process."""
-    mode = folder.parent.stat().st_mode & READABLE
-    for path in (folder, *folder.rglob("*")):
-        set_group = path.stat().st_mode & S_ISGID
-        path.chmod(mode | set_group | 0o700 if path.is_dir() else mode & 0o666 | 0o600)
-
-
-def _flush(folder: Path) -> None:
-    """Write everything in the folder to disk."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_dir():
-            _flush_folder(path)
-        else:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-    _flush_folder(folder)
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

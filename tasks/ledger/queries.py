@@ -15,7 +15,7 @@ from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import Composition
 from dpcore.errors import UnusableLedgerError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import notes, tables
+from tasks.ledger import tables
 from tasks.ledger.records import (
     RESTORE,
     Account,
@@ -23,7 +23,6 @@ from tasks.ledger.records import (
     Allowance,
     Charge,
     ChargeRecord,
-    HistoryRecord,
     State,
     charge_id,
     read_budget,
@@ -73,8 +72,8 @@ def insert_grant(
 def accounts(connection: Connection, dataset: str) -> list[Account]:
     """The accounts of a dataset; new charges count against the last.  Empty if it is unknown."""
     found: list[Account] = []
-    for row in _grants(connection, dataset):
-        _open_account(found, _account(row))
+    for row in grants(connection, dataset):
+        open_account(found, granted_account(row))
     return found
 
 
@@ -107,7 +106,7 @@ def _spent_by(
     values = {"dataset": dataset, "account": number} | ({"none": ""} if by_requests else {})
     sums: dict[str, Budget] = {}
     for row in connection.execute(found, values):
-        sums[row.analyst] = sums.get(row.analyst, Budget()) + _budget(row) * row.number
+        sums[row.analyst] = sums.get(row.analyst, Budget()) + row_budget(row) * row.number
     return sums
 
 
@@ -288,7 +287,7 @@ def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
     for row in rows:
         nothing = Allowance(Budget(), spends.get(row.analyst, Budget()), row.key)
         known = found.get(row.analyst, nothing)
-        of_now = _budget(row) if row.account == present.number else Budget()
+        of_now = row_budget(row) if row.account == present.number else Budget()
         found[row.analyst] = replace(known, allowed=known.allowed + of_now, key=row.key)
     return found
 
@@ -301,54 +300,6 @@ def is_served(connection: Connection) -> bool:
 def mark_served(connection: Connection) -> None:
     """Mark it, for good."""
     connection.execute(update(tables.schema).values(served_at=utc_now()))
-
-
-def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
-    """Every line of history, in order of time."""
-    charge, note = tables.charge, tables.note
-    records = []
-    opened: dict[str, list[Account]] = {}
-    for row in _grants(connection, dataset):
-        grant = _account(row)
-        _open_account(opened.setdefault(row.dataset, []), grant)
-        after = opened[row.dataset][-1]
-        record = HistoryRecord(
-            row.at, Action.GRANT, row.dataset, grant.promise, who=row.who, why=row.why
-        )
-        records.append(replace(record, account=after.number, caps=after.caps))
-    for row in connection.execute(select(charge)):
-        names = (row.dataset, _budget(row), row.release_id, row.release_name)
-        reserved = HistoryRecord(row.reserved_at, Action.RESERVE, *names, account=row.account)
-        records.append(reserved)
-        if row.committed_at is not None:
-            moved = {"at": row.committed_at, "action": Action.COMMIT, "digest": row.digest}
-            records.append(replace(reserved, **moved))
-    voids = select(note.c.who, note.c.why, note.c.at, charge).join_from(note, charge)
-    for row in connection.execute(voids.where(note.c.action == Action.VOID.value)):
-        names = (row.dataset, _budget(row), row.release_id, row.release_name)
-        void = HistoryRecord(row.at, Action.VOID, *names, who=row.who, why=row.why)
-        records.append(replace(void, account=row.account))
-    records += notes.history(connection)
-    assigned = select(tables.source).where(tables.source.c.number > 0)
-    records += [
-        HistoryRecord(row.at, Action.ASSIGN, row.dataset, Budget(), who=row.who, why=row.why)
-        for row in connection.execute(assigned)
-    ]
-    records += [
-        HistoryRecord(
-            row.at,
-            Action.ALLOW,
-            row.dataset,
-            _budget(row),
-            who=row.who,
-            why=f"{row.analyst}: {row.why}",
-        )
-        for row in connection.execute(select(tables.allowance))
-    ]
-    return sorted(
-        (record for record in records if dataset in (None, record.dataset)),
-        key=lambda record: record.at,
-    )
 
 
 def _counts(dataset: str) -> Any:
@@ -367,7 +318,7 @@ def _move(connection: Connection, charge: ChargeRecord, **values: str) -> None:
         )
 
 
-def _grants(connection: Connection, dataset: str | None) -> Iterable[Row[Any]]:
+def grants(connection: Connection, dataset: str | None) -> Iterable[Row[Any]]:
     """The grants of one dataset or of all, the oldest first."""
     table = tables.granted
     statement = select(table).order_by(table.c.id)
@@ -376,15 +327,15 @@ def _grants(connection: Connection, dataset: str | None) -> Iterable[Row[Any]]:
     return connection.execute(statement)
 
 
-def _account(row: Row[Any]) -> Account:
+def granted_account(row: Row[Any]) -> Account:
     """The account that a grant would open."""
-    promise, caps = _budget(row), read_budget("0", row.failures, row.gamma, row.rho)
+    promise, caps = row_budget(row), read_budget("0", row.failures, row.gamma, row.rho)
     promise = replace(promise, rho=Fraction(0))
     basic = row.composition == "basic"
     return Account(0 if basic else row.id, row.composition, promise, promise if basic else caps)
 
 
-def _open_account(accounts: list[Account], grant: Account) -> None:
+def open_account(accounts: list[Account], grant: Account) -> None:
     """Add a grant to the last account, or open one."""
     if accounts and accounts[-1].composition == grant.composition == "basic":
         whole = accounts[-1].promise + grant.promise
@@ -393,7 +344,8 @@ def _open_account(accounts: list[Account], grant: Account) -> None:
         accounts.append(grant)
 
 
-def _budget(row: Row[Any]) -> Budget:
+def row_budget(row: Row[Any]) -> Budget:
+    """The amounts that a row names."""
     return read_budget(row.alpha, row.beta, row.gamma, row.rho)
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from dpcore.accounting.budget import Budget, total
 from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
-from tasks.ledger import check, notes, queries, rules
+from tasks.ledger import check, history, notes, queries, rules
 from tasks.ledger.database import Database
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.records import (
@@ -210,7 +210,7 @@ class LedgerReader:
 
     def history(self, dataset: str | None = None) -> list[HistoryRecord]:
         """Every grant, charge, void, request and decision in order of time, of one dataset or all."""
-        return self._read(queries.history, dataset)
+        return self._read(history.history, dataset)
 
     def find_faults(self, dataset: str) -> list[Fault]:
         """The contradictions in the ledger's rows on the dataset; repairs nothing."""

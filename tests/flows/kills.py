@@ -37,7 +37,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.engine.default import DefaultDialect
 
 import flows.course
-import tasks.bundle.publish
+import tasks.bundle.staging
 import tasks.draw
 from dpcore.accounting.budget import Budget
 from dpcore.errors import DPReleaseError
@@ -381,7 +381,7 @@ def sabotage(name: str | None) -> None:
         def same_name(size: int) -> str:
             return "0" * size
 
-        tasks.bundle.publish.secrets.token_hex = same_name  # type: ignore[assignment]
+        tasks.bundle.staging.secrets.token_hex = same_name  # type: ignore[assignment]
     elif name is not None:
         raise SystemExit(f"no such sabotage: {name}")
 

@@ -21,11 +21,11 @@ from tasks.bundle.publish import (
     PreparedBundle,
     bundle_path,
     publish,
-    staging_folder,
     write_microdata,
     write_release,
 )
 from tasks.bundle.reader import BundleReader, open_bundle
+from tasks.bundle.staging import staging_folder
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found
 from tasks.workplace.home import ledger_url

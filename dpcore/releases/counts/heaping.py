@@ -40,7 +40,7 @@ from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import LARGEST_STATISTIC, ErrorStatement, Release
 from dpcore.releases.counts.unit import RECORDS
 from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
-from dpcore.releases.tables.fitted import dotted_name
+from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work
 
 MOST_VALUES = 2**22

@@ -41,10 +41,8 @@ from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.densities.banded import (
     BAND,
     REPEATS,
-    SIMULTANEOUS,
     BandedDensity,
     as_probabilities,
-    band_meanings,
     banded,
     largest_factor,
     spread_evenly,
@@ -52,6 +50,7 @@ from dpcore.releases.densities.banded import (
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.left_out import ApproximationBounds, half_cells
+from dpcore.releases.densities.meanings import MEANINGS, UNCERTAINTY
 from dpcore.releases.densities.waves import Waves
 from dpcore.releases.table import (
     ENDS,
@@ -69,24 +68,6 @@ LARGEST_GRID = 2**24
 
 PRINTED_CELLS = {1: 512, 2: 96}
 """Cells per axis of the published grid, by dimensions, unless the bandwidth asks for more."""
-
-
-UNCERTAINTY = (
-    Uncertainty(
-        "estimate",
-        "standard_error",
-        ENDS,
-        "normal",
-        "The variance of the noise is exact; the interval is normal and pointwise, and is wider by"
-        " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
-        " are. It includes neither sampling error nor smoothing bias, of which smoothing_bias is an"
-        " estimate.",
-    ),
-    SIMULTANEOUS,
-)
-
-
-SCALED = "divided by the rows of the plan"
 
 
 @dataclass(frozen=True)
@@ -233,7 +214,8 @@ class Density(BandedDensity, Samplable):
         theta, variances = self.coefficients(noisy), self.coefficient_variances
         factor = self.band_factor(noisy)
         names = self.domain.names
-        constant = f"the number of {self.of_rows} {SCALED}: divide by it" if self.counts_mass else 1
+        scaled = "divided by the rows of the plan"
+        constant = f"the number of {self.of_rows} {scaled}: divide by it" if self.counts_mass else 1
         meaning = (
             f"Noisy coefficient of the {self.basis.meaning}, x scaled to [0, 1]{self.of_scale}; the"
             f" constant coefficient is {constant}"
@@ -273,32 +255,11 @@ class Density(BandedDensity, Samplable):
         }
         centres = [(np.arange(size) + 0.5) / size for size in shape]
         columns, unit = self.point_columns(centres, "at the centre of a grid cell")
-        divided = ", divided by its noisy mass" if self.counts_mass else ""
-        meanings = [
-            "Density per unit of the columns: the nearest to estimate that is nowhere negative and has"
-            " mass one",
-            "Root mean squared error of density, simulated",
-            f"Noisy kernel density{divided}; may be negative",
-            "Standard deviation of the privacy noise in estimate",
-        ]
-        meanings += [
-            *band_meanings("the exact kernel density"),
-            "How far estimate without noise may be from the exact kernel density: bounds of binning,"
-            " rounding and truncation, already in the interval and the band",
-            "How far the kernel moved the density, an estimate: what smoothing once more does to"
-            " estimate; in neither interval nor band",
-        ]
         per_unit = {name: column.ravel() * unit for name, column in values.items()}
+        divided = ", divided by its noisy mass" if self.counts_mass else ""
+        meanings = [meaning.format(divided=divided) for meaning in MEANINGS]
         columns += self.value_columns(noisy, per_unit, meanings)
-        of_density = Uncertainty(
-            "density",
-            "density_standard_error",
-            ENDS,
-            "simulated",
-            "From noise, cutting at zero and scaling to mass one, repeated on the published density."
-            " The interval is that of estimate.",
-        )
-        return Table("densities", self.name, columns, (*UNCERTAINTY, of_density))
+        return Table("densities", self.name, columns, UNCERTAINTY)
 
     def _error(self, variance: Floats, relative: Floats, mass: float) -> Floats:
         """Standard errors of the density of mass one, where the noise in the density times ``mass`` has

@@ -54,8 +54,8 @@ from dpcore.releases.table import (
     interval_columns,
     normal_interval,
 )
-from dpcore.releases.tables.fitted import dotted_name
 from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work
 
 FOR_PLACES = Fraction(1, 20)

@@ -48,7 +48,7 @@ from dpcore.releases.tables.compression import (
     multiples_of_tables,
     noise_of_rounds,
 )
-from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables, dotted_name
+from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables
 from dpcore.releases.tables.granularity import Granularity
 from dpcore.releases.tables.groups import (
     FINER_GROUP,
@@ -63,6 +63,7 @@ from dpcore.releases.tables.groups import (
 )
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
+from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work, publishing
 
 

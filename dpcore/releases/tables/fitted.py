@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
-from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +48,7 @@ from dpcore.releases.table import (
 from dpcore.releases.tables.allocation import MOST_WAYS, Aim, agreed_variances
 from dpcore.releases.tables.measured import MeasuredTables, TableNoise
 from dpcore.releases.tables.measured_again import MeasuredAgain
+from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work, publishing
 
 LARGEST_TOTAL = 2**24
@@ -390,13 +390,3 @@ def _agreement(release: FittedTables, data: bytes) -> Agreement:
 
 def _all_cells(tables: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate([table.ravel() for table in tables])
-
-
-def dotted_name(release: str, domain: Domain) -> str:
-    """The name of a release's table over some columns, fit for a file."""
-    return ".".join([release, *map(file_word, domain.names)])
-
-
-def file_word(name: str) -> str:
-    """A column name as part of a file name: its letters with their marks, and digits."""
-    return "".join(c if c.isalnum() or c in "-_" or category(c)[0] == "M" else "-" for c in name)

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain.axes import Axis, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.regions import Regions
 from dpcore.domain.tally import Tally
@@ -35,7 +34,6 @@ from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.count_errors import count_errors, repeats
 from dpcore.post.tables.tree import TreeSquares
 from dpcore.releases.base import ErrorStatement, post_processing_generator
-from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import (
     OF_COUNTS,
     TableOfCounts,
@@ -48,10 +46,12 @@ from dpcore.releases.table import (
     TWO_SIDED,
     Published,
     Table,
-    TableColumn,
     Uncertainty,
 )
-from dpcore.releases.tables.fitted import LARGEST_TOTAL, dotted_name
+from dpcore.releases.tables.fitted import LARGEST_TOTAL
+from dpcore.releases.tables.names import dotted_name
+from dpcore.releases.tables.nodes import node_columns
+from dpcore.releases.tables.totals import Totals
 
 LARGEST_CROWN = 2**24
 """Above known totals, the squared cells of a node times the nodes may be this many."""
@@ -61,14 +61,6 @@ SIMULATED = 2**16
 
 LEAST_VARIANCE = 1e-12
 """Where there is next to no noise: the weights of least squares are ratios of variances."""
-
-
-@dataclass(frozen=True, eq=False)
-class Totals:
-    """Public numbers of records: ``counts`` (regions,) of the regions of a level, without outside."""
-
-    level: int
-    counts: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +100,9 @@ class Hierarchy(TableOfCounts):
                 " cells; state totals of a higher level, or use fewer cells"
             )
         if self.totals is not None:
-            self._check_totals(self.totals)
+            self.totals.check(self.rows, self.regions, self.adjacency)
         if self.possible is not None and self.known is not None:
             self._check_possible(self.possible, self.known)
-
-    def _check_totals(self, totals: Totals) -> None:
-        if self.adjacency.weighted:
-            raise ValueError("totals: are numbers of records, and this release counts weights")
-        stated = int(totals.counts.sum())
-        if self.adjacency.public_rows and not (
-            stated <= self.rows if self.regions.outside else stated == self.rows
-        ):
-            raise ValueError(f"totals: add up to {stated:,}, and there are {self.rows:,} records")
 
     def _check_possible(self, possible: Booleans, known: int) -> None:
         reachable = possible.any(axis=1)
@@ -251,7 +234,7 @@ class Hierarchy(TableOfCounts):
                 " are counted where a table names no region."
             )
         if self.totals is not None:
-            facts["totals"] = self._promise_beside_totals(names[self.totals.level])
+            facts["totals"] = self.totals.promise(names[self.totals.level], self.adjacency)
         return Published(tables, facts | self.weight_facts)
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
@@ -277,16 +260,6 @@ class Hierarchy(TableOfCounts):
         """Those of each level, along the last axis."""
         ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
         return np.split(joined, ends, axis=-1)
-
-    def _promise_beside_totals(self, by: str) -> str:
-        removed = self.adjacency.relation == "add-remove"
-        return (
-            f"The numbers of records by {by} are taken from the plan and hold exactly. If they were"
-            " counted in these records, they are published without noise, and the promise is only for"
-            f" tables with these totals: it hides which of the records of its {by} a record is, and"
-            f" not that its {by} has so many."
-            + (" Such tables differ by a record removed and one added: two steps." * removed)
-        )
 
     def _count_errors(
         self, noisy: Noisy, estimates: list[Floats], counts: list[Integers]
@@ -339,8 +312,7 @@ class Hierarchy(TableOfCounts):
         error = np.broadcast_to(np.sqrt(self.variances[level]), estimates.shape).ravel()
         ends = self._interval(estimate, error)
         columns = [
-            *self._path_columns(level),
-            *self._cell_columns(level),
+            *node_columns(self.regions, level, self.cells),
             *unit.estimate_columns(
                 estimate,
                 error,
@@ -363,29 +335,6 @@ class Hierarchy(TableOfCounts):
     def variances(self) -> tuple[Floats, ...]:
         """The exact variance of each estimate, (nodes, cells) or (nodes, 1); never below 0."""
         return tuple(np.maximum(variance, 0.0) for variance in self.fit.variances)
-
-    def _path_columns(self, level: int) -> Iterator[TableColumn]:
-        axes = self.regions.domain.axes[:level]
-        codes = Domain(axes).unpack(self.regions.nodes[level])
-        for axis, code in zip(axes, codes.T, strict=True):
-            yield TableColumn(axis.name, self._named(axis, code), self._about(axis), axis.name)
-
-    def _named(self, axis: Axis, codes: Integers) -> NDArray[Any]:
-        """The category of each row, masked in those outside all regions."""
-        assert isinstance(axis, Categories)
-        names = _light(np.asarray(axis.categories))[codes]
-        if not self.regions.outside:
-            return np.repeat(names, self.width)
-        rows = np.repeat(np.append(names, names[:1]), self.width)
-        return np.ma.masked_array(rows, mask=np.arange(len(rows)) >= len(codes) * self.width)
-
-    def _about(self, axis: Axis) -> str:
-        return f"Category of {axis.name}" + "; empty outside all regions" * self.regions.outside
-
-    def _cell_columns(self, level: int) -> Iterator[TableColumn]:
-        rows = np.tile(np.arange(self.width), self.regions.sizes[level])
-        for part in describe_cells(self.cells):
-            yield TableColumn(part.name, _light(part.values)[rows], part.description, part.about)
 
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         biased = (
@@ -422,8 +371,3 @@ class Hierarchy(TableOfCounts):
         levels = {self.table_name(self.level_domain(level)): level for level in self.measured}
         tables = {levels[name]: w.reshape(-1, self.width) for name, w in weights.items()}
         return self.fit.sum_variance(tables) * float(self.step) ** 2
-
-
-def _light(values: NDArray[Any]) -> NDArray[Any]:
-    """Text as references to one object for each category: columns of millions of rows repeat them."""
-    return values.astype(object) if values.dtype.kind == "U" else values

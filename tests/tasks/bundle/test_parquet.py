@@ -12,7 +12,7 @@ import pytest
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from schemas.survey.columns import CategoricalColumn, IntegerColumn
 from tasks.bundle.parquet import write_table, write_tables
-from tasks.bundle.publish import _open_to_readers, staging_folder
+from tasks.bundle.staging import open_to_readers, staging_folder
 
 
 def test_whole_numbers_with_nulls_stay_whole_numbers(tmp_path):
@@ -73,7 +73,7 @@ def test_a_folder_that_hands_its_group_on_is_shared_by_the_group(tmp_path):
         with staging_folder(shared / "survey" / "r1") as staging:
             table = Table("tables", "counts", [TableColumn("count", np.array([3]), "How many")])
             write_table(staging, table, {}, {})
-            _open_to_readers(staging)
+            open_to_readers(staging)
             places = (
                 staging.parent,
                 staging,

@@ -14,7 +14,8 @@ from dpcore.domain.regions import Regions
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.table import Published
-from dpcore.releases.tables.hierarchy import Hierarchy, Totals
+from dpcore.releases.tables.hierarchy import Hierarchy
+from dpcore.releases.tables.totals import Totals
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import tally_of
 

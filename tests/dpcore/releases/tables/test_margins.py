@@ -10,8 +10,9 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
-from dpcore.releases.tables.fitted import LARGEST_TOTAL, file_word
+from dpcore.releases.tables.fitted import LARGEST_TOTAL
 from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.names import file_word
 from tests.dpcore.releases.contract import drawn, exact_vector, opened, tally_of
 
 DOMAIN = Domain(
