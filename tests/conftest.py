@@ -244,7 +244,7 @@ def _every_kind() -> dict:
              regularisation: 0.1, frequencies: 16}
         synthesis:
           - {name: everybody, from: pairs, rows: 400}
-          - {name: along-a-tree, from: pairs, rows: 100, tree: [[sex, region], [region, income]]}
+          - {name: hundred, from: pairs, rows: 100}
           - {name: from-counts, from: people, rows: 400}
           - {name: from-density, from: ages, rows: 50}
         publication: {title: A made-up survey}

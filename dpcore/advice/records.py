@@ -52,11 +52,11 @@ def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] |
     known = np.flatnonzero(table)
     exact = release.statistic(Tally(domain, known, table[known]))
     rows = min(release.rows, MOST_RECORDS)
-    sampler = release.sampler(rows)
+    release.require_memory(rows)
     found = []
     for seed in range(DRAWS):
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(seed))
-        made = np.bincount(domain.pack(sampler.sample(noisy, rows)[1]), minlength=domain.size)
+        made = np.bincount(domain.pack(release.sample(noisy, rows)[1]), minlength=domain.size)
         found.append(distances(domain, made / rows, table / table.sum()))
     return {ways: float(np.mean([each[ways] for each in found])) for ways in found[0]}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,6 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
-
-Tree = Sequence[tuple[str, str]] | Literal["auto"]
-"""Edges between columns, or the tree that the noisy tables suggest."""
-
 
 BLOCK = 2**18
 """Synthetic records are drawn, given values and written in blocks of this size."""
@@ -77,16 +73,9 @@ class Samplable(Release):
         """``supported_margin`` of several sets of columns: many take less time together."""
         return (self.supported_margin(noisy, names) for names in several)
 
-    def sampler(self, rows: int, tree: Tree | None = None) -> Self:
-        """The release from which ``rows`` synthetic records are drawn, along a tree if one is given.
-
-        Raises:
-            ValueError: where there are no tables for a tree, or the records need more memory than
-                allowed.
-        """
-        if tree is not None:
-            raise ValueError("tree: only records from margins follow a tree")
-        return self
+    def require_memory(self, rows: int) -> None:
+        """Raise ``ValueError`` where ``rows`` synthetic records need more memory than allowed."""
+        return
 
     @property
     def follows(self) -> Mapping[str, str]:

@@ -122,8 +122,7 @@ class PlanDocument(Section):
     )
     synthesis: list[Synthesis] = Field(
         default_factory=list,
-        description="Synthetic tables. A tree need not span all columns: those in none of its edges "
-        "are drawn independently.",
+        description="Synthetic tables.",
     )
     analyses: list[Analysis] = Field(
         default_factory=list,

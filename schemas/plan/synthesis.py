@@ -1,7 +1,6 @@
 """What a plan says about synthetic tables."""
 
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 from pydantic import Field, StrictInt, StrictStr
@@ -79,12 +78,6 @@ class Synthesis(Section):
     )
     from_: Name = Field(alias="from", description="The release that the records are drawn from.")
     rows: StrictInt = Field(ge=1, le=2**31, description="How many records; a public choice.")
-    tree: list[tuple[StrictStr, StrictStr]] | Literal["auto"] | None = Field(
-        default=None,
-        description="For margins: edges of a tree that the records follow (columns in no edge are "
-        "drawn independently), or auto for the one that the noisy tables suggest. Without it, "
-        "records are fitted to all tables.",
-    )
     within_bins: dict[StrictStr, Name] = Field(
         default_factory=dict,
         description="By numeric column, the release that its values follow inside their bins: a "
@@ -123,7 +116,7 @@ class Synthesis(Section):
         release = built[self.from_]
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
-        release = release.sampler(self.rows, self.tree)
+        release.require_memory(self.rows)
         if self.implicates:
             self._require_tables(release)
         return release
@@ -135,8 +128,8 @@ class Synthesis(Section):
                 "implicates: need a release of kind margins or microdata-margins, without weights and"
                 " without compress"
             )
-        if self.tree is not None or self.households:
-            raise ValueError("implicates: are fitted to all tables; leave tree and households out")
+        if self.households:
+            raise ValueError("implicates: are not put into households; leave households out")
         if release.rows > LARGEST_FIT:
             raise ValueError(
                 f"implicates: are for surveys of at most {LARGEST_FIT:,} records, not"

@@ -43,7 +43,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     listing = support_table(supported, record.support.path)
     notes = [
         record.warning,
-        support(source, wanted.tree),
+        support(source),
         how_supported(supported, records, release.follows),
     ]
     if record.implicates and record.spread:
@@ -129,15 +129,10 @@ def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
     )
 
 
-def support(source: Source, tree: object) -> str:
+def support(source: Source) -> str:
     """Which relations a release supports, and which are assumptions."""
     release = source.release
     beyond = "is an assumption of the fit, not a finding."
-    if tree is not None:
-        return (
-            "The records follow a tree of noisy tables of pairs, in which each column depends on one"
-            f" other. Any other relation between columns {beyond}"
-        )
     domains = release.domains_of(source.noisy)
     if len(domains) > 1:
         widest = max(len(domain.axes) for domain in domains)

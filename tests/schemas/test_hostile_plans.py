@@ -79,7 +79,6 @@ def test_a_long_value_is_cut_short_in_the_message(plan_document):
         ("releases.2.bins", {"income": -3}, "releases[2].bins.income: at least one bin"),
         ("columns.age.bounds", [220], "columns.age.bounds: needs two numbers"),
         ("columns.sex.categories", ["a", 1], "columns.sex.categories: must all be of one"),
-        ("synthesis.2.tree", [["sex"]], "too few items in the list"),
         (
             "releases.5.label",
             {"column": "children", "at_least": 1.5},

@@ -72,7 +72,6 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         ("releases.1.name", "../people", "releases[1].name"),
         ("synthesis.0.from", "nobody", "synthesis[0].from: the plan has no release"),
         ("synthesis.0.from", "age-quartiles", "synthesis[0].from: records cannot be drawn"),
-        ("synthesis.2.tree", [["sex", "age"]], "synthesis[2].tree"),
         ("dprelease", 2, "dprelease"),
     ],
 )

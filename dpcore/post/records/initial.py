@@ -25,11 +25,10 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from dpcore.arrays import Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.post.records.nested import Nested, beside_groups
 from dpcore.post.records.rules import Rule, clear_forbidden_cells
 from dpcore.post.records.systematic import draw_systematically
-from dpcore.post.records.tree import dependence
 from dpcore.post.tables.consistency import make_consistent
 from dpcore.post.tables.margins import (
     Margin,
@@ -107,3 +106,26 @@ def _wide(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:
     enough = min(3, sum(size > 1 for size in sizes))
     wide = [(-width, i) for i, width in enumerate(widths) if width >= enough]
     return [margins[i] for _, i in sorted(wide)]
+
+
+def dependence(table: Floats, variance: float) -> float:
+    """Mutual information (nats) of a pair table, less the expected contribution of its noise.
+
+    To second order the information is sum (p_ab - p_a p_b)^2 / (2 p_a p_b), so noise of variance v
+    in the counts adds about v (1 - 1/rows)(1 - 1/columns) / (2 n^2 p_a p_b) per cell.  Without this
+    term, tables with many cells would always look informative.  Cells with an expected count below
+    one standard deviation are mostly cut to zero; here one standard deviation replaces it.
+    """
+    total = table.sum()
+    if total <= 0:
+        return 0.0
+    joint = table / total
+    independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    occupied = joint > 0
+    information = float(np.sum(joint[occupied] * np.log(joint[occupied] / independent[occupied])))
+    if variance == 0:
+        return information
+    contrasts = (1.0 - 1.0 / table.shape[0]) * (1.0 - 1.0 / table.shape[1])
+    floor = np.sqrt(variance) / total
+    noise = contrasts * variance / total**2 / (2.0 * np.maximum(independent, floor))
+    return information - float(noise.sum())

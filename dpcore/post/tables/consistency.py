@@ -272,17 +272,6 @@ def make_consistent(
     return [agreement.margin(margin.attributes) for margin in margins]
 
 
-def estimated_total(margins: Sequence[Margin]) -> float:
-    """The number of records, estimated as the best weighted average of the margins; at least one."""
-    if not margins:
-        return 1.0
-    # A variance of zero belongs to a single cell, which is an exact total.
-    variances = np.array([margin.variance * margin.table.size for margin in margins])
-    sums = np.array([margin.table.sum() for margin in margins])
-    weights = np.where(variances == 0, 1.0, 0.0) if np.any(variances == 0) else 1.0 / variances
-    return max(float(weights @ sums / weights.sum()), 1.0)
-
-
 def subsets(attributes: Attributes) -> Iterator[Attributes]:
     """All subsets, the empty one first."""
     return chain.from_iterable(combinations(attributes, r) for r in range(len(attributes) + 1))

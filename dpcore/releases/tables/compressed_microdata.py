@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups, tails_whole
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.abilities import Samplable, Tree
+from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
@@ -245,10 +244,6 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
         require_within(self.memory, self.memory_needed(rows), rows)
-
-    def sampler(self, rows: int, tree: Tree | None = None) -> Self:
-        self.require_memory(rows)
-        return super().sampler(rows, tree)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Records of groups, and cells within the groups by the tables of the columns alone."""

@@ -39,7 +39,7 @@ from dpcore.post.records.rules import Rule, clear_forbidden_cells, forms_of, req
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weighted
 from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.progress import report
-from dpcore.releases.abilities import BLOCK, Tree
+from dpcore.releases.abilities import BLOCK
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.allocation import MOST_WAYS
@@ -202,12 +202,6 @@ class Microdata(FittedTables):
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
         require_within(self.memory, self.memory_needed(rows), rows)
-
-    def sampler(self, rows: int, tree: Tree | None = None) -> Self:
-        if tree is not None:
-            raise ValueError("tree: records from microdata-margins follow all pairs at once")
-        self.require_memory(rows)
-        return self
 
     def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         """Synthetic records from all tables at once; ``ValueError`` where memory does not allow."""

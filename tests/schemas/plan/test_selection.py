@@ -30,7 +30,7 @@ def test_a_part_costs_exactly_its_share_and_has_a_digest_of_its_own(plan):
     assert spent.alpha == plan.budget.requested.alpha * Fraction(3, 10)
     assert spent.beta == plan.budget.requested.beta * Fraction(3, 10)
     assert part.built["pairs"].share.alpha == 3 * part.built["people"].share.alpha
-    assert [table.name for table in part.synthesis] == ["everybody", "along-a-tree", "from-counts"]
+    assert [table.name for table in part.synthesis] == ["everybody", "hundred", "from-counts"]
     assert (part.publication.title, part.publication.requester) == ("A part", "B. Analyst")
     assert part.digest != plan.digest
     assert part.source == plan.source

@@ -145,9 +145,3 @@ def test_choices_that_contradict_each_other_are_refused(document, given, says):
     document["releases"][0] |= given
     with pytest.raises(PlanError, match=says):
         built(document)
-
-
-def test_its_records_follow_no_tree(document):
-    document["synthesis"][0]["tree"] = "auto"
-    with pytest.raises(PlanError, match="records from microdata-margins follow all pairs at once"):
-        load_plan(document)

@@ -17,7 +17,7 @@ def bundle(tmp_path_factory):
 @pytest.mark.slow
 def test_every_synthetic_table_warns_with_its_factor_where_that_is_known(bundle):
     records = {record.name: record for record in bundle.manifest.synthesis}
-    for name in ("everybody", "along-a-tree", "from-counts"):
+    for name in ("everybody", "hundred", "from-counts"):
         known = records[name].understated
         assert 1 <= known.median <= known.one_in_ten
         assert f"about {known.median:.2g} times" in records[name].warning

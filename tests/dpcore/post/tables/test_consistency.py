@@ -5,7 +5,6 @@ import pytest
 
 from dpcore.post.tables.consistency import (
     Agreement,
-    estimated_total,
     make_consistent,
 )
 from dpcore.post.tables.margins import Margin, Residual
@@ -63,7 +62,6 @@ def test_tables_and_variances_are_those_of_dense_least_squares(case, total):
     noisy = noisy_margins(sizes, attributes, variances, np.random.default_rng(1))
     expected = dense_generalised_least_squares(sizes, noisy, total)
     agreed = make_consistent(sizes, noisy, total)
-    assert total is not None or agreed[0].table.sum() == pytest.approx(estimated_total(noisy))
     for margin, (table, covariance) in zip(agreed, expected, strict=True):
         np.testing.assert_allclose(margin.table.ravel(), table, atol=1e-9)
         np.testing.assert_allclose(np.diag(covariance), margin.variance, atol=1e-9)

@@ -98,7 +98,7 @@ def test_published_tables_agree_with_each_other_and_with_the_rows(noise: str):
         assert np.all(columns["upper_90"] - columns["lower_90"] >= half - 1e-9)
 
 
-def test_records_without_a_tree_have_the_published_margins():
+def test_records_have_the_published_margins():
     release = margins()
     noisy = Noisy(counted_by_hand(SETS))
     domain, codes = release.sample(noisy, 500)
@@ -130,15 +130,10 @@ def test_too_many_cells_are_refused_before_anything_is_drawn():
     assert LARGEST_TOTAL == 2**24
 
 
-def test_tables_and_trees_that_nothing_could_be_published_from_are_refused():
+def test_tables_that_nothing_could_be_published_from_are_refused():
     """After the draw it would be too late: the budget is spent."""
     with pytest.raises(ValueError, match=r"no set holds the columns \['size', 'same'\]"):
         margins(sets=((0, 1),))
-    with pytest.raises(ValueError, match="no set holds both 'place' and 'size'"):
-        margins(sets=((0, 1), (2, 3)), tree=((0, 1), (0, 2)))
-    with pytest.raises(ValueError, match="'place' - 'size' closes a cycle"):
-        margins(tree=((0, 1), (1, 2), (0, 2)))
-    margins(tree=((0, 1), (1, 2), (2, 3)))
 
 
 def test_file_words_hold_no_separators():

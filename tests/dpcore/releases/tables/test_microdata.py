@@ -87,8 +87,6 @@ def test_any_number_of_records_can_be_drawn(rows: int):
 def test_what_it_cannot_do_is_refused(changes: dict[str, object], message: str):
     with pytest.raises(ValueError, match=message):
         release(**changes)
-    with pytest.raises(ValueError, match="all pairs at once"):
-        release().sampler(ROWS, "auto")
 
 
 def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
