@@ -58,13 +58,6 @@ def evaluate(
             " 'end >= start'; may be repeated",
         ),
     ] = (),
-    regression: Annotated[
-        tuple[str, ...],
-        Parameter(
-            metavar="'Y ~ A + B'",
-            help="a linear regression to compare, instead of a few that are chosen; may be repeated",
-        ),
-    ] = (),
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
@@ -78,7 +71,7 @@ def evaluate(
     if not not_for_release:
         _require_public(real, synthetic, dataset, plan)
     pair = evaluation.read_pair(real, synthetic, cells)
-    found = evaluation.evaluate(pair, label, formula, regression)
+    found = evaluation.evaluate(pair, label, formula)
     warning = evaluation.NOT_FOR_RELEASE if not_for_release else None
     text = evaluation.evaluation_text(found)
     output.answer(

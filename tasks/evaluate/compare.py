@@ -1,4 +1,4 @@
-"""Compares two tables: margins, contradictions, shapes of numbers, classifiers, regressions."""
+"""Compares two tables: margins, contradictions, shapes of numbers, classifiers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from tasks.evaluate.contradictions import (
     determined_columns,
     judged_formula,
 )
-from tasks.evaluate.regressions import ComparedRegression, some_regressions, stated_regression
 from tasks.evaluate.tables import TablePair
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -71,7 +70,6 @@ class Evaluation:
     determined: Sequence[Determined]
     formulas: Sequence[JudgedFormula]
     shapes: Mapping[str, Shape]
-    regressions: Sequence[ComparedRegression]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; infinity becomes null."""
@@ -100,38 +98,18 @@ class Evaluation:
                 name: {key: value for key, value in asdict(shape).items() if key != "curves"}
                 for name, shape in self.shapes.items()
             },
-            "regressions": [
-                {
-                    "outcome": one.outcome,
-                    "predictors": list(one.predictors),
-                    "overlap": one.overlap,
-                    "coefficients": [
-                        {k: v if v == v else None for k, v in asdict(each).items()}
-                        | {"overlap": each.overlap}
-                        for each in one.coefficients
-                    ],
-                }
-                for one in self.regressions
-            ],
         }
 
 
-def evaluate(
-    pair: TablePair,
-    label: str | None = None,
-    formulas: Sequence[str] = (),
-    regressions: Sequence[str] = (),
-) -> Evaluation:
+def evaluate(pair: TablePair, label: str | None = None, formulas: Sequence[str] = ()) -> Evaluation:
     """Compare the two tables.
 
     ``label``: the column that the classifiers learn to predict; ``formulas``: rules that every
-    record should obey; ``regressions``: those to compare, instead of a few
-    that are chosen.
+    record should obey.
     """
     require_classifiers()
     label = label or default_label(pair)
     judged = [judged_formula(pair, formula) for formula in formulas]
-    fitted = [stated_regression(pair, formula) for formula in regressions]
     real, synthetic, sizes = pair.codes
     names = pair.columns
     distances = {
@@ -157,7 +135,6 @@ def evaluate(
         determined_columns(pair),
         judged,
         {name: compared_shapes(*values) for name, values in numbers.items()},
-        fitted or some_regressions(pair, label),
     )
 
 

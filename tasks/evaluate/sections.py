@@ -65,11 +65,6 @@ def summary(e: Evaluation) -> DataTable:
         found = f"{e.correlations.mean:.3f} on average, {e.correlations.worst:.3f} at worst"
         where = f"0: equal; worst at {' x '.join(e.correlations.worst_at)}"
         rows.append(("Difference of rank correlations", found, where))
-    if e.regressions:
-        overlap = float(np.mean([one.overlap for one in e.regressions]))
-        rows.append(
-            ("Overlap of regressions", f"{overlap:.2f} on average", "1: the same intervals")
-        )
     if e.shapes:
         name = max(e.shapes, key=lambda name: e.shapes[name].distance)
         far = f"{e.shapes[name].distance:.3f} at worst"
@@ -100,8 +95,6 @@ def sections_of(e: Evaluation) -> Iterator[PageSection]:
         yield _contradictions(e)
     if e.shapes:
         yield _numbers(e)
-    if e.regressions:
-        yield _regressions(e)
 
 
 def _margins(e: Evaluation) -> PageSection:
@@ -263,40 +256,6 @@ def _atoms(shape: Shape) -> Iterator[str]:
     yield from map(_percent, (shape.real.atoms, shape.synthetic.atoms))
     yield figure(shape.worst_atom)
     yield from map(_percent, shape.worst_shares)
-
-
-def _regressions(e: Evaluation) -> PageSection:
-    tables = []
-    for one in e.regressions:
-        caption = (
-            f"{one.outcome} on {', '.join(one.predictors)}: coefficients and standard errors;"
-            f" the intervals overlap by {one.overlap:.2f} on average"
-        )
-        numbers = DataTable(
-            caption,
-            ("Term", "Real", "Error", "Synthetic", "Its error", "Overlap"),
-            [
-                (
-                    c.term,
-                    *(
-                        figure(v) if v == v else ""
-                        for v in (c.real, c.real_error, c.synthetic, c.synthetic_error)
-                    ),
-                    f"{c.overlap:.2f}",
-                )
-                for c in one.coefficients
-            ],
-        )
-        tables.append(numbers)
-    return PageSection(
-        "regressions",
-        "Regressions",
-        "Linear regressions on both tables, categories against the most frequent one, and how far the"
-        " 95% intervals of their coefficients overlap. Intervals of large tables are short: an overlap"
-        " of 0 may be a small difference.",
-        (),
-        tables,
-    )
 
 
 def _percent(share: float) -> str:

@@ -65,7 +65,6 @@ def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, caps
     [
         (["--cells", "1"], "--cells: write a whole number"),
         (["--page", "."], "--page .: cannot be written"),
-        (["--regression", "age"], "write COLUMN ~ COLUMN"),
     ],
 )
 def test_bad_options_are_told(tables, words, says, capsys):
