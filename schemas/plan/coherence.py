@@ -180,8 +180,6 @@ def _linked(plan: PlanDocument) -> None:
                 f"linked: wide records have no {place}; write another plan, without `linked`"
             )
     for i, table in enumerate(plan.synthesis):
-        if table.households:
-            raise ValueError(f"synthesis[{i}].households: linked records have members already")
         if table.implicates:
             raise ValueError(f"synthesis[{i}].implicates: not available for linked records")
         if table.derived:
@@ -308,8 +306,6 @@ def _synthesis(plan: PlanDocument) -> None:
             table.refining(plan.built)
             table.check_values(plan.built[table.from_].domain)
             table.deriving(plan.built[table.from_], plan.record_columns)
-            if table.households:
-                table.households.check(plan.built[table.from_].domain, plan.columns)
 
 
 @contextmanager

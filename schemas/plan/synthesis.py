@@ -17,7 +17,7 @@ from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import plain
 from schemas.releases import Name
-from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn, nameable
+from schemas.survey.columns import Column, nameable
 from schemas.survey.derived import Derived, derived_columns
 from schemas.text import Line
 
@@ -25,45 +25,6 @@ UNIFORM = "uniform"
 
 IMPLICATE = "implicate"
 """The column with the number of an implicate."""
-
-
-class Households(Section):
-    """Synthetic households: groups of as many records as the size that each of them states.
-
-    Only the size and what all members share is followed; which records share a household is an
-    assumption, and no data are read for it.
-    """
-
-    size: StrictStr = Field(
-        description="A whole-number column of the records, from 1: how many people live in the "
-        "household. A record whose size is null is in no household."
-    )
-    same: list[StrictStr] = Field(
-        default_factory=list,
-        description="Categorical columns in which all members of a household agree, such as a region.",
-    )
-    name: StrictStr = Field(
-        default="household",
-        pattern=r"^[^\W\d_][\w -]{0,39}$",
-        description="The column of household numbers in the synthetic table.",
-    )
-
-    def check(self, domain: Domain, columns: Mapping[str, Column]) -> None:
-        """Raise ``ValueError`` where the records do not have the columns that are named."""
-        size = columns.get(self.size)
-        if self.size not in domain.names or not isinstance(size, IntegerColumn):
-            raise ValueError(
-                f"households.size: {self.size!r} is not a whole-number column of the records"
-            )
-        if size.bounds[0] < 1:
-            raise ValueError(f"households.size: {self.size!r} may be less than one")
-        for name in self.same:
-            if name not in domain.names or not isinstance(columns[name], CategoricalColumn):
-                raise ValueError(
-                    f"households.same: {name!r} is not a categorical column of the records"
-                )
-        if self.name.lower() in {name.lower() for name in columns}:
-            raise ValueError(f"households.name: {self.name!r} is a column of the survey")
 
 
 class Synthesis(Section):
@@ -90,10 +51,6 @@ class Synthesis(Section):
         default_factory=dict,
         description="Columns that are computed from those of each record, by formula; never drawn or"
         " measured. Numbers, columns, + - * / **, comparisons, `A if C else B`, min, max, abs, round.",
-    )
-
-    households: Households | None = Field(
-        default=None, description="Households into which the records are put, by their size."
     )
 
     implicates: StrictInt | None = Field(
@@ -128,8 +85,6 @@ class Synthesis(Section):
                 "implicates: need a release of kind margins or microdata-margins, without weights and"
                 " without compress"
             )
-        if self.households:
-            raise ValueError("implicates: are not put into households; leave households out")
         if release.rows > LARGEST_FIT:
             raise ValueError(
                 f"implicates: are for surveys of at most {LARGEST_FIT:,} records, not"
@@ -141,8 +96,6 @@ class Synthesis(Section):
         for name in self.derived:
             if not nameable(name):
                 raise ValueError(f"derived.{name}: is not a valid column name")
-            if self.households and self.households.name.lower() == name.lower():
-                raise ValueError(f"derived.{name}: is the column of household numbers")
         if self.implicates:
             for name in (*columns, *self.derived):
                 if name.lower() == IMPLICATE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations, islice
 from typing import Any
@@ -28,7 +28,6 @@ from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import Table, TableColumn
 from dpcore.synthesis.column import ColumnDensity, ColumnValues, wide_cells
 from dpcore.synthesis.decode import decode_records
-from dpcore.synthesis.households import group_households
 from schemas.bundle.grades import NOT_MEASURED, ROUGHLY, WITHIN, grade
 from schemas.bundle.manifest import Understated
 from schemas.plan import Plan
@@ -36,10 +35,6 @@ from schemas.plan.linked import NUMBER, PLACE, SIZE
 from schemas.plan.synthesis import UNIFORM, Synthesis
 from schemas.survey.columns import Column
 from schemas.survey.derived import Derived
-
-HOUSEHOLD = (
-    "Number of a synthetic household, which was put together from household sizes and shared values"
-)
 
 Draws = Callable[[str], Noisy]
 """A function from a release's name to its draw."""
@@ -73,9 +68,8 @@ class SyntheticRecords:
     """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns of their values.
 
     ``refined_by``: for each column whose values inside bins follow a release, that release's name;
-    ``followed``: other releases whose tables the records follow; ``households``: (rows,) numbers of
-    synthetic households by column name, if there are any; ``derived``: the columns that were computed
-    from the others; ``before``: how many records there are in earlier blocks.
+    ``followed``: other releases whose tables the records follow; ``derived``: the columns that were
+    computed from the others; ``before``: how many records there are in earlier blocks.
     """
 
     release: Samplable
@@ -84,7 +78,6 @@ class SyntheticRecords:
     columns: Mapping[str, NDArray[Any]]
     refined_by: dict[str, str]
     followed: Sequence[str] = ()
-    households: Mapping[str, Integers] = field(default_factory=dict)
     derived: Sequence[Derived] = ()
     before: int = 0
 
@@ -92,14 +85,11 @@ class SyntheticRecords:
     def without_values(self) -> SyntheticRecords:
         """Their codes alone, in little memory."""
         small = self.codes.astype(np.min_scalar_type(-max(self.domain.shape)))
-        return replace(self, codes=small, columns={}, households={})
+        return replace(self, codes=small, columns={})
 
     def table(self, name: str, survey: Mapping[str, Column]) -> Table:
         """The records in the survey's own columns and order."""
         columns = [
-            TableColumn(column, numbers, HOUSEHOLD) for column, numbers in self.households.items()
-        ]
-        columns += [
             TableColumn(
                 column, self.columns[column], "" if stated.description else "Synthetic", column
             )
@@ -246,7 +236,6 @@ def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:
         first,
         codes=np.concatenate([block.codes for block in blocks]),
         columns=together([block.columns for block in blocks]),
-        households=together([block.households for block in blocks]),
         followed=[*dict.fromkeys(name for block in blocks for name in block.followed)],
     )
 
@@ -265,7 +254,7 @@ def record_blocks(
     """
     sampler, noisy = synthesis.sampler(plan.built), draws(synthesis.from_)
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
-    within, of_households, of_choice = post_processing_generator(noisy).spawn(3)
+    within, of_choice = post_processing_generator(noisy).spawn(2)
     refining = synthesis.refining(plan.built)
     densities = {
         column: ColumnValues.of(finer, draws(finer.name), column)
@@ -284,7 +273,7 @@ def record_blocks(
     }
     derived = synthesis.deriving(sampler, plan.record_columns)
     refined_by = {column: finer.name for column, finer in refining.items()}
-    before = households = 0
+    before = 0
     for block in blocks:
         followed, targets = _targets(plan, sampler, block, draws) if codes is None else ([], [])
         if targets:
@@ -292,14 +281,10 @@ def record_blocks(
         columns = decode_records(domain, block, densities, within, sampler.rules)
         for column in derived:
             columns[column.name] = column.values(columns)
-        numbers = _households(synthesis, domain, block, columns, households, of_households)
         yield SyntheticRecords(
-            sampler, domain, block, columns, refined_by, followed, numbers, derived, before
+            sampler, domain, block, columns, refined_by, followed, derived, before
         )
         before += len(block)
-        households = max(
-            (int(np.ma.filled(n, 0).max(initial=0)) for n in numbers.values()), default=0
-        )
 
 
 def _targets(
@@ -361,19 +346,3 @@ def scores_of(release: Release, agreement: Agreement) -> list[Floats]:
         for axis, share in zip(release.domain.axes, shares, strict=True)
     ]
     return [np.asarray(score, dtype=np.float64) for score in scores]
-
-
-def _households(
-    synthesis: Synthesis,
-    domain: Domain,
-    codes: Integers,
-    columns: Mapping[str, NDArray[Any]],
-    before: int,
-    generator: np.random.Generator,
-) -> dict[str, Integers]:
-    """The column of household numbers, from ``before`` on, if the plan asks for one."""
-    wanted = synthesis.households
-    if wanted is None:
-        return {}
-    shared = codes[:, [domain.names.index(name) for name in wanted.same]]
-    return {wanted.name: before + group_households(columns[wanted.size], shared, generator)}

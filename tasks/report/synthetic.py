@@ -13,7 +13,6 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import TableOfCounts
 from schemas.bundle.manifest import SynthesisRecord
 from schemas.plan.linked import NUMBER, PLACE
-from schemas.releases.base import listed
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure
 from tasks.report.cells import Counts
@@ -38,7 +37,6 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     ]
     release = source.release
     assert isinstance(release, Samplable)
-    wanted = next(table for table in source.plan.synthesis if table.name == record.name)
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
     notes = [
@@ -57,12 +55,6 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         notes.append(
             f"Synthetic counts are multiplied by {figure(source.plan.rows / drawn)}, so that they"
             f" compare with those of {source.plan.rows:,} records."
-        )
-    if wanted.households:
-        notes.append(
-            f"The column {wanted.households.name} puts records into synthetic households by"
-            f" {listed([wanted.households.size, *wanted.households.same], ' and ')}. Who lives with whom"
-            " is an assumption of independence: no released number describes it."
         )
     if record.followed:
         notes.append(

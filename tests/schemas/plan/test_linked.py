@@ -113,14 +113,6 @@ def test_a_rule_about_members_holds_of_those_who_are_there(document):
             "no release is `weighted`",
         ),
         (
-            {
-                "synthesis": [
-                    {"name": "a", "from": "homes", "rows": 9, "households": {"size": "size"}}
-                ]
-            },
-            "synthesis[0].households: linked records have members already",
-        ),
-        (
             {"releases": [{"name": "homes", "kind": "histogram", "columns": ["size", "sex.1"]}]},
             "synthesis[0].from: linked tables are drawn from microdata-margins",
         ),

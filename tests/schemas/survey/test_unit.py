@@ -2,16 +2,13 @@
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from dpcore.domain.adjacency import Adjacency
-from dpcore.line.statistic import Noisy
 from schemas.bundle.manifest import privacy_statement
 from schemas.plan import Plan, load_plan
 from schemas.survey.columns import IdentifierColumn
 from schemas.survey.unit import WEIGHT
-from tasks.bundle.records import synthetic_records
 from tests.schemas.refusals import refused
 
 UNIT = {"column": "home", "max_rows": 4, "name": "household"}
@@ -192,49 +189,6 @@ def test_the_promise_names_its_unit_and_relation(unit, relation, told, document)
     said = " ".join(plan.protection.limits)
     assert ("more than 4 records" in said) == (unit != "row")
     assert ("The number of records is public" in said) == plan.adjacency.public_rows
-
-
-def with_households(document: dict, **households: object) -> dict:
-    synthesis = [{"name": "s", "from": "pairs", "rows": 10, "households": households}]
-    return document | {"synthesis": synthesis}
-
-
-def fifties(plan: Plan, name: str) -> Noisy:
-    """A draw in which every number is fifty."""
-    return Noisy(np.full(plan.built[name].mechanism.size, 50, dtype=np.int64))
-
-
-def test_records_are_put_into_households_by_a_column_that_says_how_large(document):
-    document["columns"]["children"]["bounds"] = [1, 6]
-    wanted = {"size": "children", "same": ["region"], "name": "home"}
-    plan = Plan.model_validate(with_households(document, **wanted))
-    records = synthetic_records(plan, plan.synthesis[0], lambda name: fifties(plan, name))
-    published = records.table("s", plan.columns)
-    assert list(published.columns) == ["home", "sex", "region", "children", "income"]
-    assert "put together" in published.descriptions["home"]
-    homes, sizes = published.columns["home"], published.columns["children"]
-    assert all(len(set(sizes[homes == home])) == 1 for home in set(homes.tolist()))
-
-
-@pytest.mark.parametrize(
-    ("households", "told"),
-    [
-        ({"size": "sex"}, "households.size: 'sex' is not a whole-number column"),
-        ({"size": "age"}, "households.size: 'age' is not a whole-number column of the records"),
-        ({"size": "children"}, "households.size: 'children' may be less than one"),
-        ({"size": "income"}, "households.size: 'income' is not a whole-number column"),
-    ],
-)
-def test_households_of_no_size_are_refused(households, told, document):
-    assert f"synthesis[0].{told}" in refused(with_households(document, **households))
-
-
-def test_what_households_share_is_categorical_and_their_name_is_new(document):
-    document["columns"]["children"]["bounds"] = [1, 6]
-    told = refused(with_households(document, size="children", same=["income"]))
-    assert "households.same: 'income' is not a categorical column" in told
-    told = refused(with_households(document, size="children", name="Age"))
-    assert "households.name: 'Age' is a column of the survey" in told
 
 
 def test_the_guarantee_says_which_numbers_are_moved(plan_document):

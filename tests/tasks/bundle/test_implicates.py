@@ -89,7 +89,6 @@ def test_they_cost_no_budget_and_explain_says_how_large_they_are(document):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"households": {"size": "children"}}, "leave households out"),
         ({"implicates": 4}, "greater than or equal to 5"),
         ({"derived": {"Implicate": "children * 2"}}, "rename the plan's 'Implicate'"),
     ],

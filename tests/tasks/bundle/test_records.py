@@ -189,20 +189,3 @@ def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(dra
     np.add.at(found, tuple(records.codes[:, [0, 2, 6]].T), 1 / len(records.codes))
     assert table["distance"][at] == pytest.approx(np.abs(found - noisy).sum() / 2)
     assert both[names.index("place")] < both[-1]
-
-
-def test_households_of_later_blocks_have_numbers_of_their_own(monkeypatch):
-    monkeypatch.setattr("dpcore.releases.abilities.BLOCK", 100)
-    document = yaml.safe_load(PLAN)
-    document["columns"] = {"size": {"type": "integer", "bounds": [1, 4], "nullable": True}}
-    document["releases"] = [{"name": "everybody", "kind": "histogram", "columns": ["size"]}]
-    document["synthesis"][0] |= {"rows": 400, "households": {"size": "size"}}
-    plan = Plan.model_validate(document)
-    noisy = Noisy(np.array([30, 40, 60, 80, 10]))
-    found = synthetic_records(plan, plan.synthesis[0], lambda _: noisy)
-    sizes, numbers = (
-        np.ma.compressed(a) for a in (found.columns["size"], found.households["household"])
-    )
-    households = {n: sizes[numbers == n] for n in np.unique(numbers)}
-    assert [*households] == [*range(1, len(households) + 1)]
-    assert all(len({*of}) == 1 and len(of) <= of[0] for of in households.values())
