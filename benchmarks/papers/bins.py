@@ -103,9 +103,7 @@ EXPERIMENTS = (
         "Wasserman & Zhou (2010), figure 1 and section 7",
         "Figures here are for Beta(10, 10): the squared error with 10 bins, the number of bins of least"
         " error, and the ratio of the error with 50 bins to the least. n and alpha are assumed, because"
-        " our text of the paper lost them. With noise fewer bins are best, and too many cost more, as"
-        " the paper says. At n = 100 and alpha = 0.1 nearly everything is noise, for any number of bins."
-        " The bimodal curves have the same shape.",
+        " our text of the paper lost them. With noise fewer bins are best, as the paper says.",
         1000,
         measure,
         _beside,

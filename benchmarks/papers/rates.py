@@ -271,11 +271,10 @@ EXPERIMENTS = (
         "wz-rates",
         "Rates of convergence",
         "Wasserman & Zhou (2010), the two tables of section 1.1",
-        "Rates are for one column (r = 1). Slopes are least squares of log error on log n at alpha = 1,"
-        " for the density 6 x (1 - x), whose cosine coefficients fall like those of order g = 3/2. n"
-        " goes from 10^4 to 10^8, and for the exponential mechanisms (`near-records`, drawn exactly) to"
-        " 10^4 and 10^6. These two converge faster here than the paper's bounds, which hold for every"
-        " density.",
+        "Rates are for one column. Slopes are least squares of log error on log n at alpha = 1, for the"
+        " density 6 x (1 - x), of order g = 3/2. n goes from 10^4 to 10^8, and for the exponential"
+        " mechanisms (`near-records`, drawn exactly) to 10^4 and 10^6. These two converge faster here"
+        " than the paper's bounds, which hold for every density.",
         200,
         measure,
         _beside,

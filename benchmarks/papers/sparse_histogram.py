@@ -146,8 +146,7 @@ EXPERIMENTS = (
         "Sparse histogram: Edwards' mildew data",
         "Hall (2012), figure 2.3",
         "The thesis does not state alpha; it is 1 here. Negative counts are replaced by zeros, which"
-        " removes much of the Laplace error. Both errors are about n, so a table of zeros is"
-        " no worse than plain noise.",
+        " removes much of the Laplace error.",
         15_000,
         partial(measure, "edwards_mildew"),
         partial(_beside, "above 1, but not by much"),
@@ -157,9 +156,8 @@ EXPERIMENTS = (
         "hall-2.4",
         "Sparse histogram: National Long Term Care Survey",
         "Hall (2012), figure 2.4",
-        "alpha is 1, as above. The plain table is worse than a table of zeros. The thresholded one is"
-        " much better: it keeps the few large cells, and most of its error is in the small cells that"
-        " it drops.",
+        "alpha is 1, as above. The plain table is worse than a table of zeros; the thresholded one keeps"
+        " the few large cells.",
         1_000,
         partial(measure, "nltcs"),
         partial(_beside, "massive"),
