@@ -85,8 +85,8 @@ class Adjacency:
         """Raise ``ValueError`` unless neighbours have the same size, as the proof of ``what`` needs."""
         if not self.public_rows:
             raise ValueError(
-                f"mechanism: {what} is private only where the number of records is public:"
-                " neighbours: replace-one, and privacy_unit: row"
+                f"mechanism: {what} is private only if the number of records is public; state"
+                " `neighbours: replace-one` and `privacy_unit: row`"
             )
 
     def most_rows(self, rows: int) -> int:

@@ -117,7 +117,7 @@ class SmoothLaplace(Mechanism):
     """The sum of codes with discrete Laplace noise of scale 2 S_L/alpha, and L with noise of its own:
     (alpha + level_alpha, beta, 4 trimmed/rows)-random DP.
 
-    From the counts of ``codes`` codes.
+    The statistic is the number of records at each of ``codes`` codes.
 
     ``rows``: the public number of records; ``trimmed``: a + 1, the outermost records on either side
     that the width may miss.

@@ -48,7 +48,7 @@ def shrunk_pairs(noisy: Integers, variance: float) -> Floats:
 
 
 def implied_triples(first: Floats, second: Floats, third: Floats) -> Integers:
-    """(k, a, b, c) counts without an interaction of three, from positive tables of all pairs.
+    """The counts (k, a, b, c) without three-way interaction that fit positive tables of all pairs.
 
     ``first`` (k, a, b), ``second`` (k, a, c), ``third`` (k, b, c).
     """

@@ -110,7 +110,7 @@ def plans_to_deploy(
 ) -> tuple[dict[str, Plan], list[BudgetError]]:
     """The plans of the folder that can be read, scheduled and paid, by name, and the refusals.
 
-    ``say``: what hears of each plan that is skipped; by default the log.
+    ``say``: called with the reason for each plan that is skipped; by default the log.
     """
     ledger = Ledger(ledger_url()) if ledger_exists() else None
     plans: dict[str, Plan] = {}

@@ -273,11 +273,11 @@ class SynthesisRecord(Section):
         description="How well the records follow the release, for sets of columns."
     )
     understated: Understated | None = Field(
-        default=None, description="Of standard errors; null where it is not known."
+        default=None, description="Factors for standard errors from the records; null if unknown."
     )
     rows_per_unit: int = Field(
         default=1,
-        description="The most records of one privacy unit, or the most members of a linked one.",
+        description="The largest number of records, or of linked members, of one privacy unit.",
     )
     implicates: TableFile | None = Field(
         default=None,

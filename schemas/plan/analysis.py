@@ -17,7 +17,9 @@ class Analysis(Section):
 
     name: Name = Field(description="Names the table of coefficients.")
     title: StrictStr = Field(
-        min_length=1, max_length=200, description="The question, as a reader knows it."
+        min_length=1,
+        max_length=200,
+        description="The question that the model answers, in a reader's words.",
     )
     formula: WrittenFormula
     family: FamilyName = "gaussian"

@@ -110,7 +110,7 @@ class Operation(Section):
         default=None, description="Without a schedule, releases are made only on demand."
     )
     requests: Requests | None = Field(
-        default=None, description="Without it nothing can be requested in Prefect's form."
+        default=None, description="What others may request in Prefect's form; by default nothing."
     )
     warn_below: Threshold = Field(
         default=Threshold(), description="Warn when the dataset has less than this left."

@@ -29,7 +29,7 @@ class Condition(Section):
         default=None, description="The least number that counts; an edge of the column's grid."
     )
     below: float | None = Field(
-        default=None, description="The number from which on none counts; an edge of the grid."
+        default=None, description="Only smaller numbers count; an edge of the column's grid."
     )
 
     @model_validator(mode="after")

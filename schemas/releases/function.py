@@ -19,7 +19,7 @@ class FunctionSection(SmoothSection):
     words: ClassVar[str] = "Smooth function"
     kind: Literal["function"]
     columns: list[StrictStr] = Field(
-        min_length=1, max_length=3, description="One numeric column, up to three."
+        min_length=1, max_length=3, description="One to three numeric columns."
     )
     bandwidth: SmoothBandwidth
     kernel: KernelName = Field(

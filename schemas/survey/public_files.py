@@ -71,7 +71,7 @@ def _rows(
 ) -> list[list[str]]:
     """The values of some columns of a CSV file, in the order given; it has no more unless ``others``."""
     if Path(name).suffix.lower() != ".csv":
-        raise PlanError(f"{place}: needs a list, or a file that ends with .csv, not {name!r}")
+        raise PlanError(f"{place}: write a list or the name of a .csv file, not {name!r}")
     path = plan.parent / name
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

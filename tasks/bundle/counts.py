@@ -57,7 +57,9 @@ class CountTables(ABC):
         """
         columns, found = self.table(table), self.joined(table)
         if found is None:
-            raise InputError(f"{table}: its numbers cannot be combined with those of others")
+            raise InputError(
+                f"{table}: its counts cannot be combined with counts of other releases"
+            )
         described = {name for axis in found.axes for name in cell_names(axis)}
         cells = {name: values for name, values in columns.items() if name in described}
         names = ("estimate", "standard_error", *ENDS)

@@ -155,7 +155,7 @@ def _contradictions(e: Evaluation) -> PageSection:
         ]
         tables.append(
             DataTable(
-                "Formulas: share of the records of which they do not hold",
+                "Formulas: share of the records that break them",
                 ("Formula", "Real", "Synthetic"),
                 shown,
             )

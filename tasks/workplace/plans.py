@@ -15,7 +15,7 @@ from tasks.workplace.places import lasting
 
 
 def plan_name(path: Path) -> str:
-    """The name of a plan: that of ``acs_ma.yaml`` is ``acs-ma``."""
+    """The name of a plan, made from the name of its file: ``acs_ma.yaml`` becomes ``acs-ma``."""
     name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")
     return name[:60] or "plan"
 

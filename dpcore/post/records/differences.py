@@ -164,7 +164,7 @@ def drawn_in_turn(
 ) -> dict[int, Floats]:
     """Numbers (rows,) of the columns of inequalities that obey all of them, column by column.
 
-    ``insides``: the cells of the records, which allow such numbers; ``applying``: each inequality, and
+    ``insides``: the numbers that the cells of the records allow; ``applying``: each inequality, and
     the records (rows,) that it applies to; ``draw(column, inside)`` draws from what is left.
     """
     left, found = dict(insides), dict[int, Floats]()

@@ -137,6 +137,6 @@ class FoundCategories(Release):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         needed = f"units that a category needs to be found with probability {FOUND:.0%}"
         return (
-            ErrorStatement(needed, self.needed, "of each unit one record is counted"),
+            ErrorStatement(needed, self.needed, "only one record of each unit is counted"),
             ErrorStatement("standard error of a count", self.mechanism.stddev, "noise"),
         )

@@ -74,7 +74,7 @@ class FoundBounds(Histogram):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         needed = f"units that a range needs to be within the bounds with probability {FOUND:.0%}"
-        note = "of each unit one record is counted"
+        note = "only one record of each unit is counted"
         return ErrorStatement(needed, self.needed, note), *super().expected_error()
 
     def agreement(self, noisy: Noisy) -> Agreement | None:

@@ -98,7 +98,12 @@ class DensityBesidePoints(DensityParts, Samplable):
             for level in (LEVEL, 2 * LEVEL - 1)
         )
         columns = [
-            TableColumn(name, self.points, f"Value of {name} that has a cell of its own", name),
+            TableColumn(
+                name,
+                self.points,
+                f"Value of {name}, counted by itself",
+                name,
+            ),
             TableColumn("estimate", counts, "Records with this value, plus noise of mean zero"),
             error_column(np.full(len(counts), self.stddev), "estimate"),
             *interval_columns(

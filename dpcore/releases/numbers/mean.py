@@ -200,6 +200,6 @@ class Mean(Release):
             ErrorStatement(
                 "expected number of records outside that width, at most",
                 float(self.mechanism.event.exposure) * self.rows,
-                "gamma times the number of records; they may have no protection",
+                "gamma times the number of records; these records may be unprotected",
             ),
         )

@@ -308,7 +308,7 @@ class FittedTables(TableOfCounts, Samplable):
         return (
             ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement" + equal),
             ErrorStatement(
-                f"90% interval of a {unit.number}: plus or minus, at most", unit.scaled(width)
+                f"90% interval of a {unit.number}: at most plus or minus", unit.scaled(width)
             ),
             ErrorStatement(
                 "expected L1 error per table",
