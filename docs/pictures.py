@@ -2,12 +2,14 @@
 
     python docs/pictures.py build/demo/published/fair-1978/demo docs/pages/images
 
-The report of the published demo, and the forms of a server with a made-up survey, as they are today.
+The report of the published demo, the evaluation of its records, and the forms of a server with a made-up
+survey, as they are today.
 Needs Chromium; set CHROMIUM to its path if it is not on the PATH.
 """
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +19,7 @@ import numpy as np
 import pandas as pd
 import yaml
 from playwright.sync_api import sync_playwright
+from statsmodels.datasets import fair
 
 from dpcore.accounting.budget import Budget
 from tasks.ledger import Ledger
@@ -58,6 +61,7 @@ def main(bundle: Path, images: Path) -> None:
     with sync_playwright() as playwright, TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=found, args=QUIET)
         report(browser, (bundle / "report.html").resolve().as_uri(), images)
+        evaluation(browser, bundle, Path(folder) / "evaluation.html", images)
         served = prepared(Path(folder))
         served.start()
         try:
@@ -76,6 +80,18 @@ def report(browser: Any, address: str, images: Path) -> None:
         tab = browser.new_page(viewport={"width": 1100, "height": height})
         tab.goto(f"{address}#{anchor}")
         tab.screenshot(path=images / f"{name}.png")
+
+
+def evaluation(browser: Any, bundle: Path, page: Path, images: Path) -> None:
+    """The demo's records beside the rows of its survey, which are public."""
+    (records,) = (bundle / "microdata").glob("*[!t].parquet")
+    rows = page.with_suffix(".parquet")
+    fair.load_pandas().data.to_parquet(rows)
+    compared = ["evaluate", str(records), str(rows), "--not-for-release", "--page", str(page)]
+    subprocess.run([sys.executable, "-m", "flows.cli", *compared], check=True, stdout=sys.stderr)
+    tab = browser.new_page(viewport={"width": 1100, "height": 1000})
+    tab.goto(page.as_uri())
+    tab.screenshot(path=images / "evaluation.png")
 
 
 def prepared(folder: Path) -> Served:
