@@ -195,7 +195,7 @@ class ColumnUse:
         """The columns whose values share cells of records, though each is a multiple of a step."""
         found, left = list[str](), MOST_HEAPED
         for name, of in self.numbers.items():
-            heaps = self.of.said[name].role != "weight"
+            heaps = self.of.said[name].role not in ("weight", "stratum", "cluster")
             if heaps and of.step_or_one and MOST_VALUES < of.number <= left:
                 found.append(name)
                 left -= int(of.number) + 1

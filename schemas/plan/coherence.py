@@ -118,12 +118,16 @@ def _design(plan: PlanDocument) -> None:
         if not any(section.by_design for section in plan.releases):
             raise ValueError(f"{key}: no release is a model, and nothing else uses it; remove it")
     strata = plan.columns[plan.strata].axis(plan.strata).size if plan.strata else 1
-    if (
-        plan.cluster
-        and plan.columns[plan.cluster].axis(plan.cluster).size < strata + LEAST_CLUSTERS
-    ):
+    listed = plan.columns[plan.cluster].axis(plan.cluster).size if plan.cluster else 0
+    if plan.clusters and plan.clusters > listed:
         raise ValueError(
-            f"cluster: {plan.cluster!r} lists fewer than {LEAST_CLUSTERS} clusters more than there are"
+            f"clusters: {plan.clusters} is more than `cluster` lists, {listed}"
+            if plan.cluster
+            else "clusters: is the number of those that `cluster` lists; name their column there"
+        )
+    if plan.cluster and (plan.clusters or listed) < strata + LEAST_CLUSTERS:
+        raise ValueError(
+            f"cluster: {plan.cluster!r} has fewer than {LEAST_CLUSTERS} clusters more than there are"
             " strata: from so few no sampling error can be estimated; name the column of the units"
             " that were drawn first, or leave cluster out"
         )

@@ -87,8 +87,13 @@ class PlanDocument(Section):
     cluster: StrictStr | None = Field(
         default=None,
         description="The column, among `columns`, of the clusters that were drawn, such as sampling"
-        " points, if they are larger than privacy units. It lists those that are in the survey; a unit"
-        " is in that of its first record.",
+        " points, if they are larger than privacy units. A unit is in that of its first record.",
+    )
+    clusters: StrictInt | None = Field(
+        default=None,
+        ge=2,
+        description="How many clusters were drawn, if fewer than the column of `cluster` lists, as where"
+        " their numbers have gaps. Without it all that are listed are taken to be drawn.",
     )
     linked: Linked | None = Field(
         default=None,
@@ -262,6 +267,7 @@ class PlanDocument(Section):
             self.curves,
             self.strata or "",
             self.cluster or "",
+            self.clusters or 0,
             self.unit.name if self.unit and not self.linked else "",
         )
 
@@ -361,7 +367,16 @@ class PlanDocument(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location and names, and the operation."""
-        optional = ("series", "counts", "strata", "cluster", "linked", "analyses", "curves")
+        optional = (
+            "series",
+            "counts",
+            "strata",
+            "cluster",
+            "clusters",
+            "linked",
+            "analyses",
+            "curves",
+        )
         absent = {key for key in optional if not getattr(self, key)}
         hidden: dict[str, Any] = dict.fromkeys({"source", "operation"} | absent, True)
         hidden |= {"privacy_unit": {"source_name"}, "weights": {"source_name"}}

@@ -69,6 +69,7 @@ class SurveyFacts:
     curves: Curves = field(default_factory=dict)
     strata: str = ""
     cluster: str = ""
+    clusters: int = 0
     unit: str = ""
 
     @property

@@ -53,6 +53,7 @@ def _design(survey: SurveyFacts) -> SurveyDesign:
         steps, usual = survey.weights.most_steps, survey.weights.total_steps / survey.rows
         own |= {"steps": steps, "usual": min(max(usual, 1.0), float(steps))}
         own |= {"step": float(survey.weights.step), "weight": survey.weights.column}
+    own["drawn_clusters"] = survey.clusters
     for key, name in (("strata", survey.strata), ("clusters", survey.cluster)):
         if name:
             own[key] = declared(survey.columns, name, key).axis(name)

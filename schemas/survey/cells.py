@@ -130,7 +130,8 @@ class Numbers:
     def _alike(self) -> bool:
         """Whether the bounds are of like size, so that values need not crowd near zero."""
         ends = sorted((abs(self.lower), abs(self.upper)))
-        return self.lower * self.upper != 0 and ends[1] < ALIKE * ends[0]
+        beside_zero = self.lower * self.upper < 0 and self._top - self.lower > MOST_VALUES
+        return self.lower * self.upper != 0 and ends[1] < ALIKE * ends[0] and not beside_zero
 
     def _equal(self, most: int, steps: Sequence[Decimal]) -> Sequence[Decimal]:
         width = round_width((self._top - self.lower) / most, steps, self.step_or_one)

@@ -46,8 +46,8 @@ class SurveyDesign:
 
     ``members``: the most records of a unit; ``steps``: the most steps of weight of a record, 0 where all
     count once; ``usual``: the steps that count as 1, about their mean; ``step``: what a step counts;
-    ``strata``, ``clusters``: their columns as in the survey, of which the second lists the clusters that
-    were drawn; ``weight``, ``unit``: names in words.
+    ``strata``, ``clusters``: their columns as in the survey; ``drawn_clusters``: how many of the listed
+    clusters were drawn, 0 for all; ``weight``, ``unit``: names in words.
     """
 
     members: int = 1
@@ -56,6 +56,7 @@ class SurveyDesign:
     step: float = 1.0
     strata: Axis | None = None
     clusters: Axis | None = None
+    drawn_clusters: int = 0
     weight: str = ""
     unit: str = ""
 
@@ -79,6 +80,11 @@ class SurveyDesign:
     def sizes(self) -> tuple[int, int]:
         """How many strata and clusters there are, none without."""
         return self.strata.size if self.strata else 0, self.clusters.size if self.clusters else 0
+
+    @property
+    def clusters_in_survey(self) -> int:
+        """How many clusters were drawn, none without."""
+        return self.drawn_clusters or self.sizes[1]
 
     @property
     def drawn(self) -> str:

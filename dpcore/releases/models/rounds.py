@@ -206,7 +206,9 @@ class ModelRounds:
         found = {name: root * size * self.scaled(pair) for name, pair in pairs}
         if self.design.steps:
             found["squared"] *= LARGER
-        units = max(self.rows / self.design.members / max(self.design.sizes[1], 1), 1.0)
+        # A cluster may lie in one of separate groups altogether.
+        rows, clusters = self.rows * self.parts, max(self.design.clusters_in_survey, 1)
+        units = max(rows / self.design.members / clusters, 1.0)
         alike = math.sqrt(units * (1 + ALIKE * (units - 1)))
         found["cluster"] = root * size * self.scaled(WIDE) * alike
         if self.terms.size == 1:

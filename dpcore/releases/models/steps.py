@@ -233,7 +233,8 @@ class ModelScores(ModelSums):
     def _within(self, meat: Floats, least: Floats, parts: Measured) -> Floats:
         """(t, p, p) the variance of scores within strata: as much less as noise leaves certain, but no
         direction loses more than ``MOST_BETWEEN``, as squares are of scores that are shortened."""
-        (strata, clusters), p = self.design.sizes, self.terms.size
+        strata, p = self.design.sizes[0], self.terms.size
+        clusters = self.design.clusters_in_survey
         (sums, noise), (sizes, of_sizes) = parts["strata"], parts["sizes"]
         sums, noise = sums.reshape(-1, strata, p), noise[:, None]
         sizes = np.maximum(sizes, np.maximum(2 * of_sizes, 2.0)[:, None])

@@ -158,6 +158,10 @@ def test_records_of_a_survey_with_weights_are_like_its_respondents(tmp_path):
     both = planned(tmp_path, Said(records=True, means=["income"]), DESIGNED)
     assert "they are like the respondents, not the population" in both.replace("\n  # ", " ")
     loaded = dprelease.load_plan(document(both))
+    many = DESIGNED.replace("point,cluster,,1,80", "point,cluster,,1,8000")
+    heaped = yaml.safe_load(planned(tmp_path, Said(records=True, means=["income"]), many))
+    heaps = [each["columns"] for each in heaped["releases"] if each["kind"] == "heaping"]
+    assert not any("point" in columns for columns in heaps)
     assert not any(section.counts_weights for section in loaded.releases)
     assert "w" not in loaded.columns
 

@@ -55,6 +55,7 @@ def axis(of: Numbers, cells: Cells):
         numbers("-1000000", "2000", whole=True),
         numbers("1900", "2030", whole=True),
         numbers("1000", "9000", whole=True),
+        numbers("-10000000", "10000000", whole=True),
     ],
     ids=str,
 )
@@ -92,3 +93,9 @@ def test_cells_grow_where_amounts_crowd_near_zero_and_are_equal_elsewhere():
     assert equal.max() == pytest.approx(equal.min())
     assert numbers("0", "110", whole=True, unit="years").for_tables().edges[:3] == [0, 10, 20]
     assert numbers("0", "84", whole=True, unit="days").for_tables().edges[:4] == [0, 1, 2, 3]
+
+
+def test_amounts_on_both_sides_of_zero_grow_from_it():
+    edges = np.array(numbers("-10000000", "10000000", whole=True).for_records().edges)
+    assert np.sum(np.abs(edges) <= 30_000) > len(edges) / 3
+    assert len({*np.diff(numbers("-400", "500").for_tables().edges)}) < 4  # hardly an amount

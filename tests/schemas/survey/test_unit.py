@@ -113,7 +113,10 @@ def test_weights_and_what_they_are_for_belong_together(document):
         ({"strata": "income"}, "strata: 'income' must have at most 200 categories"),
         ({"strata": "sex", "releases": []}, "strata: no release is a model"),
         ({"cluster": "income"}, "cluster: 'income' must have at most 10,000 categories"),
-        ({"cluster": "sex"}, "cluster: 'sex' lists fewer than 10 clusters more than there are"),
+        ({"cluster": "sex"}, "cluster: 'sex' has fewer than 10 clusters more than there are"),
+        ({"cluster": "age", "clusters": 5}, "cluster: 'age' has fewer than 10 clusters more"),
+        ({"cluster": "age", "clusters": 500}, "clusters: 500 is more than `cluster` lists"),
+        ({"clusters": 20}, "clusters: is the number of those that `cluster` lists"),
         (
             {"privacy_unit": {"column": "home", "max_rows": 51}},
             "releases[0].mechanism: noisy-scores takes at most 50 records of a unit",

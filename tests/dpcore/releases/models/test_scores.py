@@ -1,5 +1,7 @@
 """Sums of clipped scores: exact, unit by unit, and never farther apart than is claimed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,19 @@ def test_a_null_adds_nothing(family):
     release = measured_model(family, Budget.of("1", "1e-6"))
     nulls = release.records_of(Tally.of(release.domain, np.array([6, 7])))
     assert all(not release.at(nulls, point).any() for point in points(release))
+
+
+def test_fewer_drawn_clusters_than_are_listed_are_longer():
+    """Of as many units in a tenth of the clusters each has ten times as many."""
+    places = Categories("place", tuple(range(1000)))
+    all_drawn = SurveyDesign(clusters=places)
+    few = replace(all_drawn, drawn_clusters=100)
+    share = Budget.of("1", "1e-6")
+
+    def length(design, parts, rows=20_000):
+        scores = means_of_groups("gaussian", share, design).scores
+        return replace(scores, parts=parts, rows=rows // parts).radii["cluster"]
+
+    assert length(few, 1) > 5 * length(all_drawn, 1)
+    # A cluster may lie in one group altogether: of half the records in half the clusters.
+    assert length(few, 2) == length(replace(few, drawn_clusters=50), 1, rows=10_000)
