@@ -33,7 +33,7 @@ def test_a_notebook_runs_on_the_bundle_of_the_demo(demo, monkeypatch):
     page = notebook_page(NOTEBOOKS / "use-a-bundle.ipynb")
     assert page.count('<img alt="') == page.count("plt.show()") == 2
     assert "90% interval" in page.partition("```text")[2]
-    assert "<td>0.02</td>" in page, "edges of bins are rounded"
+    assert "<td>20.0</td>" in page, "edges of bins are shown"
 
 
 @pytest.mark.slow
