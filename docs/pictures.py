@@ -85,11 +85,11 @@ def report(browser: Any, address: str, images: Path) -> None:
 def evaluation(browser: Any, bundle: Path, page: Path, images: Path) -> None:
     """The demo's records beside the rows of its survey, which are public."""
     (records,) = (bundle / "microdata").glob("*[!t].parquet")
-    rows = page.with_suffix(".parquet")
+    rows = page.with_name("fair.parquet")
     fair.load_pandas().data.to_parquet(rows)
     compared = ["evaluate", str(records), str(rows), "--not-for-release", "--page", str(page)]
     subprocess.run([sys.executable, "-m", "flows.cli", *compared], check=True, stdout=sys.stderr)
-    tab = browser.new_page(viewport={"width": 1100, "height": 1000})
+    tab = browser.new_page(viewport={"width": 1100, "height": 1300})
     tab.goto(page.as_uri())
     tab.screenshot(path=images / "evaluation.png")
 
