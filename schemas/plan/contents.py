@@ -92,8 +92,7 @@ class PlanDocument(Section):
     clusters: StrictInt | None = Field(
         default=None,
         ge=2,
-        description="How many clusters were drawn, if fewer than the column of `cluster` lists, as where"
-        " their numbers have gaps. Without it all that are listed are taken to be drawn.",
+        description="How many clusters were drawn, if fewer than the column of `cluster` lists.",
     )
     linked: Linked | None = Field(
         default=None,

@@ -8,7 +8,7 @@ Where both are equal the cell is a point mass, and the cell above it does not ho
 Null cells are masked.
 
 >>> [column.values.tolist() for column in describe_cells(Domain((Bins("x", (0.0, 0.0, 2.5, 9.0)),)))]
-[[0.0, 0.0, 2.5], [0.0, 2.5, 9.0], ['0', '0 to under 2.5', '2.5 to 9']]
+[[0.0, 0.0, 2.5], [0.0, 2.5, 9.0], ['0', 'above 0 to under 2.5', '2.5 to 9']]
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
         elif axis.integer:
             words.append(f"{start}-{end}" if low >= 0 else f"{start} to {end}")
         else:
-            words.append(f"{start} to {'' if cell == axis.cells - 1 else 'under '}{end}")
+            above = "above " if isinstance(axis, Bins) and cell - 1 in axis.points else ""
+            under = "" if cell == axis.cells - 1 else "under "
+            words.append(f"{above}{start} to {under}{end}")
     return np.array(words, dtype=np.str_)[places]
 
 
