@@ -107,8 +107,8 @@ QUESTIONS: dict[str, dict[str, list[Any]]] = {
     },
     "fair": {
         "linear": ["rate_marriage ~ age + religious + educ", "yrs_married ~ age + children"],
-        "logistic": ["{affairs > 0.02} ~ rate_marriage + religious + yrs_married"],
-        "poisson": ["children ~ age + religious", "{affairs > 0.02} ~ rate_marriage"],
+        "logistic": ["{affairs > 0} ~ rate_marriage + religious + yrs_married"],
+        "poisson": ["children ~ age + religious", "{affairs > 0} ~ rate_marriage"],
         "means": ["rate_marriage ~ 0 + C(religious)", "{children > 0} ~ 0 + C(educ)"],
         "correlations": [("age", "yrs_married"), ("rate_marriage", "religious")],
         "quantiles": [("rate_marriage", 0.5), ("religious", 0.25), ("affairs", 0.9)],
@@ -197,7 +197,9 @@ def fair(folder: Path) -> Table:
             codes.append(pd.Categorical(frame[axis.name], list(axis.categories)).codes)
         else:
             inside = np.clip(frame[axis.name], axis.lower, np.nextafter(axis.upper, axis.lower))
-            codes.append(np.searchsorted(axis.edges, inside, side="right") - 1)
+            above, below = (np.searchsorted(axis.edges, inside, side=s) for s in ("right", "left"))
+            # An edge that stands twice is a cell of that value alone.
+            codes.append(np.where(above - below > 1, below, above - 1))
     return domain, np.stack(codes, axis=1).astype(np.int64)
 
 
