@@ -56,7 +56,7 @@ from tasks.bundle.staging import flush, move_whole, open_to_readers
 from tasks.bundle.verify import read_manifest, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Decision, Ledger
 from tasks.ledger.notes import require_not_rejected
-from tasks.report import write_report
+from tasks.report import REPORT, findings, report_page
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
 
@@ -210,11 +210,14 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
         approval=approval,
         versions=_versions(),
     )
+    found = findings(plan, manifest, staging)
+    manifest = manifest.model_copy(update={"findings": list(found.sentences)})
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
     (staging / MANIFEST).write_text(text + "\n", encoding="utf-8")
     for path, document in documents(manifest).items():
         (staging / path).write_text(document, encoding="utf-8")
-    write_report(plan, manifest, staging, ledger.history(plan.dataset))
+    page = report_page(plan, manifest, staging, ledger.history(plan.dataset), found)
+    (staging / REPORT).write_text(page, encoding="utf-8", newline="\n")
     files = sorted(path for path in staging.rglob("*") if path.is_file())
     lines = [f"{sha256_of(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
     (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
