@@ -32,6 +32,7 @@ from tasks.bundle.publish import (
     PreparedBundle,
     bundle_path,
     publish,
+    withheld,
     write_microdata,
     write_release,
 )
@@ -80,6 +81,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
         microdata = wait_for_all(
             write_microdata.submit(the_plan, release_id, synthesis.name, staging)
             for synthesis in the_plan.synthesis
+            if synthesis.name not in withheld(tables)
         )
         analyses = write_analyses(the_plan, release_id, staging)
         made = PreparedBundle(staging, tables, microdata, analyses, audited)
@@ -116,7 +118,9 @@ def draw_missing(
             plan = as_found(plan, release_id, Ledger(ledger_url()))
             names = missing_draws(plan, release_id)
             tallied = tally_survey(plan, release_id, names, survey, workspace)
-        _draw(plan, release_id, names, tallied)
+        _draw(plan, release_id, [name for name in names if name not in plan.judging], tallied)
+        # These need the records, which follow from all other draws.
+        _draw(plan, release_id, [name for name in names if name in plan.judging], tallied)
     return audited
 
 

@@ -18,9 +18,12 @@ from dpcore.errors import LedgerError
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.tables.quality import RecordQuality
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
 from schemas.survey.columns import Invalid
+from tasks.bundle.publish import draws_of
+from tasks.bundle.records import tally_of_records
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
@@ -131,6 +134,9 @@ def draw(
     if charge.state is State.COMMITTED:
         return
     release = plan.built[name]
+    if isinstance(release, RecordQuality):
+        records = tally_of_records(plan, release.of, release.domain, draws_of(plan, release_id))
+        release = release.judging(records)
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = release.kept(perturb(exact, release.mechanism, release.share, source or SystemSource()))
     Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)

@@ -45,6 +45,7 @@ from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sh
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import (
+    Draws,
     SyntheticRecords,
     joined,
     record_blocks,
@@ -131,11 +132,8 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
 def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> SynthesisRecord:
     """Draw one synthetic table from committed draws alone."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
-    _, noisy = committed(plan, release_id, synthesis.from_)
-
-    def draws(of: str) -> Noisy:
-        return committed(plan, release_id, of)[1]
-
+    draws = draws_of(plan, release_id)
+    noisy = draws(synthesis.from_)
     columns, about = plan.described_columns, file_metadata(plan, release_id)
     stated = SynthesisRecord.model_construct(
         understated=understated_by(synthesis.sampler(plan.built), noisy),
@@ -294,6 +292,16 @@ def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noi
             " can remove the noise"
         )
     return charge, noisy
+
+
+def draws_of(plan: Plan, release_id: str) -> Draws:
+    """The committed draws by their releases' names."""
+    return lambda name: committed(plan, release_id, name)[1]
+
+
+def withheld(releases: Sequence[ReleaseRecord]) -> set[str]:
+    """The synthetic tables that were not accepted, and that the plan then withholds."""
+    return {record.facts["records"] for record in releases if record.facts.get("withheld")}
 
 
 def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
