@@ -22,8 +22,6 @@ from dpcore.releases.tables.quality import RecordQuality
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
 from schemas.survey.columns import Invalid
-from tasks.bundle.publish import draws_of
-from tasks.bundle.records import tally_of_records
 from tasks.ledger import ChargeRecord, Ledger, State
 from tasks.survey.found import tally_texts
 from tasks.survey.reading import Survey
@@ -135,11 +133,15 @@ def draw(
         return
     release = plan.built[name]
     if isinstance(release, RecordQuality):
-        records = tally_of_records(plan, release.of, release.domain, draws_of(plan, release_id))
-        release = release.judging(records)
+        release = release.judging(_read_tally(tallied / records_file(name), release.domain))
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = release.kept(perturb(exact, release.mechanism, release.share, source or SystemSource()))
     Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)
+
+
+def records_file(name: str) -> str:
+    """Where the draw of a release finds the records whose quality it measures, beside its tally."""
+    return f"{name}.records.npy"
 
 
 def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:

@@ -27,6 +27,7 @@ from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
 from dpcore.releases.tables.fitted import FittedTables
+from dpcore.releases.tables.quality import RecordQuality
 from dpcore.releases.tables.series import SeriesRun
 from schemas.bundle.draws import draw_table
 from schemas.bundle.manifest import (
@@ -49,6 +50,7 @@ from tasks.bundle.records import (
     SyntheticRecords,
     joined,
     record_blocks,
+    tally_of_records,
     understated_by,
 )
 from tasks.bundle.series import earlier_runs
@@ -175,6 +177,15 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         rows_per_unit=stated.rows_per_unit,
         **{key: with_csv(plan, staging, file) for key, file in files.items()},
     )
+
+
+@step("count records", run_name="count records: {name}")
+def tally_records(plan: Plan, release_id: str, name: str, path: Path) -> None:
+    """Count, by cell, the records whose quality a release measures, from the draws of all others."""
+    release = plan.built[name]
+    assert isinstance(release, RecordQuality)
+    tally = tally_of_records(plan, release.of, release.domain, draws_of(plan, release_id))
+    np.save(path, np.vstack([tally.cells.T, tally.counts]))
 
 
 def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:

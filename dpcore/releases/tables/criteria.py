@@ -186,7 +186,8 @@ class Prediction(Criterion):
 
     def _wanted(self, tally: Tally) -> Floats:
         features = _features(tally, self.response)
-        return features[tally.codes(tally.domain.positions[self.response])]
+        wanted: Floats = features[tally.codes(tally.domain.positions[self.response])]
+        return wanted
 
 
 def _features(tally: Tally, name: str) -> Floats:
@@ -194,10 +195,10 @@ def _features(tally: Tally, name: str) -> Floats:
     whether it is null."""
     axis = tally.domain.axes[tally.domain.positions[name]]
     if isinstance(axis, Categories) and not in_order(axis):
-        return np.eye(axis.size)
+        return np.asarray(np.eye(axis.size))
     places = _places(axis)[:, None]
     null = np.arange(axis.size)[:, None] == axis.size - 1
-    return np.concatenate([places, null], axis=1) if axis.nullable else places
+    return np.concatenate([places, null], axis=1, dtype=np.float64) if axis.nullable else places
 
 
 def _places(axis: Axis) -> Floats:
@@ -208,7 +209,8 @@ def _places(axis: Axis) -> Floats:
         edges = np.asarray(axis.edges, dtype=np.float64)
         middle = (edges[:-1] + edges[1:]) / 2
     low, high = float(middle.min()), float(middle.max())
-    return np.r_[(middle - low) / ((high - low) or 1.0), [0.0] * axis.nullable]
+    places = (middle - low) / ((high - low) or 1.0)
+    return np.concatenate([places, np.zeros(int(axis.nullable))])
 
 
 def _codes(tally: Tally) -> Integers:
