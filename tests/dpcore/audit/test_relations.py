@@ -19,7 +19,7 @@ from tests.dpcore.releases.contract import LINE, RELATIONS
 
 SIZES = Domain((Categories("size", (1, 2, 3)),))
 HISTOGRAM = Histogram("h", SIZES, 9, Budget.of("1"))
-DRAWS = 20_000
+DRAWS = 8_000
 
 
 @pytest.mark.parametrize(
