@@ -14,11 +14,9 @@ from dpcore.accounting.analytic import analytic_gaussian_scale
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.zcdp import covers_rho
 from dpcore.line.mechanism import affordable
-from dpcore.line.mechanism import event_from_dict as read_event
 from dpcore.line.statistic import Noisy
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.repricing.history import CONCENTRATED, Charged, prices
 from dpcore.sampling.source import SeededSource
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
@@ -93,12 +91,3 @@ def require_no_less_noise(event, share: Budget) -> None:
         assert not affordable(
             replace(event, **{key: getattr(event, key) * Fraction(99, 100)}), share
         )
-
-
-@every_kind
-@every_noise
-def test_an_event_is_read_back_and_priced_in_a_history(kind: str, noise: str):
-    made = MADE[kind](noise=noise)
-    assert read_event(made.event.to_dict()) == made.event
-    found = prices([Charged(made.event, made.share)] * 60, Fraction("1e-4"))
-    assert next(price for price in found if price.accountant == CONCENTRATED).budget.alpha < 59
