@@ -264,7 +264,7 @@ CASES: dict[str, Case] = {
         Margins("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT)
     ),
     "microdata with groups": Case(Microdata("d", CUBE, 2, PURE, nested=(Nested(0, 2, (0, 0, 1)),))),
-    "adaptive microdata": Case(Microdata("a", CUBE, 2, PURE, chosen=1)),
+    "adaptive microdata": Case(Microdata("a", CUBE, 2, PURE, chosen=1), fault=3),
     "gaussian adaptive microdata": Case(
         Microdata("a", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", chosen=2)
     ),

@@ -218,7 +218,7 @@ def quieter(
     return replace(noise, scale=noise.scale / times)
 
 
-SEARCHED, DRAWS = 10_000, 20_000
+SEARCHED, DRAWS = 5_000, 10_000
 """On each side, to choose events with and to count them in; every planted fault is found so."""
 
 
