@@ -12,6 +12,8 @@ from tests.conftest import ROOT
 from tests.docs.runnable import files
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+INSTALL = ("install", "--quiet", "--no-compile")
+"""Each package is compiled where it is imported: most modules never are."""
 
 
 def called(*command: object, folder: Path, packages: Path | None = None) -> str:
@@ -44,14 +46,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(folder: Path, *packages: object) -> Path:
     """The programs of a new environment with some packages."""
     called(sys.executable, "-m", "venv", folder, folder=folder.parent)
-    pip = (folder / "bin" / "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt")
+    pip = (folder / "bin" / "pip", *INSTALL, "--constraint", ROOT / "constraints.txt")
     called(*pip, *packages, folder=folder.parent)
     return folder / "bin"
 
 
 @pytest.mark.slow
 def test_the_wheel_publishes_and_three_packages_open_the_bundle(wheel, tmp_path):
-    full, pip = tmp_path / "full", (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps")
+    full = tmp_path / "full"
+    pip = (sys.executable, "-m", "pip", *INSTALL, "--no-deps")
     called(*pip, "--target", full, wheel, folder=tmp_path)
     (tmp_path / "survey.yaml").write_text(files(ROOT / "docs/pages/tutorial.md")["survey.yaml"])
     command, inside = full / "bin" / "dprelease", {"folder": tmp_path, "packages": full}
@@ -64,7 +67,7 @@ def test_the_wheel_publishes_and_three_packages_open_the_bundle(wheel, tmp_path)
     assert Path(file).is_relative_to(full)
 
     small = environment(tmp_path / "small", "numpy", "pandas", "pyarrow")
-    called(small / "pip", "install", "--quiet", "--no-deps", wheel, folder=tmp_path)
+    called(small / "pip", *INSTALL, "--no-deps", wheel, folder=tmp_path)
     lines = (
         "import dprelease; b = dprelease.open_bundle('published/fair-1978/r1')\n"
         "print(len(b.table('marriage-and-affairs')))\n"
@@ -74,7 +77,7 @@ def test_the_wheel_publishes_and_three_packages_open_the_bundle(wheel, tmp_path)
     rows, error = called(small / "python", "-c", lines, folder=tmp_path).splitlines()
     assert rows == "20"
     needed = error.partition("pip install ")[2].split()
-    called(small / "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", *needed,
+    called(small / "pip", *INSTALL, "--constraint", ROOT / "constraints.txt", *needed,
            folder=tmp_path)  # fmt: skip
     lines = (
         "import dprelease; b = dprelease.open_bundle('published/fair-1978/r1')\n"

@@ -131,9 +131,9 @@ def test_the_best_adaptive_course_of_questions_gains_no_more_than_the_price(shar
 
 
 @pytest.mark.slow
-@every_kind
-def test_drawn_answers_have_the_law_of_the_process(domain, kernel, bandwidths):
+def test_drawn_answers_have_the_law_of_the_process():
     """150 paths of five answers: mean, standard error to 25 per cent, correlations to 0.4."""
+    domain, kernel, bandwidths = KINDS["gaussian"]
     spec, tally = questions(domain, kernel, bandwidths, most=5), tally_of(domain, records(domain))
     points, source = asked(len(bandwidths), 5), SeededSource(8)
     paths = np.empty((150, 5))
