@@ -279,7 +279,7 @@ CASES: dict[str, Case] = {
         Margins("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT)
     ),
     "microdata with groups": Case(Microdata("d", CUBE, 2, PURE, nested=(Nested(0, 2, (0, 0, 1)),))),
-    "adaptive microdata": Case(Microdata("a", CUBE, 2, PURE, chosen=1)),
+    "adaptive microdata": Case(Microdata("a", CUBE, 2, PURE, chosen=1), fault=3),
     "gaussian adaptive microdata": Case(
         Microdata("a", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", chosen=2)
     ),
@@ -609,10 +609,10 @@ def families(release: Release) -> Iterator[Integers]:
         yield np.stack([exact_vector(release, tuple(sorted((*shared, c)))) for c in cells])
 
 
-def further_forms(fact: Callable[[Release], object]) -> list[str]:
-    """The names of cases of which an earlier one has the same fact."""
+def one_of_each(fact: Callable[[Release], object]) -> dict[str, Case]:
+    """The cases of which no earlier one has the same fact."""
     first = {fact(case.release): name for name, case in reversed(CASES.items())}
-    return [name for name in CASES if name not in first.values()]
+    return {name: CASES[name] for name in sorted(first.values(), key=list(CASES).index)}
 
 
 def kind_of(release: Release) -> object:
@@ -626,10 +626,10 @@ def law_of(release: Release) -> object:
     return type(release.mechanism), event.get("noise"), event.get("choice"), frozenset(event)
 
 
-KINDS = {n: case for n, case in CASES.items() if n not in further_forms(kind_of)}
+KINDS = one_of_each(kind_of)
 """A case of every kind with every mechanism of it: for claims that do not depend on the axes."""
 
-LAWS = {n: case for n, case in CASES.items() if n not in further_forms(law_of)}
+LAWS = one_of_each(law_of)
 """A case of every law of noise: for claims about mechanisms and events alone."""
 
 
