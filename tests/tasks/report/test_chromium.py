@@ -4,7 +4,7 @@ import pytest
 
 from schemas.plan import load_plan
 from tasks.report.page import REPORT
-from tests.conftest import plan_of_every_kind, write_plan
+from tests.conftest import plan_of_every_kind
 from tests.tasks.browser import (
     PHONE,
     WIDE,
@@ -16,7 +16,7 @@ from tests.tasks.browser import (
     visit,
 )
 from tests.tasks.made_up import opened_once, publish_made_up
-from tests.tasks.report.test_page import HOSTILE, PLANS
+from tests.tasks.report.test_page import PLANS
 
 pytestmark = pytest.mark.slow
 
@@ -71,16 +71,3 @@ def test_dark_differs_from_light_and_paper_is_always_light(chromium, report):
         tab.emulate_media(media="print")
         assert tab.evaluate(background) == "rgb(255, 255, 255)" != dark
         assert tab.pdf(format="A4").startswith(b"%PDF")
-
-
-def test_hostile_texts_neither_run_nor_break_the_page(chromium, plan_document, plan_path, tmp_path):
-    plan_document["columns"]["sex"]["categories"] = HOSTILE
-    plan_document["publication"] = {"title": HOSTILE[0], "description": HOSTILE[4] * 20}
-    plan = load_plan(write_plan(plan_path.parent, plan_document))
-    page = publish_made_up(plan, "r1", tmp_path / "out") / REPORT
-    for width in (WIDE, PHONE):
-        with visit(chromium, page, width) as tab:
-            tab.on("dialog", lambda dialog: pytest.fail(dialog.message))
-            require_fit(tab)
-            assert tab.evaluate("document.scripts.length") == 0
-            require_accessible(tab)

@@ -23,7 +23,7 @@ from tasks.report.page import REPORT, report_page
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
-from tests.conftest import ROOT, those_slow, write_plan
+from tests.conftest import ROOT, write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import Node, require_sound
 
@@ -85,8 +85,8 @@ def made_again(plan: Plan, bundle: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stem", those_slow(PLANS, set(PLANS) - {"fair"}))
-def test_every_worked_plan_has_a_sound_report(stem, tmp_path, short_fits):
+@pytest.mark.parametrize("stem", ["fair", "eusilc", "eusilc_linked"])
+def test_a_worked_plan_has_a_sound_report(stem, tmp_path, short_fits):
     plan = load_plan(PLANS[stem], {"source": "nowhere.parquet"})
     bundle = publish_made_up(plan, "r1", tmp_path)
     words = words_of(bundle)
