@@ -34,16 +34,19 @@ def split_groups(
     generator: np.random.Generator,
     kinds: Integers | None = None,
     error: float = 0.0,
+    ranks: Floats | None = None,
 ) -> Integers:
     """(rows,) cells of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
     that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the first cells,
     where these are in order as those of numbers are; cells of different kinds are not exchanged;
-    ``error``: of the number of records in a group. Within a group the cells follow these counts after
-    shrinkage towards ``declining`` ones; which record gets which cell is random, so within a group the
-    cells are independent of all other columns.
+    ``error``: of the number of records in a group; ``ranks`` (rows,): in a group, records of higher rank
+    get later cells.  Within a group the cells follow these counts after shrinkage towards ``declining``
+    ones.  Without ranks it is random which record gets which cell, so that within a group the cells are
+    independent of all other columns.
     """
+    order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result = np.empty_like(column)
     kinds = np.zeros(0, dtype=np.int64) if kinds is None else kinds
     number = groups.max(initial=-1) + 1
@@ -54,9 +57,9 @@ def split_groups(
     held = np.bincount(column, minlength=number).astype(np.float64)
     likely = declining(groups, held, len(kinds))
     for group in np.unique(groups):
-        cells, rows = np.flatnonzero(groups == group), np.flatnonzero(column == group)
+        cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
         shares = _shares(likely[cells], noisy[cells], len(rows), variance)
-        result[generator.permutation(rows)] = np.repeat(cells, round_to_total(shares, len(rows)))
+        result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
     return result
 
 

@@ -9,7 +9,9 @@ Pairs of wide columns have ``keep`` groups of either, and a wide column more bes
 the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
 known before anything is opened.  The association of a cell with other columns is measured for its
-group only, and assumed to be the same for all cells of the group.
+group only.  Between columns of numbers, ranks inside groups are assumed to be related as the groups are
+(``dpcore.post.records.ranks``): otherwise two amounts whose largest tenth is one group would hardly be
+correlated.  With categories, the association is assumed to be the same for all cells of a group.
 
 Cells that a rule names share no group with other cells.  So the rule is one about groups, and records
 obey it whatever cells they get.
@@ -25,8 +27,8 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, in_order
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.domain.axes import Axis, Bins, Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -34,6 +36,7 @@ from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.nested import Nested, groups_followed
+from dpcore.post.records.ranks import positions_in_bins
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups, tails_whole
 from dpcore.post.tables.margins import Attributes
@@ -253,23 +256,44 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
         first, last = self.granularity.first, self.granularity.last
-        codes = counted[:, list(last)]
-        kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
-        for place, counts in self._counts_alone(once).items():
+        codes, parts = counted[:, list(last)], {}
+        for merged in self.merged:
+            place = merged.position
             axis, few, more = self.domain.axes[place], groups[first[place]], groups[last[place]]
             values = axis.size - axis.nullable if in_order(axis) else 0
             joined = tails_whole(few, more, values, codes[:, place])
             variance = second.of_nothing.margin((last[place],)).variance
+            held = (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale
+            codes[:, place], parts[place] = joined[codes[:, place]], (joined[more], values, held)
+        ranks = self._ranks(codes, {place: part[0] for place, part in parts.items()}, generator)
+        kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
+        for place, counts in self._counts_alone(once).items():
+            part, values, held = parts[place]
             codes[:, place] = split_groups(
-                joined[codes[:, place]],
-                joined[more],
+                codes[:, place],
+                part,
                 counts.astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
-                kinds[place][:values] if in_order(axis) else None,
-                (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale,
+                kinds[place][:values] if values else None,
+                held,
+                ranks.get(place),
             )
         return self.domain, groups_followed(codes, self.nested)
+
+    def _ranks(
+        self, codes: Integers, groups: Mapping[int, Integers], generator: np.random.Generator
+    ) -> dict[int, Floats]:
+        """(rows,) by wide column of numbers, the order of records by their groups (rows, columns) and
+        inside them; ``groups`` (size,): of the cells of each wide column."""
+        axes = self.domain.axes
+        numbers = [place for place, axis in enumerate(axes) if in_order(axis)]
+        if not {*numbers} & {*groups}:
+            return {}
+        telling = [_telling(axes[place], groups.get(place)) for place in numbers]
+        positions = positions_in_bins(codes[:, numbers], telling, generator)
+        ranked = zip(numbers, positions.T, strict=True)
+        return {place: codes[:, place] + inside for place, inside in ranked if place in groups}
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:
         """The noisy table of each wide column, by its place in the domain."""
@@ -377,6 +401,14 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             replace(error, note=f"{error.note}; {groups}" if error.note else groups)
             for error in self.after(self._any_groups).expected_error()
         )
+
+
+def _telling(axis: Axis, groups: Integers | None) -> Booleans:
+    """(groups,) which groups of cells (size,) say how numbers are related to those of other columns: not
+    null, nor a value with a cell of its own, such as zero."""
+    each = np.arange(axis.size) if groups is None else groups
+    points = each[list(axis.points)] if isinstance(axis, Bins) else []
+    return ~np.isin(np.arange(each[: axis.size - axis.nullable].max() + 1), points)
 
 
 @lru_cache(maxsize=2)

@@ -85,3 +85,14 @@ def test_a_tail_is_one_group_with_the_next_and_a_dense_end_is_not():
     column = np.repeat(np.arange(10), [90, 90, 50, 50, 30, 30, 10, 10, 2, 1])
     assert tails_whole(few, more, 20, column).tolist() == [0, 1, 2, 3, 4, 5, 6, 6, 8, 8]
     assert tails_whole(few, more, 0, column).tolist() == [*range(10)]  # categories have no ends
+
+
+def test_records_of_higher_rank_get_later_cells_of_their_group():
+    generator = np.random.default_rng(7)
+    groups, exact = np.repeat([0, 1], [10, 40]), np.repeat([100, 10], [10, 40])
+    column, ranks = np.repeat(groups, exact), generator.random(1400)
+    cells = split_groups(column, groups, exact.astype(float), 1.0, generator, ranks=ranks)
+    assert np.array_equal(groups[cells], column)
+    for group in (0, 1):
+        inside = column == group
+        assert (np.diff(cells[inside][np.argsort(ranks[inside])]) >= 0).all()
