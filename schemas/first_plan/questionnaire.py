@@ -66,6 +66,7 @@ ROLES = ("unit", "weight", "ignored")
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
 """By the type of a column that a plan describes as any other, the plan's key that names it too."""
 EMPTY = "empty"
+FREE_TEXT = "; an identifier or free text, which is not published, has the type `ignored`"
 
 
 @dataclass(frozen=True)
@@ -156,11 +157,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     def number(key: str) -> Decimal | None:
         if not said.get(key) or said[key] == OPEN:
             return None
-        with suppress(InvalidOperation):
-            if (found := Decimal(said[key])).is_finite():
-                return found
-        also = f", nor `{OPEN}`" if key != "step" else ""
-        raise InputError(f"{place}, {key}: {said[key]!r} is not a number such as 0.5{also}")
+        return _number(f"{place}, {key}", said[key], said.get("format", ""))
 
     def listed(key: str) -> dict[str, str]:
         return dict(_values(f"{place}, {key}", said.get(key, "")))
@@ -188,7 +185,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         kind = "categorical"
     if kind not in (types := (*TYPES, *ROLES, *DESIGN)):
         raise InputError(
-            f"{place}, type: {kind!r} is not one of {', '.join(types)}{suggestion(kind, types)}"
+            f"{place}, type: {kind!r} is not one of {', '.join(types)}"
+            f"{suggestion(kind, types) or FREE_TEXT}"
         )
     if kind in ROLES:
         return Question(kind, {"upper": upper, "step": step})
@@ -221,12 +219,32 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     return Question(kind, keys, numbers, role)
 
 
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+")
+
+
+def _number(place: str, text: str, form: str) -> Decimal:
+    """A number with a decimal point; ``form``: how the survey, and so perhaps this line, writes them."""
+    if form.startswith("1.234") and _THOUSANDS.fullmatch(text):
+        whole = text.replace(".", "")
+        raise InputError(
+            f"{place}: {text!r} may mean {whole} or {float(text):g}; write one of these"
+        )
+    with suppress(InvalidOperation):
+        if (found := Decimal(text)).is_finite():
+            return found
+    meant = suggestion(text, [OPEN])
+    if text.endswith("%"):
+        meant = "; 12% is written 0.12"
+    elif re.fullmatch(r"-?\d+(\.\d{3})*,\d+", text):
+        meant = f"; write {text.replace('.', '').replace(',', '.')}"
+    raise InputError(f"{place}: {text!r} is not a number such as 0.5{meant}")
+
+
 def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
     if not values:
         raise InputError(
             f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper, or write"
-            f" {OPEN} where nobody can; an identifier or free text, which is not"
-            " published, has the type `ignored`"
+            f" {OPEN} where nobody can{FREE_TEXT}"
         )
     first = next(iter(values))
     if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", first):
