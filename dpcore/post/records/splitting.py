@@ -52,7 +52,9 @@ def split_groups(
     number = groups.max(initial=-1) + 1
     nothing = np.bincount(column, minlength=number) < SEEN * error
     even = np.array([_seem_alike(noisy[groups == group], variance) for group in range(number)])
-    joined = _ends_joined(groups, nothing, even, kinds)
+    density = np.bincount(column, minlength=number) / np.maximum(np.bincount(groups), 1)
+    thin = density < density.max(initial=0.0)  # what holds most of all is no tail
+    joined = _ends_joined(groups, nothing, even & thin, kinds)
     column, groups = joined[column], joined[groups]
     held = np.bincount(column, minlength=number).astype(np.float64)
     likely = declining(groups, held, len(kinds))
@@ -118,8 +120,8 @@ def _ends_joined(groups: Integers, nothing: Booleans, even: Booleans, kinds: Int
     """(groups,) the group that each is part of, for the cells of its records.
 
     Groups at the ends that may hold ``nothing`` (groups,) are part of the next one if its cells seem
-    ``even`` (groups,): how many of the largest values there are is known of all of them together, and
-    hardly of each.
+    ``even`` (groups,), as those of a thin tail do: how many of the largest values there are is known of
+    all of them together, and hardly of each.
     """
     joined = np.arange(len(nothing))
     runs, first = np.unique(groups[: len(kinds)], return_index=True)

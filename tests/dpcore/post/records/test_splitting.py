@@ -96,3 +96,12 @@ def test_records_of_higher_rank_get_later_cells_of_their_group():
     for group in (0, 1):
         inside = column == group
         assert (np.diff(cells[inside][np.argsort(ranks[inside])]) >= 0).all()
+
+
+def test_the_group_that_most_are_in_is_not_spread_over_empty_ones_beside_it():
+    """Heights in noise that shows four groups and nothing inside them."""
+    generator = np.random.default_rng(8)
+    groups, held = np.repeat([0, 1, 2, 3], [53, 22, 24, 32]), np.array([166, 2210, 1305, 0])
+    column, noisy = np.repeat(np.arange(4), held), generator.normal(28, 120, 131)
+    made = split_groups(column, groups, noisy, 120.0**2, generator, np.zeros(131, int), 180.0)
+    assert abs(np.mean(groups[made] == 1) - 2210 / len(column)) < 0.05
