@@ -116,7 +116,8 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         place = f"{path}, line {line}"
         if None in row:
             raise InputError(
-                f"{place}: has more cells than the first line; quote text with {delimiter!r}"
+                f"{place}: has more cells than the first line; put quotation marks around a cell"
+                f" that holds {delimiter}"
             )
         said = {key: (value or "").strip() for key, value in row.items()}
         name = said.pop("column")

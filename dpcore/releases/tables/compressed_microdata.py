@@ -10,8 +10,7 @@ the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
 known before anything is opened.  The association of a cell with other columns is measured for its
 group only.  Between columns of numbers, ranks inside groups are assumed to be related as the groups are
-(``dpcore.post.records.ranks``): otherwise two amounts whose largest tenth is one group would hardly be
-correlated.  With categories, the association is assumed to be the same for all cells of a group.
+(``group_ranks``); with categories, the association is assumed to be the same for all cells of a group.
 
 Cells that a rule names share no group with other cells.  So the rule is one about groups, and records
 obey it whatever cells they get.
@@ -27,8 +26,8 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis, Categories, in_order
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -36,11 +35,10 @@ from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.nested import Nested, groups_followed
-from dpcore.post.records.ranks import positions_in_bins
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups, tails_whole
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import BLOCK, Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
@@ -52,6 +50,7 @@ from dpcore.releases.tables.compression import (
 )
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables
 from dpcore.releases.tables.granularity import Granularity
+from dpcore.releases.tables.group_ranks import ranks_in_groups
 from dpcore.releases.tables.groups import (
     FINER_GROUP,
     GROUP,
@@ -237,7 +236,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def memory_needed(self, rows: int) -> int:
         """An upper bound of the bytes that publishing and ``rows`` records take, besides the program."""
-        split = 30 * rows * len(self.domain.axes)  # all at once
+        split = (54 * rows + 96 * min(rows, BLOCK)) * len(self.domain.axes)  # cells and ranks
         return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone + split
 
     @property
@@ -265,7 +264,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             variance = second.of_nothing.margin((last[place],)).variance
             held = (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale
             codes[:, place], parts[place] = joined[codes[:, place]], (joined[more], values, held)
-        ranks = self._ranks(codes, {place: part[0] for place, part in parts.items()}, generator)
+        merged_as = {place: part[0] for place, part in parts.items()}
+        ranks = ranks_in_groups(self.domain, codes, merged_as, generator)
         kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
         for place, counts in self._counts_alone(once).items():
             part, values, held = parts[place]
@@ -280,20 +280,6 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 ranks.get(place),
             )
         return self.domain, groups_followed(codes, self.nested)
-
-    def _ranks(
-        self, codes: Integers, groups: Mapping[int, Integers], generator: np.random.Generator
-    ) -> dict[int, Floats]:
-        """(rows,) by wide column of numbers, the order of records by their groups (rows, columns) and
-        inside them; ``groups`` (size,): of the cells of each wide column."""
-        axes = self.domain.axes
-        numbers = [place for place, axis in enumerate(axes) if in_order(axis)]
-        if not {*numbers} & {*groups}:
-            return {}
-        telling = [_telling(axes[place], groups.get(place)) for place in numbers]
-        positions = positions_in_bins(codes[:, numbers], telling, generator)
-        ranked = zip(numbers, positions.T, strict=True)
-        return {place: codes[:, place] + inside for place, inside in ranked if place in groups}
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:
         """The noisy table of each wide column, by its place in the domain."""
@@ -401,14 +387,6 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             replace(error, note=f"{error.note}; {groups}" if error.note else groups)
             for error in self.after(self._any_groups).expected_error()
         )
-
-
-def _telling(axis: Axis, groups: Integers | None) -> Booleans:
-    """(groups,) which groups of cells (size,) say how numbers are related to those of other columns: not
-    null, nor a value with a cell of its own, such as zero."""
-    each = np.arange(axis.size) if groups is None else groups
-    points = each[list(axis.points)] if isinstance(axis, Bins) else []
-    return ~np.isin(np.arange(each[: axis.size - axis.nullable].max() + 1), points)
 
 
 @lru_cache(maxsize=2)
