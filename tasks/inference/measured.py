@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -17,6 +18,8 @@ from dpcore.post.points import Points
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
 from dpcore.releases.numbers.moments import Moments
 from schemas.plan import Plan
+from schemas.releases.formulas import CONSTANT
+from schemas.releases.model import ModelSection
 from tasks.inference.fit import Fit, answering
 from tasks.inference.linear import fit_moments
 
@@ -61,6 +64,29 @@ def fit_measured(
             f" was measured: {'; '.join(models)}"
         )
     return found
+
+
+def wider(plan: Plan, name: str, found: Fit) -> list[str]:
+    """How wide the intervals of a model are that was fitted to the release ``name``, and how wide they
+    would be if its budget had measured the model; a line, or none where that is not possible."""
+    ratios = [c.privacy_error / c.sampling_error for c in found.coefficients if c.name != CONSTANT]
+    here = [math.hypot(1.0, ratio) for ratio in ratios if math.isfinite(ratio)]
+    try:
+        section = ModelSection(
+            name="asked", kind="model", formula=found.formula, family=found.family
+        )
+        asked = plan.release(section, plan.built[name].share)
+        assert isinstance(asked, MeasuredModel)
+        direct = asked.width_ratio
+    except ValueError:  # a formula that no plan may hold, or a budget without beta
+        return []
+    if not here:
+        return []
+    return [
+        f"this model was not measured for itself: its intervals are up to {max(here):.2g} times as wide"
+        f" as the survey's own. A release of kind model with the budget of {name} would have made them"
+        f" about {direct:.2g} times as wide"
+    ]
 
 
 def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) -> Fit:
