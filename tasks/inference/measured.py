@@ -15,6 +15,7 @@ from dpcore.estimates.model import Coefficient
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
+from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
 from dpcore.releases.numbers.moments import Moments
 from schemas.plan import Plan
@@ -43,7 +44,8 @@ def fit_measured(
     Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
     asked, models = _meaning(formula), list[str]()
-    for release in plan.built.values():
+    for built in plan.built.values():
+        release = built.inner if isinstance(built, EstimatesRun) else built
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
             if asked and (_meaning(release.formula), release.family) == (asked, family):
@@ -75,12 +77,12 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
         section = ModelSection(
             name="asked", kind="model", formula=found.formula, family=found.family
         )
-        asked = plan.release(section, plan.built[name].share)
+        asked = section.release(plan.facts, plan.built[name].share)
         assert isinstance(asked, MeasuredModel)
         direct = asked.width_ratio
     except ValueError:  # a formula that no plan may hold, or a budget without beta
         return []
-    if not here:
+    if not here or isinstance(plan.built[name], EstimatesRun):
         return []
     return [
         f"this model was not measured for itself: its intervals are up to {max(here):.2g} times as wide"
