@@ -159,7 +159,7 @@ class ReleaseDraws:
             perturb(exact, reading, READING, Rehearsal(FixedWords(1))) for exact in self._exact
         ]
         if mechanism.sparse:
-            sides = [self.release.counted(tally).cells for tally in (self.near, self.far)]
+            sides = [self.release.in_statistic(tally).cells for tally in (self.near, self.far)]
             cells = np.unique(np.concatenate(sides), axis=0)
             values = [_at(noisy, cells) for noisy in readings]
         else:

@@ -182,8 +182,8 @@ class Release(ABC):
         """No number of the statistic, or on the way to it, is larger in size: for any table of at
         most ``most_rows`` records, from public values alone."""
 
-    def counted(self, tally: Tally) -> Tally:
-        """The part of a tally that the statistic is of: all of it, or one period of a series; private."""
+    def in_statistic(self, tally: Tally) -> Tally:
+        """The part of a tally that the statistic is of: all, or one period of a series; private."""
         return tally
 
     @abstractmethod

@@ -196,7 +196,7 @@ class Draft(Written):
             yield draft.having(self.use.for_models([*before, wish], also))
 
     def _sharing(self) -> Iterator[Draft]:
-        """Drafts in which the models that are measured for themselves here share moments, or tables: many
+        """Drafts in which the models that are measured for themselves here share moments or tables: many
         shares of the budget may cost more than they gain."""
         alone = [s for s in self.sections if s.keys["kind"] == "model"]
         alone = [s for s in alone if not any(self.use.measured(wish) for wish in s.wishes)]

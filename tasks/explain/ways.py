@@ -77,8 +77,8 @@ def _way(plan: Plan, name: str) -> str:
 def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
     """The release that answers, and the width."""
     name, found = expected_fit(plan, formula, family)
-    terms = [c for c in found.coefficients if c.name != CONSTANT] or found.coefficients
-    widths = [math.hypot(1.0, c.privacy_error / c.sampling_error) for c in terms]
+    terms = [c for c in found.coefficients if c.name != CONSTANT] or [*found.coefficients]
+    widths = [c.standard_error / c.sampling_error if c.sampling_error else math.inf for c in terms]
     return name, max(each if math.isfinite(each) else math.inf for each in widths)
 
 

@@ -71,12 +71,12 @@ def fit_measured(
 def wider(plan: Plan, name: str, found: Fit) -> list[str]:
     """How wide the intervals of a model are that was fitted to the release ``name``, and how wide they
     would be if its budget had measured the model; a line, or none where that is not possible."""
-    ratios = [c.privacy_error / c.sampling_error for c in found.coefficients if c.name != CONSTANT]
-    here = [math.hypot(1.0, ratio) for ratio in ratios if math.isfinite(ratio)]
+    terms = [c for c in found.coefficients if c.name != CONSTANT and c.sampling_error > 0]
+    ratios = [c.standard_error / c.sampling_error for c in terms]
+    here = [ratio for ratio in ratios if math.isfinite(ratio)]
+    keys = {"name": "asked", "kind": "model", "formula": found.formula, "family": found.family}
     try:
-        section = ModelSection(
-            name="asked", kind="model", formula=found.formula, family=found.family
-        )
+        section = ModelSection.model_validate(keys)
         asked = section.release(plan.facts, plan.built[name].share)
         assert isinstance(asked, MeasuredModel)
         direct = asked.width_ratio

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +92,7 @@ class EstimatesRun(Release):
         """The axis of periods, if there is one."""
         return self.domain.axes[: len(self.domain.axes) - len(self.inner.domain.axes)]
 
-    def counted(self, tally: Tally) -> Tally:
+    def in_statistic(self, tally: Tally) -> Tally:
         if not self.period:
             return tally
         here = tally.codes(0) == self.run - 1
@@ -99,7 +100,7 @@ class EstimatesRun(Release):
         return now.roll_up(self.inner.domain.names)
 
     def statistic(self, tally: Tally) -> Exact:
-        return self.inner.statistic(self.counted(tally))
+        return self.inner.statistic(self.in_statistic(tally))
 
     def worst_tables(self) -> Iterator[WorstTable]:
         """Records of this period, as those of others do not count."""
@@ -161,15 +162,13 @@ class EstimatesRun(Release):
         now, size = found["period"], len(found["period"].parts[0].values)
         words = QUANTITIES | {"period": "estimate of the period"}
         meaning = ", ".join(f"{name} ({words[name]})" for name in found)
-        periods = Domain(self.period)
+        periods, tables = Domain(self.period), [*found.values()]
         here = np.full(size * len(found), self.run - 1)
         parts = [
             *(describe_cells(periods, here) if self.period else ()),
             TableColumn("quantity", np.repeat([*found], size), f"What is estimated: {meaning}"),
             *(
-                replace(
-                    part, values=np.ma.concatenate([t.columns[part.name] for t in found.values()])
-                )
+                replace(part, values=_one_below_the_other([t.columns[part.name] for t in tables]))
                 for part in now.parts
             ),
         ]
@@ -181,6 +180,11 @@ class EstimatesRun(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return self.inner.expected_error()
+
+
+def _one_below_the_other(values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    join = np.ma.concatenate if any(map(np.ma.is_masked, values)) else np.concatenate
+    return np.asanyarray(join(values))
 
 
 def _floats(values: NDArray[np.generic]) -> NDArray[np.float64]:
