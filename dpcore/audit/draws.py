@@ -159,7 +159,8 @@ class ReleaseDraws:
             perturb(exact, reading, READING, Rehearsal(FixedWords(1))) for exact in self._exact
         ]
         if mechanism.sparse:
-            cells = np.unique(np.concatenate([self.near.cells, self.far.cells]), axis=0)
+            sides = [self.release.in_statistic(tally).cells for tally in (self.near, self.far)]
+            cells = np.unique(np.concatenate(sides), axis=0)
             values = [_at(noisy, cells) for noisy in readings]
         else:
             values = [noisy.values for noisy in readings]

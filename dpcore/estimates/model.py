@@ -21,6 +21,7 @@ from dpcore.estimates.calibrated import Fitted, fit_calibrated
 from dpcore.estimates.design import ModelDesign, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
+from dpcore.estimates.inside import moved_inside
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.table import FEWEST_ERRORS
@@ -34,8 +35,9 @@ MADE_UP, HARDLY = 1000, 1e-6
 
 BLURRED = "the noise hides how the terms vary together; use wider bins or fewer terms"
 INSIDE = (
-    "the estimate depends on where values lie inside their bins, which the synthetic records assume and"
-    " the intervals do not cover; use narrower bins"
+    "where values lie inside their bins is estimated from neighbouring bins, and half of that correction"
+    " is part of the error; beyond it the synthetic records assume a place, which the intervals do not"
+    " cover: use narrower bins"
 )
 HARDLY_ANY = "too few records for this much noise: there may be hardly any"
 
@@ -157,6 +159,14 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
     noise = agreement.combination_covariance(
         [{each.attributes: each.cells / evidence.rows} for each in features]
     )
+    axes = [tuple(records.domain.axes[a] for a in each.attributes) for each in features]
+    inside = [
+        moved_inside(each.cells, tables[each.attributes], of) / evidence.rows
+        for each, of in zip(features, axes, strict=True)
+    ]
+    noise = (
+        noise + np.outer(inside, inside) / 4
+    )  # half of what is corrected is one more standard error
     # Where the records have no response of one kind in a small group, others still say what each
     # product is, so that its noise counts.
     anywhere = _anywhere(records.domain, MADE_UP + 4 * len(features))
@@ -171,7 +181,7 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
             column(design.response, design.response.values * kept),
             FAMILIES[family],
             np.column_stack([column(each, each.values) for each in features]),
-            np.array(totals),
+            np.array(totals) + inside,
             noise,
             evidence.rows,
             np.repeat([1.0, HARDLY * ours / others], [ours, others]),

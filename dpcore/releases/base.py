@@ -184,6 +184,10 @@ class Release(ABC):
         """No number of the statistic, or on the way to it, is larger in size: for any table of at
         most ``most_rows`` records, from public values alone."""
 
+    def in_statistic(self, tally: Tally) -> Tally:
+        """The part of a tally that the statistic is of: all, or one period of a series; private."""
+        return tally
+
     @abstractmethod
     def statistic(self, tally: Tally) -> Exact:
         """The exact statistic: private."""

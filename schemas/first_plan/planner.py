@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import fmean
@@ -76,6 +76,8 @@ class Draft(Written):
     """A plan that is chosen wish by wish."""
 
     model_error: ModelError | None = None
+    known: dict[str, float] = field(default_factory=dict)
+    """Errors of sections, which all drafts of one plan share."""
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
         """The draft that serves the wishes best."""
@@ -97,7 +99,7 @@ class Draft(Written):
         for wish in wishes:
             if wish.kind == "model":
                 draft = draft.with_model(wish)
-        return draft
+        return min((draft, *draft._sharing()), key=lambda each: each.cost)
 
     def quieter(self, section: PlannedRelease) -> PlannedRelease:
         """The section with the mechanism of less noise for its tables."""
@@ -196,18 +198,44 @@ class Draft(Written):
             before, also = (held.wishes, held.keys.get("also", ())) if held else ((), ())
             yield draft.having(self.use.for_models([*before, wish], also))
 
+    def _sharing(self) -> Iterator[Draft]:
+        """Drafts in which the models that are measured for themselves here share moments or tables: many
+        shares of the budget may cost more than they gain."""
+        alone = [s for s in self.sections if s.keys["kind"] == "model"]
+        alone = [s for s in alone if not any(self.use.measured(wish) for wish in s.wishes)]
+        wishes = [wish for section in alone for wish in section.wishes]
+        if len(wishes) < 2:
+            return
+        bare = replace(self, sections=tuple(s for s in self.sections if s not in alone))
+        for moments in (True, False):
+            draft = bare
+            for wish in wishes:
+                *first, tables = draft._fitting(wish)
+                way = next(iter(first), None) if moments else tables.measuring(wish)
+                served = way is not None and way._answers(wish)
+                draft = way if way and served else draft.having(self.use.model(wish))
+            yield draft
+
     def measuring(self, wish: Wish) -> Draft:
         """With the larger sets of columns that the model needs."""
         held = next((s for s in self.sections if wish in s.wishes), None)
+        if held is None or held.keys["kind"] != "microdata-margins":
+            return self
         try:
             self._fit(wish)
         except UnmeasuredError as error:
-            if held is not None and held.keys["kind"] == "microdata-margins":
-                also = [*held.keys.get("also", []), *map(list, error.also)]
-                return self.having(held.but({"also": f"For {wish.text}."}, also=also))
+            also = [*held.keys.get("also", []), *map(list, error.also)]
+            return self.having(held.but({"also": f"For {wish.text}."}, also=also))
         except InputError:
             pass
         return self
+
+    def _answers(self, wish: Wish) -> bool:
+        try:
+            self._fit(wish)
+        except InputError:
+            return False
+        return True
 
     def _fit(self, wish: Wish) -> None:
         """Raise ``InputError`` where the draft cannot answer a model."""
@@ -232,6 +260,11 @@ class Draft(Written):
         return {section.name: self._error_of(section) for section in self.sections}
 
     def _error_of(self, section: PlannedRelease) -> float:
+        if (key := repr(section)) not in self.known:
+            self.known[key] = self._computed(section)
+        return self.known[key]
+
+    def _computed(self, section: PlannedRelease) -> float:
         fitted = section.keys["kind"] != "model"
         models = tuple(wish for wish in section.wishes if wish.kind == "model" and fitted)
         plan = replace(self, sections=(section,), models=models).trial

@@ -320,7 +320,10 @@ class ColumnUse:
     def moments(self, wishes: Sequence[Wish]) -> PlannedRelease:
         columns = [n for n in self.columns if any(n in wish.columns for wish in wishes)]
         keys = {"name": "moments", "kind": "moments", "columns": columns}
-        why = "What linear models need of numbers as they are: more accurate here than tables."
+        why = (
+            "What linear models need of numbers as they are. Several models share it: more accurate here"
+            " than tables, or a share of the budget for each model."
+        )
         return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
 
     def model(self, wish: Wish) -> PlannedRelease:

@@ -23,10 +23,15 @@ from dpcore.errors import InputError
 from dpcore.post.series import YEAR
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
+from dpcore.releases.models.by_period import EstimatesRun
+from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.series import SeriesRun
 from schemas.document import Section
 from schemas.releases.base import ReleaseSection, SurveyFacts
+from schemas.releases.model import ModelSection
+from schemas.releases.moments import MomentsSection
 from schemas.survey.columns import Column, ContinuousColumn
 
 SCHEDULE = "schedule"
@@ -132,8 +137,11 @@ class Series(Section):
 
     @property
     def part(self) -> Fraction:
-        """How much of the sensitivity in its event this run adds to the series: 0 to 1."""
-        return Fraction(self.factor.moved(self.run, self.most), STEPS * self._in_one_run)
+        """How much of the sensitivity in its event this run of counts adds to the series: 0 to 1."""
+        return self._part(self.factor)
+
+    def _part(self, factor: Factor) -> Fraction:
+        return Fraction(factor.moved(self.run, self.most), STEPS * self._in_one_run)
 
     def price(self, run: Release) -> Budget:
         """What this run adds to the price of the series, if runs 1..run-1 had the same noise.
@@ -144,9 +152,10 @@ class Series(Section):
         but for one that it cannot test: no unit comes into a past period, or out of one.
         """
         share = run.share
+        part = self._part(run.factor) if isinstance(run, EstimatesRun) else self.part
         if share.rho:
-            return replace(share, rho=share.rho * self.part**2)
-        return share if share.beta else replace(share, alpha=share.alpha * self.part)
+            return replace(share, rho=share.rho * part**2)
+        return share if share.beta else replace(share, alpha=share.alpha * part)
 
     @property
     def _alone(self) -> Fraction:
@@ -211,25 +220,28 @@ class Series(Section):
             return None
         return Periods(columns[self.column].axis(self.column), self.most)
 
-    def release(self, section: ReleaseSection, survey: SurveyFacts, share: Budget) -> SeriesRun:
+    def release(
+        self, section: ReleaseSection, survey: SurveyFacts, share: Budget
+    ) -> SeriesRun | EstimatesRun:
         """This run of one release of the plan; a ``ValueError`` begins with the place in its section."""
+        if isinstance(section, ModelSection | MomentsSection):
+            return self._estimates(section, survey, share)
         share = self._share(share)
         tables = section.release(survey, share)
         if type(tables) is not Histogram and not isinstance(tables, Margins):
-            raise ValueError("kind: a series is of counts: histogram, or margins")
+            raise ValueError(
+                "kind: a series is of counts (histogram, margins) and of estimates (model, moments); a"
+                " mean is a model, such as formula: income ~ 1"
+            )
         if isinstance(tables, Margins):  # the runs' noises add up cell by cell
             if tables.aim not in ("balanced", None):
                 raise ValueError(
                     "optimise: a series measures all tables with the same noise; remove it"
                 )
             tables = replace(tables, aim=None)
-        if self.column in tables.domain.names:
-            raise ValueError(f"columns: {self.column!r} is the period of the series; remove it")
-        periods = self.bound(survey.columns)
-        axes = (periods.axis, *tables.domain.axes) if periods else tables.domain.axes
         return SeriesRun(
             section.name,
-            Domain(axes),
+            self._with_period(tables.domain, survey),
             survey.rows,
             share,
             tables,
@@ -238,3 +250,39 @@ class Series(Section):
             self.year,
             adjacency=survey.adjacency,
         )
+
+    def _estimates(
+        self, section: ModelSection | MomentsSection, survey: SurveyFacts, share: Budget
+    ) -> EstimatesRun:
+        """A run that measures its period alone, whatever ``measures`` says of counts."""
+        if self._in_one_run > 1:
+            raise ValueError(
+                "kind: models and moments of a series need in_periods: 1, or tables of one period each"
+                f" (period: {SCHEDULE})"
+            )
+        inner = section.release(survey, share)
+        assert isinstance(inner, MeasuredModel | Moments)
+        if isinstance(inner, MeasuredModel) and not inner.design.simple:
+            raise ValueError(
+                "kind: a model of a series counts each record once; take moments, or write max_rows: 1"
+                " and neither strata nor cluster"
+            )
+        return EstimatesRun(
+            section.name,
+            self._with_period(inner.domain, survey),
+            survey.rows,
+            share,
+            inner,
+            self.periods,
+            self.run,
+            self.most,
+            self.year,
+            adjacency=survey.adjacency,
+        )
+
+    def _with_period(self, domain: Domain, survey: SurveyFacts) -> Domain:
+        """The tally's domain of a release over ``domain``."""
+        if self.column in domain.names:
+            raise ValueError(f"columns: {self.column!r} is the period of the series; remove it")
+        periods = self.bound(survey.columns)
+        return Domain((periods.axis, *domain.axes)) if periods else domain

@@ -24,6 +24,7 @@ from dpcore.estimates.joined import DrawnRelease, parts_of, replicates_of_best, 
 from dpcore.line.statistic import Noisy
 from dpcore.releases.abilities import Replicable
 from dpcore.releases.counts.unit import BEST, TableOfCounts
+from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
 from dpcore.releases.tables.fitted import FittedTables
@@ -91,10 +92,13 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     release, section = plan.built[name], plan.section(name)
     facts: dict[str, object] = {}
     replicate_noise: Callable[[Noisy, int], Mapping[str, NDArray[np.float32]]] | None = None
-    if isinstance(release, SeriesRun):
+    if isinstance(release, SeriesRun | EstimatesRun):
         earlier = earlier_runs(plan, release_id, staging.parent)
-        published = release.publish(noisy, earlier.draws(name))
         facts["earlier_runs"] = earlier.release_ids
+    if isinstance(release, EstimatesRun):
+        published = release.publish(noisy, earlier.draws(name))
+    elif isinstance(release, SeriesRun):
+        published = release.publish(noisy, earlier.draws(name))
         replicate_noise = partial(release.replicate_noise, earlier=earlier.draws(name))
     else:
         published = release.publish(noisy)

@@ -36,6 +36,7 @@ from dpcore.estimates.questions import Independence, Quantile, correlation, inde
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.releases.abilities import Evaluable
+from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle.draws import noisy_of
@@ -49,7 +50,7 @@ from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
 from tasks.bundle.records import synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.measured import fit_measured
+from tasks.inference.measured import fit_measured, wider
 
 __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
@@ -159,14 +160,20 @@ class BundleReader(CountTables):
         A model that the plan measures (kind ``model``) is the answer of that release.  Other linear
         models come from a release of ``moments`` that has their columns, if there is one.  The rest come
         from noisy tables where these hold what is needed, and from synthetic records for the rest.
-        Standard errors are split into sampling and privacy.  Raises ``InputError`` where columns that
+        Standard errors are split into sampling and privacy; a note says how much wider intervals are
+        than those of a model that the plan had measured.  Raises ``InputError`` where columns that
         the model relates were not measured together.
         """
         found = fit_measured(self.plan, self.draw, formula, family)
-        if found:
+        if found is None:
+            made = fit(self._evidence_for(formula), formula, family)
+            made = replace(made, notes=(*made.notes, *self._means_of(formula)))
+            name = answering(self.plan, formula)[0].name
+        elif isinstance(self.plan.built[found[0]], MeasuredModel):
             return found[1]
-        made = fit(self._evidence_for(formula), formula, family)
-        return replace(made, notes=(*made.notes, *self._means_of(formula)))
+        else:
+            name, made = found
+        return replace(made, notes=(*made.notes, *wider(self.plan, name, made)))
 
     def _means_of(self, formula: str) -> list[str]:
         """Which releases are means of the response by some of the terms: they are more precise."""

@@ -12,10 +12,10 @@ of records and the words of publication.  Everything here is published already.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpcore.errors import DPReleaseError, InputError, UnreadableError
 from dpcore.line.statistic import Noisy
-from dpcore.releases.tables.series import SeriesRun
 from schemas.plan import Plan
 from schemas.plan.series import of_any_run
 from tasks.bundle.folders import folders_in
@@ -33,14 +33,9 @@ class Earlier:
     def release_ids(self) -> list[str]:
         return [bundle.manifest.release_id for bundle in self.bundles]
 
-    def draws(self, name: str) -> list[tuple[SeriesRun, Noisy]]:
-        """What each run published of one release."""
-        found = []
-        for bundle in self.bundles:
-            run = bundle.plan.built[name]
-            assert isinstance(run, SeriesRun)
-            found.append((run, bundle.draw(name)))
-        return found
+    def draws(self, name: str) -> list[tuple[Any, Noisy]]:
+        """What each run published of one release, which is of the same class in all of them."""
+        return [(bundle.plan.built[name], bundle.draw(name)) for bundle in self.bundles]
 
 
 def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:

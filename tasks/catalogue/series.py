@@ -25,6 +25,10 @@ MOST_CELLS = 3
 """How many cells of a release's first table are drawn: those that are largest in the last period."""
 
 NUMBERS = ("estimate", *ENDS)
+OF_ESTIMATES = ("estimate", "lower_95", "upper_95")
+
+LABELS = ("term", "statistic", "column", "other", "category")
+"""What names the rows of estimates, which are not cells."""
 
 
 def series_figures(dataset: Dataset) -> list[Figure]:
@@ -56,19 +60,29 @@ def _figures(
     runs = np.array([plan["run"] for plan in plans], dtype=np.float64)
     tables = [read_columns(bundle.path, file) for bundle, file in files]
     about = files[-1][1].about
-    cells = [name for name, of in about.items() if of != plans[-1]["period"]]
     last = tables[-1]
+    numbers_of = NUMBERS if NUMBERS[1] in last else OF_ESTIMATES
+    cells = [name for name, of in about.items() if of != plans[-1]["period"]]
+    cells += [name for name in LABELS if name in last and name not in about]
     now = np.flatnonzero(last["quantity"] == DRAWN[0])
     order = np.argsort(-last["estimate"][now], kind="stable")
     names = _periods(tables, about, plans[-1]["period"], runs)
     for cell in np.sort(order[:MOST_CELLS]):
-        where = ", ".join(f"{name} {last[name][now[cell]]}" for name in cells)
-        for quantity in DRAWN:
-            numbers = np.array([_row(table, quantity, int(cell)) for table in tables])
-            title = f"{record.name}, {where}: {QUANTITIES[quantity]}"
+        named = {name: last[name][now[cell]] for name in cells}
+        where = ", ".join(f"{name} {value}" for name, value in named.items() if value is not None)
+        for quantity in (each for each in DRAWN if each in last["quantity"]):
+            rows_of = (_row(table, quantity, int(cell), numbers_of) for table in tables)
+            numbers = np.array([*rows_of])
+            if not np.isfinite(numbers).all():  # some run has no interval
+                continue
+            what = QUANTITIES[quantity] if numbers_of is NUMBERS else "estimate of the period"
+            title = f"{record.name}, {where}: {what}"
+            interval = "90% interval for privacy noise"
+            if numbers_of is OF_ESTIMATES:
+                interval = "95% interval for sampling and noise"
             says = (
                 f"{len(runs)} releases from {names[0]} to {names[-1]}: what each published for its"
-                " period, inside its 90% interval for privacy noise"
+                f" period, inside its {interval}"
             )
             curve = CurveWithBand(runs, *numbers.T)
             rows = [
@@ -76,14 +90,18 @@ def _figures(
             ]
             table = DataTable(title, ("Period", "Estimate", "From", "To"), rows, "the bundles")
             ticks = dict(zip(runs.tolist(), names, strict=True))
-            panel = band(curve, Axis("Period", ticks=ticks), Axis("Records", zero=True))
+            counts = numbers_of is NUMBERS
+            side = Axis("Records" if counts else "Estimate", zero=counts)
+            panel = band(curve, Axis("Period", ticks=ticks), side)
             yield Figure(title, says, chart(title, says, [panel]), table)
 
 
-def _row(table: Mapping[str, NDArray[Any]], quantity: str, cell: int) -> list[float]:
-    """Estimate and interval of one cell."""
+def _row(
+    table: Mapping[str, NDArray[Any]], quantity: str, cell: int, names: Sequence[str]
+) -> list[float]:
+    """Estimate and interval of one cell; not a number where there is none."""
     row = np.flatnonzero(table["quantity"] == quantity)[cell]
-    return [float(table[name][row]) for name in NUMBERS]
+    return [float(np.ma.filled(np.ma.asarray(table[name][row], float), np.nan)) for name in names]
 
 
 def _periods(

@@ -17,6 +17,7 @@ from dpcore.estimates.design import cells_of
 from dpcore.estimates.evidence import Evidence, SimulatedEvidence
 from dpcore.post.tables.joined import joined
 from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.numbers.moments import Moments
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
@@ -30,7 +31,7 @@ FEWEST, MOST = 5_000, 50_000
 
 ASSUMED = 2.0
 """Where values lie inside bins, and what no table shows, is assumed: that adds an error which is not
-stated, so that a model is measured for itself unless tables or moments are so much more accurate."""
+stated, so that a model is measured for itself unless tables are so much more accurate."""
 
 RELATED = 1.4
 """Relations between columns enlarge the privacy errors of a model: about the median over models of
@@ -135,7 +136,7 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
     rows = [each.row for each in found.coefficients]
     terms = [row for row in rows if row["term"] != CONSTANT] or rows
     ratios = [float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms]
-    worse = 1.0 if isinstance(plan.built[name], MeasuredModel) else ASSUMED
+    worse = 1.0 if isinstance(plan.built[name], MeasuredModel | Moments) else ASSUMED
     return worse * max(ratio if math.isfinite(ratio) else math.inf for ratio in ratios)
 
 

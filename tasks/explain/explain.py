@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from dpcore.accounting.budget import Budget, decimal_text, total
@@ -17,6 +18,7 @@ from tasks.explain.least import least_rows
 from tasks.explain.runs import runs_text, series_text
 from tasks.explain.tables import amounts, text_table
 from tasks.explain.verdicts import verdict_text, verdicts
+from tasks.explain.ways import model_widths, widths_text
 from tasks.explain.work import IMPLICATE, implicate_values, work_of, work_text
 
 
@@ -126,6 +128,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             "Expected error, from privacy alone",
             text_table(error_rows(plan)),
             *analyses_text(plan),
+            *widths_text(plan),
             *least_text(plan),
             *implicates_text(plan),
         ]
@@ -137,7 +140,8 @@ def explanation(
 ) -> dict[str, Any]:
     """The costs, errors and work of a plan as JSON values; budgets are exact, as text.
 
-    ``left``: afterwards; null where the grant does not cover the release.
+    ``left``: afterwards; null where the grant does not cover the release.  ``widths``: of intervals, in
+    widths of the survey's own; null where there is none.
     """
     grant = plan.budget.caps if granted is None else granted
     requested = total(plan.prices.values())
@@ -171,6 +175,15 @@ def explanation(
                 "good_from": v.enough and str(v.enough),
             }
             for v in verdicts(plan)
+        ],
+        "models": [
+            {
+                "formula": each.formula,
+                "family": each.family,
+                "way": each.taken,
+                "widths": {way: w if isfinite(w) else None for way, w in each.widths.items()},
+            }
+            for each in model_widths(plan)
         ],
     }
 

@@ -14,6 +14,7 @@ from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.estimates.model import Coefficient
 from dpcore.post.points import Points
+from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.numbers.moments import HIDDEN, Moments
 from schemas.plan import Plan
 from tasks.inference.designs import numbers_of
@@ -31,7 +32,8 @@ def fit_moments(
     Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
     reasons = []
-    for release in plan.built.values():
+    for built in plan.built.values():
+        release = built.inner if isinstance(built, EstimatesRun) else built
         if not isinstance(release, Moments):
             continue
         try:

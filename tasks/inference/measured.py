@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -14,9 +15,12 @@ from dpcore.estimates.model import Coefficient
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
+from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
 from dpcore.releases.numbers.moments import Moments
 from schemas.plan import Plan
+from schemas.releases.formulas import CONSTANT
+from schemas.releases.model import ModelSection
 from tasks.inference.fit import Fit, answering
 from tasks.inference.linear import fit_moments
 
@@ -40,7 +44,8 @@ def fit_measured(
     Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
     asked, models = _meaning(formula), list[str]()
-    for release in plan.built.values():
+    for built in plan.built.values():
+        release = built.inner if isinstance(built, EstimatesRun) else built
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
             if asked and (_meaning(release.formula), release.family) == (asked, family):
@@ -61,6 +66,29 @@ def fit_measured(
             f" was measured: {'; '.join(models)}"
         )
     return found
+
+
+def wider(plan: Plan, name: str, found: Fit) -> list[str]:
+    """How wide the intervals of a model are that was fitted to the release ``name``, and how wide they
+    would be if its budget had measured the model; a line, or none where that is not possible."""
+    terms = [c for c in found.coefficients if c.name != CONSTANT and c.sampling_error > 0]
+    ratios = [c.standard_error / c.sampling_error for c in terms]
+    here = [ratio for ratio in ratios if math.isfinite(ratio)]
+    keys = {"name": "asked", "kind": "model", "formula": found.formula, "family": found.family}
+    try:
+        section = ModelSection.model_validate(keys)
+        asked = section.release(plan.facts, plan.built[name].share)
+        assert isinstance(asked, MeasuredModel)
+        direct = asked.width_ratio
+    except ValueError:  # a formula that no plan may hold, or a budget without beta
+        return []
+    if not here or isinstance(plan.built[name], EstimatesRun):
+        return []
+    return [
+        f"this model was not measured for itself: its intervals are up to {max(here):.2g} times as wide"
+        f" as the survey's own. A release of kind model with the budget of {name} would have made them"
+        f" about {direct:.2g} times as wide"
+    ]
 
 
 def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) -> Fit:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.post.series import QUANTITIES
 from dpcore.releases.table import ENDS, UNKNOWN
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure, supported
@@ -151,20 +152,18 @@ def draw_estimates(source: Source) -> Drawn:
     """A list of estimates with their errors and intervals: they are of different units."""
     file, rows = source.record.tables[0], []
     table = source.read(file)
-    for i, statistic in enumerate(table["statistic"]):
-        column, other, category = (table[name][i] for name in ("column", "other", "category"))
-        within = {
-            "mean": f" where {other} is {category}" if other else "",
-            "share": f" = {category}",
-            "covariance": f" and {other}",
-        }
+    for i in range(len(table["estimate"])):
+        what = str(table["term"][i]) if "term" in table else _statistic(table, i)
+        quantity = str(table["quantity"][i]) if "quantity" in table else "period"
+        if quantity != "period":
+            what += f": {QUANTITIES[quantity]}"
         numbers = [
             float(table[name][i]) for name in ("estimate", "sampling_error", "privacy_error")
         ]
         ends = [figure(float(table[name][i])) for name in ("lower_95", "upper_95")]
         shown = [figure(each) if np.isfinite(each) else "no value" for each in numbers]
         interval = f"none: {table['reason'][i]}" if table["reason"][i] else " to ".join(ends)
-        rows.append((f"{statistic} of {column}{within.get(statistic, '')}", *shown, interval))
+        rows.append((what, *shown, interval))
     header = ("Quantity", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     caption = f"Estimates for the population, from {source.record.name}"
     notes = [each.statement for each in file.uncertainty]
@@ -191,3 +190,15 @@ def draw_criteria(source: Source) -> Drawn:
     caption = f"{said}: the records {record.facts['records']} are {kept}"
     notes = [f"{caption}.", *(each.statement for each in file.uncertainty)]
     return Drawn(notes=notes, tables=[DataTable(caption, header, rows, file.path)])
+
+
+def _statistic(table: Mapping[str, NDArray[Any]], row: int) -> str:
+    """A row of moments in words."""
+    names = ("statistic", "column", "other", "category")
+    statistic, column, other, category = (table[name][row] for name in names)
+    within = {
+        "mean": f" where {other} is {category}" if other else "",
+        "share": f" = {category}",
+        "covariance": f" and {other}",
+    }
+    return f"{statistic} of {column}{within.get(statistic, '')}"

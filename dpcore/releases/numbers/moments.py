@@ -128,9 +128,9 @@ class Moments(Release):
         places, labels, found = self.products.places(), list[Label](), list[Estimated]()
         numbers = [axis.name for axis in self.domain.axes if in_order(axis)]
         every = np.ones(self.products.size)
-        values = np.array([places[name] for name in numbers]).reshape(len(numbers), -1).T
-        values = values.astype(np.float64)
+        values: Floats = np.empty((0, 0))
         if numbers:
+            values = np.array([places[name] for name in numbers]).T.astype(np.float64)
             found.append(points.means(values, every))
             labels += [("mean", name, None, None) for name in numbers]
         for axis in self.domain.axes:

@@ -111,6 +111,26 @@ def test_each_wish_gets_the_kind_that_serves_it(tmp_path, said, made):
     )
 
 
+def test_many_linear_models_share_moments_and_few_do_not(tmp_path):
+    def cheap_alone(plan, formula, family):
+        if family == "binomial" and {s.kind for s in plan.releases} == {"moments"}:
+            raise InputError("no moments")
+        return {"model": 0.1, "moments": 0.3}.get(plan.releases[0].kind, 3.0)
+
+    linear = [f"income ~ {term}" for term in ("age", "health", "insured", "region", "visits")]
+    asked = questions(tmp_path, PERSONS)
+    columns = dict.fromkeys(asked, ColumnType.OPEN)
+
+    def made(models):
+        said = Said(models=models)
+        return yaml.safe_load(first_plan("d", "t.csv", columns, said, asked, cheap_alone))
+
+    few, many = made(linear[:2]), made([*linear, "insured ~ age"])
+    assert [each["kind"] for each in few["releases"]] == ["model", "model"]
+    assert [each["kind"] for each in many["releases"]] == ["moments", "model"]
+    assert [each["formula"] for each in many["analyses"]] == linear
+
+
 def test_a_model_of_a_survey_with_weights_is_measured_for_the_population(tmp_path):
     text = planned(tmp_path, Said(models=["insured ~ age"]), TEXT + "w,weight,,,10,0.1,,\n")
     assert kinds(text) == {"model-insured-age": "model"}

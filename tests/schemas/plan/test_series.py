@@ -122,6 +122,52 @@ def test_the_parts_add_up_to_what_all_runs_cost(document):
     assert sum(part**2 for part in parts) * alone**2 == squared
 
 
+ESTIMATES = [
+    {"name": "size", "kind": "model", "formula": "weeks ~ 1"},
+    {"name": "sums", "kind": "moments", "columns": ["weeks", "kind"]},
+]
+
+
+def with_estimates(document: dict, **changes: object) -> dict:
+    budget = {
+        "composition": "concentrated",
+        "granted": {"alpha": "10", "beta": "1e-6"},
+        "requested": {"rho": "1/10"},
+    }
+    return with_series(document, **changes) | {"releases": ESTIMATES, "budget": budget}
+
+
+def test_estimates_of_disjoint_periods_cost_nothing_after_the_first(document):
+    for run, parts in ((1, 1), (2, 0), (4, 0)):
+        plan = Plan.model_validate(with_estimates(document, run=run))
+        shares = [release.share.rho for release in plan.built.values()]
+        assert [price.rho for price in plan.prices.values()] == [parts * each for each in shares]
+        assert sum(shares) == Fraction(1, 10)
+
+
+def test_estimates_of_tables_of_one_period_each_cost_the_same_in_each_run(document):
+    of = {"period": "schedule", "in_periods": "all", "measures": "period"}
+    for run in (1, 4):
+        plan = Plan.model_validate(with_estimates(document, run=run, **of))
+        assert sum(price.rho for price in plan.prices.values()) == Fraction(1, 10)
+        assert {release.most for release in plan.built.values()} == {4}
+
+
+def test_estimates_need_units_of_one_period_that_count_once(document):
+    of_units = with_estimates(document, in_periods=2) | {"privacy_unit": UNIT}
+    assert "need in_periods: 1, or tables of one period each" in refused(of_units)
+    several = with_estimates(document) | {"privacy_unit": UNIT}
+    assert "releases[0].kind: a model of a series counts each record once" in refused(several)
+    named = with_estimates(document) | {"releases": [ESTIMATES[1] | {"columns": ["month"]}]}
+    assert "'month' is the period of the series" in refused(named)
+    replaced = with_estimates(document) | {
+        "privacy_unit": UNIT,
+        "neighbours": "replace-one",
+        "releases": ESTIMATES[1:],
+    }
+    assert "need neighbours: add-remove" in refused(replaced)
+
+
 def test_plans_without_a_series_have_the_digest_that_they_had(document):
     del document["series"]
     plan = Plan.model_validate(document)
@@ -182,6 +228,10 @@ def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, ch
                 ]
             },
             "mechanism: a series needs noise on every cell",
+        ),
+        (
+            {"releases": [{"name": "q", "kind": "mean", "column": "size"}]},
+            "kind: a series is of counts (histogram, margins) and of estimates (model, moments)",
         ),
     ],
 )

@@ -10,8 +10,12 @@ from dpcore.errors import BudgetError, BundleError, InputError
 from dpcore.post.series import QUANTITIES
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.series import earlier_runs
+from tasks.catalogue.bundles import find_bundles
+from tasks.catalogue.series import series_figures
+from tasks.report.page import REPORT
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.made_up_series import plan_of, published
+from tests.tasks.report.pages import require_sound
 
 
 @pytest.fixture
@@ -52,6 +56,36 @@ def test_numbers_of_successive_bundles_agree(out):
     first, _, third = bundles
     change = of(third, "period") - of(first, "period")
     assert of(third, "change-on-year") == pytest.approx(change)
+
+
+def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(out):
+    changes = {
+        "releases": [
+            {"name": "share", "kind": "model", "formula": "{sex == 'M'} ~ 1"},
+            {"name": "sums", "kind": "moments", "columns": ["kind", "sex"]},
+        ],
+        "budget": {
+            "composition": "concentrated",
+            "granted": {"alpha": "20", "beta": "1e-6"},
+            "requested": {"alpha": "20", "beta": "1e-6"},
+        },
+    }
+    made = [publish_made_up(plan_of(run, **changes), f"week-{run}", out) for run in (1, 2)]
+    first, second = map(open_bundle, made)
+    now, before = second.table("share"), first.table("share")
+    assert now["quantity"].tolist() == ["period", "change"]
+    period, change = now["estimate"]
+    assert change == pytest.approx(period - before["estimate"][0])
+    both = now["privacy_error"][0], before["privacy_error"][0]
+    assert now["privacy_error"][1] == pytest.approx(np.hypot(*both))
+    (found,) = second.fit("{sex == 'M'} ~ 1").coefficients
+    assert found.estimate == period
+    page = require_sound((second.path / REPORT).read_text(), second.path)
+    assert "Intercept: change on the period before" in page.words
+    assert "share of sex = M: change on the period before" in page.words
+    ((dataset,), _) = find_bundles(out)
+    titles = [figure.title for figure in series_figures(dataset)]
+    assert titles[0] == "share, term Intercept: estimate of the period"
 
 
 def test_sums_over_a_table_of_several_quantities_are_refused(out):

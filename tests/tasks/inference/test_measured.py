@@ -1,5 +1,7 @@
 """Models that a plan measures: answered by their own release, published and drawn."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,25 @@ def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_
     )
     assert "sex[T.M]" in part.words
     assert "95% by sampling and noise" in part.words
+
+
+def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_document, tmp_path):
+    tables = next(r for r in plan_document["releases"] if r["name"] == "pairs")
+    plan_document["releases"] = [MODEL, tables | {"weight": 1}]
+    plan_document |= {"synthesis": [], "analyses": []}
+    plan = load_plan(write_plan(tmp_path, plan_document))
+    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    assert not any("measured for itself" in n for n in bundle.fit(MODEL["formula"]).notes)
+    other = bundle.fit("income ~ children")
+    (note,) = (n for n in other.notes if "was not measured for itself" in n)
+    here, direct = map(float, re.findall(r"[\d.]+(?= times as)", note))
+    slope = other["children"]
+    assert here == pytest.approx(slope.standard_error / slope.sampling_error, rel=0.05)
+    document = plan.model_dump(mode="json", by_alias=True)
+    document["releases"][0]["formula"] = "income ~ children"
+    asked = load_plan(document)
+    assert asked.built["pay"].share == plan.built[tables["name"]].share
+    assert direct == pytest.approx(asked.built["pay"].width_ratio, rel=0.05)
 
 
 def test_what_is_expected_is_known_before_a_draw(plan_document, tmp_path):

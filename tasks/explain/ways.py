@@ -1,0 +1,136 @@
+"""How wide the intervals of a plan's models will be, in the way it takes and in those it does not.
+
+Each other way is a plan of its own, as the planner writes it: for the same models, and what the releases
+that answer them cost here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dpcore.accounting.budget import total
+from dpcore.errors import InputError
+from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.numbers.moments import Moments
+from schemas.first_plan.opened import PlannedUse, SmallerDraft, described
+from schemas.first_plan.wishes import Said, Wish
+from schemas.plan import Plan
+from schemas.releases.formulas import CONSTANT
+from tasks.explain.analysis import expected_fit, model_error
+from tasks.explain.tables import text_table
+
+DIRECTLY, MOMENTS, TABLES = WAYS = "measured directly", "moments", "tables"
+
+HEADING = (
+    "Expected widths of 95% intervals of models, in widths of the survey's own; * is the way of this"
+    " plan, the others are for the same budget"
+)
+
+
+class Widths(NamedTuple):
+    """Of one model: the way the plan takes, and by way the width of the widest interval of a term, the
+    constant apart; infinite where there is none, and absent where the way cannot answer."""
+
+    formula: str
+    family: str
+    taken: str
+    widths: dict[str, float]
+
+
+def model_widths(plan: Plan) -> list[Widths]:
+    """Of each model that the plan measures, or fits to what it measures."""
+    found, answering = [], set[str]()
+    for formula, family in _questions(plan):
+        try:
+            name, width = _width(plan, formula, family)
+        except InputError:  # the plan is refused for it where models are checked
+            continue
+        answering.add(name)
+        found.append(Widths(formula, family, _way(plan, name), {_way(plan, name): width}))
+    for way, other in _others(plan, found, answering):
+        for each in found:
+            if way != each.taken:
+                try:
+                    each.widths[way] = _width(other, each.formula, each.family)[1]
+                except InputError:
+                    continue
+    return found
+
+
+def _questions(plan: Plan) -> Iterator[tuple[str, str]]:
+    for release in plan.built.values():
+        if isinstance(release, MeasuredModel):
+            yield release.formula, release.family
+    for analysis in plan.analyses:
+        yield analysis.formula, analysis.family
+
+
+def _way(plan: Plan, name: str) -> str:
+    release = plan.built[name]
+    if isinstance(release, MeasuredModel):
+        return DIRECTLY
+    return MOMENTS if isinstance(release, Moments) else TABLES
+
+
+def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
+    """The release that answers, and the width."""
+    name, found = expected_fit(plan, formula, family)
+    terms = [c for c in found.coefficients if c.name != CONSTANT] or [*found.coefficients]
+    widths = [c.standard_error / c.sampling_error if c.sampling_error else math.inf for c in terms]
+    return name, max(each if math.isfinite(each) else math.inf for each in widths)
+
+
+def _others(plan: Plan, found: list[Widths], answering: set[str]) -> Iterator[tuple[str, Plan]]:
+    """Plans that answer the models in each way."""
+    if not found or plan.series or plan.linked or plan.open_columns:
+        return
+    of = described(plan, [*plan.columns])
+    asked = total(plan.prices[name] for name in answering)
+    try:
+        wishes = Said(models=[f"{each.family}: {each.formula}" for each in found]).read(of)
+    except InputError:  # a formula that the planner does not write
+        return
+    if any(PlannedUse(of, wishes, plan).measured(wish) for wish in wishes):
+        return
+    words = plan.publication.title, plan.publication.requester
+    linear = [wish for wish in wishes if wish.family == "gaussian"]
+    for way, served in ((DIRECTLY, wishes), (MOMENTS, linear), (TABLES, wishes)):
+        if not served or all(each.taken == way for each in found):
+            continue
+        use = PlannedUse(of, served, plan)
+        draft = SmallerDraft(
+            plan.dataset, "", of, use, plan=plan, asked=asked, words=words, model_error=model_error
+        )
+        try:
+            made = _in(way, draft, served).trial
+        except InputError:  # the budget has no beta for the noise, for example
+            continue
+        assert made is not None
+        yield way, made
+
+
+def _in(way: str, draft: SmallerDraft, wishes: list[Wish]) -> SmallerDraft:
+    if way == DIRECTLY:
+        return draft.having(*map(draft.use.model, wishes))
+    return draft.having((draft.use.moments if way == MOMENTS else draft.use.for_models)(wishes))
+
+
+def widths_text(plan: Plan) -> list[str]:
+    """A table; nothing without models."""
+    found = model_widths(plan)
+    rows = [
+        {
+            "model": f"{each.formula} ({each.family})",
+            **{way: _number(each.widths.get(way)) + " *" * (way == each.taken) for way in WAYS},
+        }
+        for each in found
+    ]
+    return ["", HEADING, text_table(rows)] if rows else []
+
+
+def _number(width: float | None) -> str:
+    if width is None:
+        return "not possible"
+    return f"{width:.3g}" if math.isfinite(width) else "no interval"
