@@ -26,6 +26,7 @@ from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.quality import RecordQuality
 from dpcore.releases.tables.series import SeriesRun
 from papers.minimax_count.release import MinimaxCount
 from papers.near_records.release import NearRecords, NearSeries
@@ -240,6 +241,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
     # are those of the release at them.  Sums of features have none: a classifier is fitted to them.
     # Bands of mean curves are measured by ``benchmarks.curves``.
     # Searches are steps to another release, by histograms that are measured here.
+    # The interval of a quality is that of one number with noise, and has a test of its own.
     # What a descent finds without noise is no function of a statistic: ``test_descent`` takes its steps.
     assert concrete_releases() - measured <= {
         MeanCurve,
@@ -257,6 +259,7 @@ def test_every_kind_of_release_with_intervals_is_measured():
         FoundBounds,
         FoundCategories,
         Heaping,
+        RecordQuality,
         Descent,
         GradientClassifier,
     }

@@ -18,8 +18,8 @@ from schemas.plan.protection import Protection
 from schemas.survey.unit import UnitColumn
 from tasks.bundle.verify import read_manifest
 from tasks.ledger import Ledger
+from tasks.report import REPORT, findings, report_page
 from tasks.report.audit import draw_audit
-from tasks.report.page import REPORT, report_page
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
@@ -93,7 +93,8 @@ def words_of(bundle: Path) -> str:
 
 def made_again(plan: Plan, bundle: Path) -> str:
     history = Ledger(ledger_url()).history(plan.dataset)
-    return report_page(plan, read_manifest(bundle), bundle, history)
+    manifest = read_manifest(bundle)
+    return report_page(plan, manifest, bundle, history, findings(plan, manifest, bundle))
 
 
 @pytest.mark.slow
@@ -247,7 +248,8 @@ def test_headings_and_names_are_those_that_the_plan_gives(plan_document, plan_pa
 def test_gamma_is_explained_where_it_is_spent(bundle, plan):
     manifest = read_manifest(bundle)
     guarantee = manifest.guarantee.model_copy(update={"gamma": Budget.of(gamma="0.05").gamma})
-    page = report_page(plan, manifest.model_copy(update={"guarantee": guarantee}), bundle, [])
+    changed = manifest.model_copy(update={"guarantee": guarantee})
+    page = report_page(plan, changed, bundle, [], findings(plan, manifest, bundle))
     assert "gamma = 0.05" in page
     assert "Up to about 20 of the 400 people" in page
     assert "this plan was fixed before the first release of the dataset" in page
