@@ -77,7 +77,10 @@ class ModelledTables:
         """(cells,) for each column, the shares of the cells in which it is measured."""
         groups = self._read.groups
         shares = [self.shares[name] for name in self.release.domain.names]
-        return [np.bincount(groups[i], own) if i in groups else own for i, own in enumerate(shares)]
+        return [
+            np.asarray(np.bincount(groups[i], own) if i in groups else own, dtype=np.float64)
+            for i, own in enumerate(shares)
+        ]
 
     @cached_property
     def _tables(self) -> list[list[int]]:

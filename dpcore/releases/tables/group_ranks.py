@@ -44,5 +44,5 @@ def _telling(axis: Axis, groups: Integers | None) -> Booleans:
     """(groups,) which groups of cells (size,) say how numbers are related to those of other columns: not
     null, nor a value with a cell of its own, such as zero."""
     each = np.arange(axis.size) if groups is None else groups
-    points = each[list(axis.points)] if isinstance(axis, Bins) else []
+    points = each[list(axis.points) if isinstance(axis, Bins) else []]
     return ~np.isin(np.arange(each[: axis.size - axis.nullable].max() + 1), points)
