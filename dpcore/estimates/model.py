@@ -164,7 +164,9 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
         moved_inside(each.cells, tables[each.attributes], of) / evidence.rows
         for each, of in zip(features, axes, strict=True)
     ]
-    noise = noise + np.outer(inside, inside) / 4  # half of what is corrected is one more standard error
+    noise = (
+        noise + np.outer(inside, inside) / 4
+    )  # half of what is corrected is one more standard error
     # Where the records have no response of one kind in a small group, others still say what each
     # product is, so that its noise counts.
     anywhere = _anywhere(records.domain, MADE_UP + 4 * len(features))
