@@ -297,8 +297,8 @@ class ModelScores(ModelSums):
         return self._moved_by(point, _times(inverse, parts["scores"][0]))
 
     def _flatter(self, point: ScorePoint) -> Floats:
-        """(t,) about by what factor the curvature of a curved model changed over the step before the last;
-        after that step it is not measured again.
+        """(t,) about by what factor the curvature changed over the step before the last; after that
+        step it is not measured again.
 
         The logarithm of a record's curvature changes with its predictor by 1 (Poisson), or by 1 - 2 mu
         for the mean mu (binomial).  The predictor changed by d'Hc/c'Hc on average over the curvature H,

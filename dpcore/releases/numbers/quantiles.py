@@ -270,7 +270,7 @@ class Quantiles(Release):
         statement = (
             f"The error is one of rank: the cell holds a quantile within {name} of the stated level, for"
             " all levels together with probability 90% at least. It covers noise, and no sampling error:"
-            " for that measure the share below a value with kind model, which follows the survey's design."
+            " for that, measure the share below a value (kind model), which follows the design."
         )
         table = Table(
             "tables",
