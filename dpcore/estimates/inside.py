@@ -34,6 +34,9 @@ import numpy as np
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis, Bins
 
+FEW = 10.0
+"""Bins with fewer records than the average over this number correct less."""
+
 
 def moved_inside(values: Floats, table: Floats, axes: Sequence[Axis]) -> float:
     """By how much the sum over the cells of ``values`` times ``table`` is too small; both have the shape
@@ -53,8 +56,9 @@ def moved_inside(values: Floats, table: Floats, axes: Sequence[Axis]) -> float:
         )
         squared = width**2 - 1 if axis.integer else width**2
         slope = np.gradient(counts / width[:, None], middles, axis=0) * width[:, None]
-        seen = np.maximum(counts, 0.0)  # in a nearly empty bin noise would make shares of any size
-        share = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1e-300)
+        alone = counts.sum(axis=1, keepdims=True)
+        # In a nearly empty bin noise would make shares of any size.
+        share = counts / np.maximum(alone, abs(alone.mean()) / FEW + 1e-300)
         apart = slope - share * slope.sum(axis=1, keepdims=True)
         change = np.gradient(g, middles, axis=0)
         found += float(np.sum(change * (squared / 12)[:, None] * apart))

@@ -98,7 +98,8 @@ def draw_levels(source: Source) -> Drawn:
     title = f"Quantiles of {_by(name, names[:-1], source.plan.described_columns)}"
     says = (
         "Bars: the levels that the plan asks for, as shares of the records. With 90% probability every"
-        f" value of {name} is the quantile of a level on its orange line, within {shown}"
+        f" value of {name} is the quantile of a level on its orange line, within {shown}, in this"
+        " survey; sampling error is not included"
     )
     header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
     numbers = _numbers(title, header, rows, source.record.tables[0].place)

@@ -33,7 +33,7 @@ from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
 from dpcore.releases.models.rounds import Family, ScorePoint
 from dpcore.releases.models.scores import ScoredRecords
-from dpcore.releases.models.steps import LEAST, ModelScores
+from dpcore.releases.models.steps import LEAST, ModelScores, uneven
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (
     Published,
@@ -58,6 +58,10 @@ NO_INTERVAL = 100.0
 
 FAR = 3.0
 """Times its expected length, what a last step is beyond is an error."""
+
+UNLIKE = 2.0
+"""Times as far as on average predictors move in groups of a quarter of the records, if nothing moves in
+the others."""
 
 HIDDEN = "noise hides how much the records say of this term: there may be too few of a kind"
 
@@ -213,7 +217,7 @@ class MeasuredModel(Release):
             usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
             far = max(1 - FAR**2 * usual / float(step @ step + 1e-300), 0.0)
             moved = unit * back @ step
-            covariances[1] += far * np.outer(moved, moved)
+            covariances[1] += (far + self._bent(before, point) ** 2) * np.outer(moved, moved)
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = terms.rescaled(values, covariances)
@@ -222,6 +226,16 @@ class MeasuredModel(Release):
         unknown = least >= MOST_LEAST * float(point.rows[0])
         hidden = (doubt >= MOST_BLUR) | unknown
         return ModelFit(values, sampling, privacy, hidden)
+
+    def _bent(self, before: ScorePoint, point: ScorePoint) -> float:
+        """About by what part the curvature of some group changed over the step before the last, beyond
+        its change on average (``steps``): the last step may be wrong by this part.  Of counts the same
+        holds, but their intervals are wide enough without it."""
+        if self.family != "binomial":
+            return 0.0
+        unit = math.sqrt(point.spread[0]) / point.slope[0]
+        far = unit * float(np.linalg.norm(before.moved[0]))
+        return min(UNLIKE * float(uneven(point)[0]) * far, 1.0)
 
     def publish(self, noisy: Noisy) -> Published:
         assert self.terms is not None

@@ -292,7 +292,29 @@ class ModelScores(ModelSums):
         return radius, excess[np.arange(times), best]
 
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        return self._moved_by(point, _times(point.inverse, parts["scores"][0]))
+        inverse = point.inverse / self._flatter(point)[:, None, None]
+        point = replace(point, inverse=inverse)
+        return self._moved_by(point, _times(inverse, parts["scores"][0]))
+
+    def _flatter(self, point: ScorePoint) -> Floats:
+        """(t,) about by what factor the curvature changed over the step before the last; after that
+        step it is not measured again.
+
+        The logarithm of a record's curvature changes with its predictor by 1 (Poisson), or by 1 - 2 mu
+        for the mean mu (binomial).  The predictor changed by d'Hc/c'Hc on average over the curvature H,
+        for the step d and the constant c.  Without this the steps to rare answers are too short.
+        """
+        if self.family == "gaussian" or self.terms.constant is None:
+            return np.ones(len(point.rows))
+        constant = np.zeros((len(point.rows), self.terms.size, 1))
+        constant[:, self.terms.constant] = 1.0
+        own = np.linalg.solve(point.white, constant)[:, :, 0]
+        curved = np.linalg.solve(point.inverse, own[:, :, None])[:, :, 0]
+        part = np.sum(point.moved * curved, axis=1) / np.sum(own * curved, axis=1)
+        changed = part * np.sqrt(point.spread) / point.slope
+        if self.family == "binomial":
+            changed = changed * uneven(point)
+        return np.asarray(np.exp(np.clip(changed, -1.0, 1.0)))
 
     def _stepped(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         """A Newton step towards the solution, as far as noise alone would not go (James & Stein 1961);
@@ -315,6 +337,11 @@ class ModelScores(ModelSums):
         unit = np.sqrt(point.spread) / point.slope
         theta = point.theta + _times(point.white, moved) * unit[:, None]
         return replace(point, theta=theta, moved=moved)
+
+
+def uneven(point: ScorePoint) -> Floats:
+    """(t,) |1 - 2p| of a typical share p, from p (1 - p)."""
+    return np.sqrt(np.maximum(1 - 4 * point.slope, 0.0))
 
 
 def _matrices(numbers: Floats, size: int) -> Floats:

@@ -269,7 +269,8 @@ class Quantiles(Release):
         counted += " with a value" * self.of_nullable
         statement = (
             f"The error is one of rank: the cell holds a quantile within {name} of the stated level, for"
-            " all levels together with probability 90% at least. It covers noise, and no sampling error."
+            " all levels together with probability 90% at least. It covers noise, and no sampling error:"
+            " for that, measure the share below a value (kind model), which follows the design."
         )
         table = Table(
             "tables",

@@ -108,3 +108,22 @@ def test_a_table_that_says_nothing_has_wide_intervals_or_none(family, table):
     assert all(np.isfinite(each).all() for each in found)
     main, _ = release.publish(noisy).tables
     assert np.array_equal(np.ma.getmaskarray(main.columns["lower_95"]), found.hidden)
+
+
+def test_errors_of_a_rare_answer_know_that_curvature_changes_on_the_way():
+    axes = (AGE, SEX, Categories("works", ("no", "yes")))
+    written, truth = "{works == 'yes'} ~ age + sex", np.array([-4.0, 0.0, 0.3])
+    terms = terms_of(written, "binomial", axes)
+    release = MeasuredModel(
+        "m", Domain(axes), 20_000, Budget.of("1", "1e-6"), written, "binomial", terms
+    )
+    z = []
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        age, most = random.integers(0, 63, 20_000), random.random(20_000) < 0.85
+        mean = FAMILIES["binomial"].mean(truth[0] + truth[2] * most)
+        codes = np.column_stack([age, most, random.random(20_000) < mean]).astype(np.int64)
+        found = release.fitted(drawn(release, release.domain.pack(codes), seed))
+        z.append((found.values - truth) / np.sqrt(np.diag(found.sampling + found.privacy)))
+    # Of those 15% who are "F", 55 say yes.  Without regard to curvature it is 2.0.
+    assert np.sqrt(np.mean(np.square(z), axis=0)).max() < 1.5
