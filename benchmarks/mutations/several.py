@@ -210,8 +210,8 @@ SEVERAL: tuple[Fault, ...] = (
     Fault(
         "a run of a series costs the cube of its part",
         "schemas/plan/series.py",
-        "return replace(share, rho=share.rho * self.part**2)",
-        "return replace(share, rho=share.rho * self.part**3)",
+        "return replace(share, rho=share.rho * part**2)",
+        "return replace(share, rho=share.rho * part**3)",
         ("tests/schemas/plan/test_series.py",),
         unseen="an audit is of one run, and the price is of all together",
     ),
