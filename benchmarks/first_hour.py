@@ -58,6 +58,7 @@ from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan, load_plan
+from schemas.survey.supposed import supposed_shares
 from tasks.bundle.evidence import evidence_of
 from tasks.draw import tally_releases
 from tasks.explain.analysis import expected_fit, model_error
@@ -234,7 +235,9 @@ def measured(case: Case, alpha: str, draws: int) -> list[Term]:
             for seed, (name, release) in enumerate(plan.built.items(), 1000 * draw)
         }
         for name, release in plan.built.items():
-            for term in of_release(release, tallies[name], drawn[name], frame, said.get(name)):
+            for term in of_release(
+                plan, release, tallies[name], drawn[name], frame, said.get(name)
+            ):
                 known = terms.setdefault((name, term.name), term)
                 known.misses += term.misses if known is not term else []
         for name, formula, family in models_of(plan):
@@ -267,12 +270,17 @@ def planned(case: Case, alpha: str, folder: Path) -> tuple[Plan, pd.DataFrame]:
 
 
 def of_release(
-    release: Release, tally: Tally, noisy: Noisy, frame: pd.DataFrame, hidden: bool | None
+    plan: Plan,
+    release: Release,
+    tally: Tally,
+    noisy: Noisy,
+    frame: pd.DataFrame,
+    hidden: bool | None,
 ) -> Iterator[Term]:
     if isinstance(release, Mean | RatioMean):
         yield from of_mean(release, noisy, frame, bool(hidden))
     elif isinstance(release, TableOfCounts):
-        yield from of_tables(release, tally, noisy)
+        yield from of_tables(plan, release, tally, noisy)
 
 
 def of_mean(
@@ -295,9 +303,10 @@ def of_mean(
         yield Term("mean", label, promised * size, hidden, [float(value - of_group.mean())])
 
 
-def of_tables(release: TableOfCounts, tally: Tally, noisy: Noisy) -> Iterator[Term]:
+def of_tables(plan: Plan, release: TableOfCounts, tally: Tally, noisy: Noisy) -> Iterator[Term]:
     """Of each column and each pair of a release, in the cells that were measured."""
     names, count = release.domain.names, partial(Term, misses=[])
+    supposed = supposed_shares(plan.columns, release.domain.axes)
     read = release.as_measured(noisy)
     found, draw, groups = read.release, read.noisy, read.groups
     shape = read.domain.shape
@@ -315,7 +324,7 @@ def of_tables(release: TableOfCounts, tally: Tally, noisy: Noisy) -> Iterator[Te
     else:
         return
     for attributes, margin in zip(sets, margins, strict=True):
-        error = table_error(release, [names[a] for a in attributes])
+        error = table_error(release, [names[a] for a in attributes], supposed)
         if error is None:
             continue
         exact = tally.margin(tuple(names[a] for a in attributes)).reshape(

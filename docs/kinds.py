@@ -76,6 +76,7 @@ def plan() -> Plan:
             "columns": COLUMNS,
             "curves": CURVES,
             "releases": releases,
+            "synthesis": [{"name": "people", "from": "everyone", "rows": ROWS}],
             "publication": {"title": "Made-up people", "replicates": 40},
         }
     )

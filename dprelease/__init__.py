@@ -8,7 +8,7 @@
     bundle.table("people")                                   # a pandas DataFrame
     bundle.total("people", lambda t: t["age_from"] >= 65)    # 424 ± 34
 
-``open_bundle`` needs numpy, pandas and pyarrow only.  Whatever is used first imports what it needs.
+``open_bundle`` needs few of the packages that a release needs (``dprelease.bundle``).
 Errors are those of the command line, as subclasses of ``DPReleaseError``.
 """
 

@@ -32,11 +32,13 @@ from tasks.bundle.publish import (
     PreparedBundle,
     bundle_path,
     publish,
+    tally_records,
+    withheld,
     write_microdata,
     write_release,
 )
 from tasks.bundle.staging import staging_folder
-from tasks.draw import draw, tally_survey
+from tasks.draw import draw, records_file, tally_survey
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found
 from tasks.survey.reading import closing_survey
@@ -80,6 +82,7 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
         microdata = wait_for_all(
             write_microdata.submit(the_plan, release_id, synthesis.name, staging)
             for synthesis in the_plan.synthesis
+            if synthesis.name not in withheld(tables)
         )
         analyses = write_analyses(the_plan, release_id, staging)
         made = PreparedBundle(staging, tables, microdata, analyses, audited)
@@ -116,7 +119,11 @@ def draw_missing(
             plan = as_found(plan, release_id, Ledger(ledger_url()))
             names = missing_draws(plan, release_id)
             tallied = tally_survey(plan, release_id, names, survey, workspace)
-        _draw(plan, release_id, names, tallied)
+        judging = [name for name in names if name in plan.judging]
+        _draw(plan, release_id, [name for name in names if name not in judging], tallied)
+        for name in judging:  # of records, which follow from all other draws
+            tally_records(plan, release_id, name, tallied / records_file(name))
+        _draw(plan, release_id, judging, tallied)
     return audited
 
 

@@ -18,6 +18,7 @@ from dpcore.errors import LedgerError
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.tables.quality import RecordQuality
 from dpcore.sampling.source import RandomSource, SystemSource
 from schemas.plan import Plan
 from schemas.survey.columns import Invalid
@@ -131,9 +132,16 @@ def draw(
     if charge.state is State.COMMITTED:
         return
     release = plan.built[name]
+    if isinstance(release, RecordQuality):
+        release = release.judging(_read_tally(tallied / records_file(name), release.domain))
     exact = release.statistic(_read_tally(tallied / f"{name}.npy", release.domain))
     noisy = release.kept(perturb(exact, release.mechanism, release.share, source or SystemSource()))
     Ledger(ledger_url()).commit(plan.dataset, release_id, name, noisy)
+
+
+def records_file(name: str) -> str:
+    """Where the draw of a release finds the records whose quality it measures, beside its tally."""
+    return f"{name}.records.npy"
 
 
 def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:

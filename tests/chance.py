@@ -24,6 +24,12 @@ def shares(trials: int, chance: float) -> tuple[float, float]:
     return float(least), float(most)
 
 
+def mean_squares(runs: int) -> tuple[float, float]:
+    """The least and the largest mean square of so many independent standard normal numbers."""
+    least, most = stats.chi2.ppf((FALSE_ALARM, 1 - FALSE_ALARM), runs) / runs
+    return float(least), float(most)
+
+
 def reach(runs: Floats) -> float:
     """How far the mean of many independent runs may be from what it is on average, by their spread."""
     deviations = stats.norm.isf(FALSE_ALARM / 2)

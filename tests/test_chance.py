@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.chance import FALSE_ALARM, most_failures, reach, shares
+from tests.chance import FALSE_ALARM, mean_squares, most_failures, reach, shares
 
 
 @pytest.mark.parametrize(("trials", "chance"), [(20, 0.1), (200, 0.05), (4000, 0.3)])
@@ -15,6 +15,13 @@ def test_a_limit_is_the_nearest_with_the_stated_rate(trials: int, chance: float)
     least, most = shares(trials, chance)
     assert most == pytest.approx(limit / trials)
     assert failures.cdf(round(least * trials) - 1) <= FALSE_ALARM < failures.cdf(least * trials)
+
+
+def test_mean_squares_have_the_stated_rate_and_show_errors_stated_as_half():
+    least, most = mean_squares(25)
+    assert stats.chi2(25).cdf(25 * least) == pytest.approx(FALSE_ALARM)
+    assert stats.chi2(25).sf(25 * most) == pytest.approx(FALSE_ALARM)
+    assert most < 4
 
 
 def test_the_mean_of_runs_is_within_reach_and_not_within_a_third():

@@ -750,6 +750,13 @@ FAULTS: tuple[Fault, ...] = (
         "tables = len(self.values)",
         ("tests/dpcore/releases/test_contract.py",),
     ),
+    Fault(
+        "the quality of records: the price of one criterion for all",
+        "dpcore/releases/tables/quality.py",
+        "moved = Fraction(STEPS * len(self.criteria))",
+        "moved = Fraction(STEPS)",
+        ("tests/dpcore/releases/tables/test_quality.py",),
+    ),
     *SEVERAL,
     *READING,
 )

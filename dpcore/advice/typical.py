@@ -2,7 +2,7 @@
 
     categories                  the k-th that is listed has a share in proportion to k^-1.5
     a few numbers               less frequent from the first to the last, on a line
-    counts of events            crowd at zero: exponential, the range 25 means
+    counts of events            half are zero, the others exponential: the range 25 means
     amounts                     crowd near zero: Gamma of shape 2, the range eight means
     other numbers               lie around the middle: normal, the range six standard deviations
 
@@ -30,6 +30,9 @@ EVENTS, AMOUNTS, AROUND = 25, 8, 6
 FEW = 16
 """So few numbers, at most, have no other shape."""
 
+NONE = 0.5
+"""The share of people who have no event."""
+
 AT_A_POINT, NULL = 0.2, 0.1
 """The share of each value with a cell of its own, and of nulls."""
 
@@ -53,6 +56,9 @@ def typical_shares(axis: Axis, shape: Shape) -> Floats:
         below = at * (2.2 - at) if few else _below(at, shape)
         own = [] if isinstance(axis, Bins) else [0.0] * len(axis.points)
         shares = np.r_[np.diff(below), own]
+        if shape == "events":
+            shares *= (1 - NONE) / shares.sum()
+            shares[0] += NONE
         points = axis.points if isinstance(axis, Bins) else range(axis.cells, len(shares))
     at_points = min(AT_A_POINT * len(points), 0.5)
     shares[list(points)] = 0

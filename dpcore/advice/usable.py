@@ -5,8 +5,8 @@ From public values alone:
     tables       records that the noise puts into wrong cells, as a share of all (total variation);
                  where cells are merged, in tables of a dozen groups
     records      the same of the pairs that they follow, which a model of all tables has made more
-                 accurate, but at least that of single columns as they were measured: where these are
-                 noise, a model has nothing to go by
+                 accurate (``modelled``), but at least that of single columns as they were measured:
+                 where these are noise, a model has nothing to go by
     a mean       its standard error, in standard deviations of the column; of a curve, on average
     densities    half the whole error, which bounds the same share
     a model      the privacy errors of coefficients, beside their sampling errors
@@ -19,7 +19,7 @@ notice the noise; beyond ``ROUGH`` they see little else.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import singledispatch
@@ -27,6 +27,9 @@ from functools import singledispatch
 import numpy as np
 
 from dpcore.advice.cell_noise import alike, cell_variances
+from dpcore.advice.modelled import ModelledTables
+from dpcore.advice.typical import typical_shares
+from dpcore.arrays import Floats
 from dpcore.domain.axes import Grid, in_order
 from dpcore.domain.cell_values import ends_of
 from dpcore.releases.abilities import EstimatesDensity
@@ -48,18 +51,14 @@ from dpcore.releases.tables.microdata import Microdata
 
 GOOD, ROUGH = 0.05, 0.25
 
+READ = 12
+"""Groups of a wide column."""
+
 INSIDE = 0.1
 """Of an error inside bins, next to one of bins."""
 
 NARROW = 20
 """The range of bounds in standard deviations."""
-
-READ = 12
-"""Groups of a wide column."""
-
-HALVED, MODELLED = 0.07, 0.8
-"""A model of all tables removes noise from each: half of it where noise would move this share, and about
-this power of the share otherwise (over pairs of five public tables, ``benchmarks.first_hour``)."""
 
 MOST_TABLES = 12
 """At most this many tables represent all."""
@@ -70,60 +69,80 @@ def verdict(error: float) -> str:
     return "good" if error <= GOOD else "rough" if error <= ROUGH else "not usable"
 
 
+Shares = Mapping[str, Floats]
+"""By column, the supposed share of each cell (cells,)."""
+
+
+def relative_error(release: Release, shares: Shares | None = None) -> float | None:
+    """None where no scale is known; ``shares``: by default as is typical of columns of numbers."""
+    if isinstance(release, Microdata | CompressedMicrodata):
+        return _of_records(release, shares)
+    return _of_numbers(release)
+
+
+def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None) -> float:
+    """The mean over pairs of columns, or over the tables that are drawn where these are no pairs.
+
+    With as many groups as people read: how many there are depends on the noise itself.
+    """
+    if isinstance(release, CompressedMicrodata):
+        with suppress(ValueError):
+            release = replace(release, keep=READ)
+    names, expected = release.domain.names, ModelledTables(release, _or_typical(release, shares))
+    tables = [attrs for attrs in release.tables if len(attrs) == 2] or release.tables
+    places = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
+    errors = [expected.moved([names[a] for a in tables[i]]) or 0.0 for i in places]
+    measured = release.as_measured(None).release
+    alone = [_moved(measured, [name]) or 0.0 for name in names]
+    return max(float(np.mean(errors)), float(np.mean(alone)))
+
+
+def _or_typical(release: Release, shares: Shares | None) -> Shares:
+    axes = release.domain.axes
+    return shares or {axis.name: typical_shares(axis, "around") for axis in axes}
+
+
 @singledispatch
-def relative_error(release: Release) -> float | None:
-    """None where no scale is known."""
+def _of_numbers(release: Release) -> float | None:
     return None
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: Histogram) -> float | None:
     if release.thresholded or isinstance(release, RandomHistogram):
         return None  # cells that nobody is in have no noise
     return table_error(release, release.domain.names)
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: FittedTables) -> float:
     pairs = [attrs for attrs in release.tables if len(attrs) == 2]
     groups = alike(release, pairs or release.tables)
     places = np.linspace(0, len(groups) - 1, min(len(groups), MOST_TABLES)).round().astype(int)
     some, names = [groups[i] for i in places], release.domain.names
     errors = [table_error(release, [names[a] for a in group[0]]) or 0.0 for group in some]
-    together = float(np.average(errors, weights=[len(group) for group in some]))
-    if not isinstance(release, Microdata):
-        return together
-    alone = [_moved(release, [name]) or 0.0 for name in names]
-    return max(together, float(np.mean(alone)))
+    return float(np.average(errors, weights=[len(group) for group in some]))
 
 
-@relative_error.register
-def _(release: CompressedMicrodata) -> float | None:
-    """With as many groups as people read: how many there are depends on the noise itself."""
-    with suppress(ValueError):
-        release = replace(release, keep=READ)
-    return relative_error(release.as_measured(None).release)
-
-
-@relative_error.register(Mean)
-@relative_error.register(RatioMean)
+@_of_numbers.register(Mean)
+@_of_numbers.register(RatioMean)
 def _(release: Mean | RatioMean) -> float:
     return release.expected_error()[0].value * NARROW / _range(release.grid)
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: Heaping) -> float:
     """Values inside bins matter less than which bins records are in."""
     return release.mechanism.stddev / release.rows * INSIDE
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: MeanCurve) -> float:
     widest = max(_range(grid) for grid in release.grids)
     return release.expected_error()[0].value * NARROW / widest
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: Moments) -> float:
     errors = zip(release.domain.axes, release.expected_error(), strict=True)
     return max(
@@ -132,22 +151,22 @@ def _(release: Moments) -> float:
     )
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: Quantiles) -> float:
     return release.rank_error * release.parts / release.rows
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: EstimatesDensity) -> float:
     return release.whole_error / 2
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: TunedFunction) -> float:
     return release.usual.whole_error / 2
 
 
-@relative_error.register
+@_of_numbers.register
 def _(release: MeasuredModel) -> float:
     """Good where noise adds no more to the errors of coefficients than sampling does."""
     return GOOD * math.sqrt(max(release.width_ratio**2 - 1, 0.0))
@@ -166,17 +185,19 @@ def in_words(release: Release, error: float) -> str:
     return f"{first.quantity} {first.value:.3g}"
 
 
-def table_error(release: Release, names: list[str] | tuple[str, ...]) -> float | None:
+def table_error(
+    release: Release, names: Sequence[str], shares: Shares | None = None
+) -> float | None:
     """Of the table of some columns that a release draws, alone or inside a larger one; else None."""
-    moved = _moved(release, names)
-    modelled = moved is not None and isinstance(release, Microdata | CompressedMicrodata)
-    return moved / (1 + (moved / HALVED) ** MODELLED) if moved and modelled else moved
+    if isinstance(release, Microdata | CompressedMicrodata):
+        if not {*names} <= {*release.domain.names}:
+            return None
+        return ModelledTables(release, _or_typical(release, shares)).moved(names)
+    return _moved(release, names)
 
 
 def _moved(release: Release, names: Sequence[str]) -> float | None:
-    """The share of records that noise moves in such a table, before a model makes it more accurate."""
-    if isinstance(release, CompressedMicrodata):
-        release = release.as_measured(None).release
+    """The share of records that noise moves in such a table, if no model makes it more accurate."""
     if not isinstance(release, Histogram | FittedTables) or not {*names} <= {*release.domain.names}:
         return None
     of, drawn = release.domain.names, [tuple(range(len(release.domain.axes)))]

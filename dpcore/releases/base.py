@@ -49,6 +49,7 @@ Chart = Literal[
     "series",
     "estimates",
     "coefficients",
+    "criteria",
 ]
 """How the tables of a release are drawn:
 
@@ -66,6 +67,7 @@ Chart = Literal[
     series       quantities of a period: bars with intervals for each
     estimates    a list of estimates of different units, with intervals
     coefficients    those of a model, with intervals
+    criteria     what is asked of synthetic records, with intervals, and whether it is met
 """
 
 LARGEST_STATISTIC = 2**61

@@ -1,9 +1,10 @@
 """A Prefect server whose visitors' browsers ask no other host.
 
-``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with five differences.
+``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with six differences.
 Prefect's second UI asks an analytics host, and no setting leaves it out; a server offers a UI only if
 it can copy it, which a link to nowhere in its place prevents.  The first UI shows logos from other
-hosts; its copy gets a policy that browsers obey.  The pages that describe the API (``/docs``,
+hosts; its copy gets a policy that browsers obey.  For two of its pages the server itself would fetch
+lists from GitHub; it fetches none.  The pages that describe the API (``/docs``,
 ``/redoc``) load scripts from other hosts; they are not offered.  Decisions in forms are recorded at once
 (``flows.operation.decisions``), and of many requests at a time none is lost
 (``flows.operation.in_turn``).
@@ -43,6 +44,7 @@ def start(arguments: list[str]) -> None:
     refresh_global_settings_context()  # Prefect read its settings when it was imported
     _prepare(folder)
     offer_no_api_pages()
+    _fetch_no_lists()
     record_decisions()
     write_in_turn()
     sys.argv = ["prefect", "server", *arguments]
@@ -55,6 +57,14 @@ def offer_no_api_pages() -> None:
 
     defaults: Any = FastAPI.__init__.__kwdefaults__  # Prefect sets neither itself
     defaults |= {"docs_url": None, "redoc_url": None}
+
+
+def _fetch_no_lists() -> None:
+    """Offer the list of workers that Prefect was installed with, and no list that GitHub has."""
+    from prefect.server.api.collections import KNOWN_VIEWS
+
+    KNOWN_VIEWS.clear()
+    KNOWN_VIEWS["aggregate-worker-metadata"] = ""  # from nowhere, so that its copy is used
 
 
 def _prepare(folder: Path) -> None:

@@ -375,6 +375,9 @@ class Manifest(Section):
     releases: list[ReleaseRecord]
     synthesis: list[SynthesisRecord]
     analyses: list[AnalysisRecord] = Field(default=[], description="Models, with their errors.")
+    findings: list[str] = Field(
+        default=[], description="The sentences with which the report opens, made from these tables."
+    )
     scheduled: bool = Field(
         default=False,
         description="Whether the plan ran on a schedule, so that more releases of it follow.",

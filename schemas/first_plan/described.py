@@ -177,8 +177,14 @@ class Described:
 
     @property
     def unnamed(self) -> list[str]:
-        """Columns of the table that the plan leaves out, and no question says why."""
-        return [n for n in self.table if n not in self._kept and n not in self.unpublished]
+        """Columns of the table that the plan leaves out, and no question is about."""
+        known = {*self._kept, *self.unpublished, *self.misnamed}
+        return [name for name in self.table if name not in known]
+
+    @property
+    def misnamed(self) -> list[str]:
+        """Columns of the table that a question is about, and whose names a plan cannot have."""
+        return [name for name in self.table if name in self.said and not nameable(name)]
 
     @property
     def absent(self) -> list[str]:

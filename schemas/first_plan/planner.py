@@ -21,7 +21,9 @@ from statistics import fmean
 
 from dpcore.advice.records import record_distances
 from dpcore.advice.usable import GOOD, relative_error, table_error
+from dpcore.arrays import Floats
 from dpcore.errors import InputError, UnmeasuredError
+from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described
@@ -30,6 +32,7 @@ from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, PlannedReleas
 from schemas.first_plan.wishes import Said, Wish
 from schemas.first_plan.written import Written
 from schemas.plan import Plan
+from schemas.survey.supposed import supposed_shares
 
 MOST_WEIGHT = 20
 
@@ -268,19 +271,20 @@ class Draft(Written):
         if plan is None:
             return 1.0
         if not section.wishes:
-            return relative_error(plan.built[section.name]) or GOOD
+            return relative_error(*_supposed(plan, section.name)) or GOOD
         return sum(self._error(plan, section.name, wish) for wish in section.wishes) or GOOD
 
     def _error(self, plan: Plan, name: str, wish: Wish) -> float:
         error = None
+        built, shares = _supposed(plan, name)
         if wish.kind == "table":
-            error = table_error(plan.built[name], wish.columns)
+            error = table_error(built, wish.columns, shares)
         elif wish.kind == "model":
             if self.model_error is not None:
                 ratio = self.model_error(plan, wish.formula, wish.family)
                 error = GOOD * min(ratio, MOST_ERROR)
         else:
-            error = relative_error(plan.built[name])
+            error = relative_error(built, shares)
         return GOOD if error is None else error
 
     def finished(self) -> Draft:
@@ -303,3 +307,9 @@ class Draft(Written):
         done = replace(self, sections=tuple(made))
         _ = done.trial
         return done
+
+
+def _supposed(plan: Plan, name: str) -> tuple[Release, Mapping[str, Floats]]:
+    """A release, and the shares of its cells by column as they are supposed to be."""
+    built = plan.built[name]
+    return built, supposed_shares(plan.columns, built.domain.axes)

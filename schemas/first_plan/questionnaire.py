@@ -14,8 +14,8 @@ may be empty.  ``special`` are numbers that many people have, such as a minimum 
 gets a cell of its own, as zero does.  ``levels`` are all numbers that occur, where they are few, instead
 of bounds.  ``format`` is how the survey writes numbers or dates, as in a plan.  ``label`` is what
 readers call the column.  In ``"a; b"=both; c`` the first value holds a semicolon.  The
-word ``open`` under ``values`` makes a column of categories that nobody can list, which the release
-finds.
+word ``open`` under ``values`` makes a column of categories that nobody can list, under ``lower`` and
+``upper`` one of numbers whose bounds nobody can state: the release finds them.
 
 Three types say that a column is not published: ``unit`` that its value is the same in all records of one
 person or household (``upper``: how many at most), ``weight`` that it says for how many people of the
@@ -66,6 +66,7 @@ ROLES = ("unit", "weight", "ignored")
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
 """By the type of a column that a plan describes as any other, the plan's key that names it too."""
 EMPTY = "empty"
+FREE_TEXT = "; an identifier or free text, which is not published, has the type `ignored`"
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         place = f"{path}, line {line}"
         if None in row:
             raise InputError(
-                f"{place}: has more cells than the first line; quote text with {delimiter!r}"
+                f"{place}: has more cells than the first line; put quotation marks around a cell"
+                f" that holds {delimiter}"
             )
         said = {key: (value or "").strip() for key, value in row.items()}
         name = said.pop("column")
@@ -151,13 +153,12 @@ def _quoted_as_csv(rows: csv.DictReader[str], path: Path) -> Iterator[None]:
 
 
 def _question(place: str, said: Mapping[str, str]) -> Question:
+    unbounded = OPEN in (said.get("lower"), said.get("upper"))
+
     def number(key: str) -> Decimal | None:
-        if not said.get(key):
+        if not said.get(key) or said[key] == OPEN:
             return None
-        with suppress(InvalidOperation):
-            if (found := Decimal(said[key])).is_finite():
-                return found
-        raise InputError(f"{place}, {key}: {said[key]!r} is not a number such as 0.5")
+        return _number(f"{place}, {key}", said[key], said.get("format", ""))
 
     def listed(key: str) -> dict[str, str]:
         return dict(_values(f"{place}, {key}", said.get(key, "")))
@@ -170,12 +171,12 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)
     written = any("." in said.get(key, "") for key in ("lower", "upper", "step", "levels"))
-    bounded = lower is not None or upper is not None or bool(levels)
+    bounded = unbounded or lower is not None or upper is not None or bool(levels)
     guess = (
         "categorical"
         if values and not bounded
         else "integer"
-        if whole and not written
+        if whole and not written and not unbounded
         else "continuous"
     )
     kind = said.get("type") or guess
@@ -185,13 +186,16 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         kind = "categorical"
     if kind not in (types := (*TYPES, *ROLES, *DESIGN)):
         raise InputError(
-            f"{place}, type: {kind!r} is not one of {', '.join(types)}{suggestion(kind, types)}"
+            f"{place}, type: {kind!r} is not one of {', '.join(types)}"
+            f"{suggestion(kind, types) or FREE_TEXT}"
         )
     if kind in ROLES:
         return Question(kind, {"upper": upper, "step": step})
     keys: dict[str, Any]
     numbers = None
-    if kind == "categorical" and said.get("values") == OPEN:
+    if unbounded:
+        kind, keys = "continuous", _unbounded(place, kind, said, step)
+    elif kind == "categorical" and said.get("values") == OPEN:
         keys, values = {"categories": OPEN}, {}
     elif kind == "categorical":
         keys = _categories(place, values)
@@ -216,12 +220,32 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     return Question(kind, keys, numbers, role)
 
 
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+")
+
+
+def _number(place: str, text: str, form: str) -> Decimal:
+    """A number with a decimal point; ``form``: how the survey, and so perhaps this line, writes them."""
+    if form.startswith("1.234") and _THOUSANDS.fullmatch(text):
+        whole = text.replace(".", "")
+        raise InputError(
+            f"{place}: {text!r} may mean {whole} or {float(text):g}; write one of these"
+        )
+    with suppress(InvalidOperation):
+        if (found := Decimal(text)).is_finite():
+            return found
+    meant = suggestion(text, [OPEN])
+    if text.endswith("%"):
+        meant = "; 12% is written 0.12"
+    elif re.fullmatch(r"-?\d+(\.\d{3})*,\d+", text):
+        meant = f"; write {text.replace('.', '').replace(',', '.')}"
+    raise InputError(f"{place}: {text!r} is not a number such as 0.5{meant}")
+
+
 def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
     if not values:
         raise InputError(
             f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper, or write"
-            f" {OPEN} where nobody can list them; an identifier or free text, which is not"
-            " published, has the type `ignored`"
+            f" {OPEN} where nobody can{FREE_TEXT}"
         )
     first = next(iter(values))
     if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", first):
@@ -230,6 +254,29 @@ def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
             " one, state another one, as a column of one value says nothing"
         )
     return {"categories": _codes(list(values))}
+
+
+def _unbounded(
+    place: str, kind: str, said: Mapping[str, str], step: Decimal | None
+) -> dict[str, Any]:
+    """The keys of a column of numbers whose bounds the release finds; whole ones have the step 1."""
+    for key in ("lower", "upper"):
+        if said.get(key) != OPEN:
+            raise InputError(f"{place}, {key}: bounds are found together; write {OPEN} here too")
+    if kind not in ("integer", "continuous"):
+        raise InputError(f"{place}, lower: only numbers can have {OPEN} bounds")
+    if more := [key for key in ("values", "levels") if said.get(key)]:
+        raise InputError(f"{place}, {more[0]}: leave it empty, as the bounds are {OPEN}")
+    points = list[float]()
+    for code, _ in _values(f"{place}, special", said.get("special", "")):
+        try:
+            points.append(float(code))
+        except ValueError:
+            raise InputError(f"{place}, special: {code!r} is not a number") from None
+    keys: dict[str, Any] = {"bounds": OPEN}
+    if step or kind == "integer":
+        keys["step"] = float(step or 1)
+    return keys | ({"point_masses": sorted(points)} if points else {})
 
 
 def _levels(

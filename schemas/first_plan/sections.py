@@ -20,7 +20,8 @@ from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.wishes import Wish
 from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
-from schemas.survey.cells import MOST_VALUES, Numbers
+from schemas.survey.cells import MOST_IN_TABLES, MOST_VALUES, Numbers
+from schemas.survey.found import OPEN
 
 MOST_ON_A_MAP = 4096
 
@@ -106,9 +107,11 @@ class ColumnUse:
                 found[name] = (of.for_records() if name in fine else of.for_tables()).points
         return found
 
-    def bins(self, columns: Collection[str], many: bool) -> Mapping[str, Sequence[float] | str]:
+    def bins(
+        self, columns: Collection[str], many: bool
+    ) -> Mapping[str, Sequence[float] | str | int]:
         """Few bins as a questionnaire implies them, with blanks where there is none; or many."""
-        found: dict[str, Sequence[float] | str] = {}
+        found: dict[str, Sequence[float] | str | int] = {}
         for name in columns:
             if of := self.numbers.get(name):
                 cells = (of.for_records if many else of.for_tables)(self.points[name])
@@ -116,8 +119,13 @@ class ColumnUse:
                     fine = many and self._fine(name) == cells.edges
                     found[name] = FINE if fine else cells.edges
             elif self.of.columns[name] is ColumnType.REAL:
-                found[name] = FINE if many else BLANK
+                few = MOST_IN_TABLES if self._bounds_found(name) else BLANK
+                found[name] = FINE if many else few
         return found
+
+    def _bounds_found(self, name: str) -> bool:
+        """Whether the release finds the bounds of a column: then edges cannot be stated."""
+        return name in self.of.said and self.of.said[name].keys.get("bounds") == OPEN
 
     def _fine(self, name: str) -> list[float] | None:
         """The edges that the plan's word for many bins stands for."""
@@ -148,12 +156,14 @@ class ColumnUse:
 
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:
         """Why the records cannot choose the bandwidth; empty where they can."""
-        asked = (self.of.said.get(name) for name in columns)
+        asked = [self.of.said.get(name) for name in columns]
         if self.of.role("unit"):
             return "the number of records is private"
         if any(q and q.keys.get("nullable", bool(q.keys.get("missing"))) for q in asked):
             return "answers may be missing"
-        if any(self.points.get(name) for name in columns):
+        if any(self.points.get(name) for name in columns) or any(
+            q and q.keys.get("point_masses") for q in asked
+        ):
             return "some values are counted separately"
         return ""
 

@@ -106,6 +106,7 @@ class Written:
             concentrated=gaussian > 1,
             lines=of.lines(use.columns, use.more),
             unnamed=of.unnamed,
+            misnamed=of.misnamed,
             absent=of.absent,
             idle=[name for name in of.columns if name not in use.columns],
             untyped=ColumnType.OPEN in types or (not of.said and ColumnType.WHOLE in types),

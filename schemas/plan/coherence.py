@@ -312,6 +312,13 @@ def _synthesis(plan: PlanDocument) -> None:
             table.deriving(plan.built[table.from_], plan.record_columns)
 
 
+def _quality(plan: PlanDocument) -> None:
+    """Refuse what does not go with records that are measured before they are published."""
+    for place in ("linked", "series"):
+        if plan.judging and getattr(plan, place):
+            raise ValueError(f"releases: kind quality is not available with {place}; remove it")
+
+
 @contextmanager
 def _inside(place: str) -> Iterator[None]:
     """A ``ValueError`` of what happens here begins with this place."""
@@ -331,6 +338,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _open,
     _linked,
     _series,
+    _quality,
     _requests,
     _weights,
     _names,

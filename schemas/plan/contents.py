@@ -29,6 +29,7 @@ from schemas.plan.synthesis import Synthesis
 from schemas.releases import AnyRelease, Name, SurveyFacts
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.moments import MomentsSection
+from schemas.releases.quality import QualitySection
 from schemas.survey.columns import (
     Column,
     IdentifierColumn,
@@ -154,6 +155,8 @@ class PlanDocument(Section):
             return self.series.release(section, self.facts, share)
         if self.linked and self.unit and isinstance(section, MicrodataSection):
             section = self.linked.widened(section, self.columns, self.unit)
+        if isinstance(section, QualitySection):
+            section = section.of_records(self.synthesis, self.releases)
         return section.release(self.facts, share)
 
     @property
@@ -294,6 +297,11 @@ class PlanDocument(Section):
     def finding(self) -> list[str]:
         """The releases that find them."""
         return [section.name for section in self.releases if section.finds]
+
+    @property
+    def judging(self) -> list[str]:
+        """The releases that measure the quality of synthetic tables."""
+        return [section.name for section in self.releases if section.judges]
 
     def with_found(self, found: Mapping[str, Any]) -> Self:
         """The plan with what was found, which is not checked; ``found``: by column, texts with their

@@ -159,6 +159,11 @@ class ReleaseSection(Section):
         return ""
 
     @property
+    def judges(self) -> str:
+        """The synthetic table whose quality it measures, if it does: it is drawn after the others."""
+        return ""
+
+    @property
     def public_totals(self) -> str:
         """The column by which the plan states numbers of records that hold exactly, if it does."""
         return ""

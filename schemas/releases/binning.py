@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import BeforeValidator, Field, StrictInt
 
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
+from dpcore.suggestion import suggestion
 from schemas.releases.base import Columns, declared, domain_of
 from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
@@ -17,8 +18,20 @@ MOST_BINS = 2**16
 FINE = "fine"
 
 Edges = list[float] | StrictInt | Literal["fine"]
+
+
+def _no_other_word(bins: Any) -> Any:
+    """Refuse another word in one message; pydantic would say that it is not a list."""
+    if isinstance(bins, str) and bins != FINE:
+        raise ValueError(
+            f"must be a number of bins, such as 10, a list of edges, or `{FINE}`"
+            f"{suggestion(bins, [FINE])}"
+        )
+    return bins
+
+
 Bins = Annotated[
-    dict[str, Edges],
+    dict[str, Annotated[Edges, BeforeValidator(_no_other_word, json_schema_input_type=Edges)]],
     Field(
         default_factory=dict,
         description="For numeric columns: a number of equal bins, ascending edges, or `fine`: many"

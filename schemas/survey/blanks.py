@@ -20,8 +20,10 @@ MISSING = {
     "bins": "state a number of equal bins or their edges, chosen without looking at the table",
     "bandwidth": "state the width of the kernel as a part of the column's range, such as 0.05, or how it"
     " is to be chosen privately",
-    "granted": "state what the agency grants the dataset over its whole life; a decision",
-    "requested": "state what this release may spend of the grant; a decision",
+    "granted": "decide how much all releases of the dataset may ever spend: three times what is"
+    " requested pays for a correction and a later wave",
+    "requested": 'decide how much this release may spend: alpha "1" for a first publication, at most'
+    ' "3"; beta "1e-6" up to 100,000 rows',
     "max_rows": "state how many records a person or household has at most, from the survey's design",
     "largest": "state the weight above which weights are cut, from the survey's design",
     "step": "state to what weights are rounded, such as a hundredth of the largest",

@@ -108,7 +108,8 @@ class Numbers:
         ):  # the last cell holds its upper end: between two values, each has its own
             half = self.step_or_one / 2
             edges = [each - half for each in (*edges, self.upper)] + [self.lower + half]
-        return Cells(self._written(edges), [])
+        own = [Decimal(str(point)) for point in points or ()]
+        return Cells(self._written(edges, own), list(points or ()))
 
     def for_tables(self, points: Sequence[float] | None = None) -> Cells:
         """Cells that people read."""

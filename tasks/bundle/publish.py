@@ -28,6 +28,7 @@ from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
 from dpcore.releases.tables.fitted import FittedTables
+from dpcore.releases.tables.quality import RecordQuality
 from dpcore.releases.tables.series import SeriesRun
 from schemas.bundle.draws import draw_table
 from schemas.bundle.manifest import (
@@ -46,9 +47,11 @@ from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sh
 from tasks.bundle.implicates import make_implicates
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import (
+    Draws,
     SyntheticRecords,
     joined,
     record_blocks,
+    tally_of_records,
     understated_by,
 )
 from tasks.bundle.series import earlier_runs
@@ -57,7 +60,7 @@ from tasks.bundle.staging import flush, move_whole, open_to_readers
 from tasks.bundle.verify import read_manifest, verify_files, verify_seal
 from tasks.ledger import ChargeRecord, Decision, Ledger
 from tasks.ledger.notes import require_not_rejected
-from tasks.report import write_report
+from tasks.report import REPORT, findings, report_page
 from tasks.workplace.home import ledger_url
 from tasks.workplace.step import step
 
@@ -135,11 +138,8 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
 def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> SynthesisRecord:
     """Draw one synthetic table from committed draws alone."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
-    _, noisy = committed(plan, release_id, synthesis.from_)
-
-    def draws(of: str) -> Noisy:
-        return committed(plan, release_id, of)[1]
-
+    draws = draws_of(plan, release_id)
+    noisy = draws(synthesis.from_)
     columns, about = plan.described_columns, file_metadata(plan, release_id)
     stated = SynthesisRecord.model_construct(
         understated=understated_by(synthesis.sampler(plan.built), noisy),
@@ -183,6 +183,15 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     )
 
 
+@step("count records", run_name="count records: {name}")
+def tally_records(plan: Plan, release_id: str, name: str, path: Path) -> None:
+    """Count, by cell, the records whose quality a release measures, from the draws of all others."""
+    release = plan.built[name]
+    assert isinstance(release, RecordQuality)
+    tally = tally_of_records(plan, release.of, release.domain, draws_of(plan, release_id))
+    np.save(path, np.vstack([tally.cells.T, tally.counts]))
+
+
 def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
     """A table for readers, also as CSV but where the plan wants none."""
     return write_csv(staging, file) if plan.publication.csv else file
@@ -214,11 +223,14 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
         approval=approval,
         versions=_versions(),
     )
+    found = findings(plan, manifest, staging)
+    manifest = manifest.model_copy(update={"findings": list(found.sentences)})
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
     (staging / MANIFEST).write_text(text + "\n", encoding="utf-8")
     for path, document in documents(manifest).items():
         (staging / path).write_text(document, encoding="utf-8")
-    write_report(plan, manifest, staging, ledger.history(plan.dataset))
+    page = report_page(plan, manifest, staging, ledger.history(plan.dataset), found)
+    (staging / REPORT).write_text(page, encoding="utf-8", newline="\n")
     files = sorted(path for path in staging.rglob("*") if path.is_file())
     lines = [f"{sha256_of(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
     (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
@@ -295,6 +307,16 @@ def committed(plan: Plan, release_id: str, name: str) -> tuple[ChargeRecord, Noi
             " can remove the noise"
         )
     return charge, noisy
+
+
+def draws_of(plan: Plan, release_id: str) -> Draws:
+    """The committed draws by their releases' names."""
+    return lambda name: committed(plan, release_id, name)[1]
+
+
+def withheld(releases: Sequence[ReleaseRecord]) -> set[str]:
+    """The synthetic tables that were not accepted, and that the plan then withholds."""
+    return {record.facts["records"] for record in releases if record.facts.get("withheld")}
 
 
 def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:

@@ -130,9 +130,9 @@ class BundleReader(CountTables):
         They cost no privacy, and hold no more information than the published ones.  The same number
         always gives the same records.  Those of a plan with ``linked`` are wide: one for each unit.
         """
-        found = next((s for s in self.plan.synthesis if s.name == table), None)
+        names = [record.name for record in self.manifest.synthesis]  # without those withheld
+        found = next((s for s in self.plan.synthesis if s.name == table and table in names), None)
         if found is None:
-            names = [synthesis.name for synthesis in self.plan.synthesis]
             raise InputError(
                 f"{self.path}: has no synthetic table {table!r}; its synthetic tables: {names}"
             )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.estimates.understated import understated
 from dpcore.line.statistic import Noisy
 from dpcore.post.members import members_of
@@ -217,6 +218,18 @@ def synthetic_records(
 ) -> SyntheticRecords:
     """Records of one synthetic table of the plan, as of ``record_blocks``, all at once."""
     return joined([*record_blocks(plan, synthesis, draws, rows, codes)])
+
+
+def tally_of_records(plan: Plan, name: str, domain: Domain, draws: Draws) -> Tally:
+    """The records of a synthetic table by the cells of some of their columns: public."""
+    synthesis = next(table for table in plan.synthesis if table.name == name)
+    tallies = []
+    for block in record_blocks(plan, synthesis, draws):
+        places = [block.domain.names.index(axis.name) for axis in domain.axes]
+        assert tuple(block.domain.axes[place] for place in places) == domain.axes
+        tallies.append(Tally.of(domain, domain.pack(block.codes[:, places])))
+    cells, counts = ([getattr(each, key) for each in tallies] for key in ("cells", "counts"))
+    return Tally.of(domain, np.concatenate(cells), np.concatenate(counts))
 
 
 def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:

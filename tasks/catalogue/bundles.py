@@ -41,6 +41,17 @@ class Dataset:
     def latest(self) -> CheckedBundle:
         return self.bundles[0]
 
+    @property
+    def title(self) -> str:
+        """Of its newest release."""
+        return self.latest.manifest.title
+
+    @property
+    def in_turn(self) -> Iterator[tuple[CheckedBundle, Manifest | None]]:
+        """Each release with the manifest of the one before it, if there is one."""
+        before = [bundle.manifest for bundle in self.bundles[1:]]
+        return zip(self.bundles, [*before, None], strict=True)
+
 
 def find_bundles(root: Path) -> tuple[list[Dataset], list[UnlistedBundle]]:
     """Every bundle under ``root``, checked; raises ``InputError`` if there is none.

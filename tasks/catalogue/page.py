@@ -3,6 +3,7 @@
 import hashlib
 import os
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -16,6 +17,7 @@ from dpcore.accounting.budget import decimal_text, total
 from schemas.bundle.manifest import Manifest
 from schemas.plan import published_plan
 from tasks.catalogue.bundles import CheckedBundle, Dataset, UnlistedBundle
+from tasks.catalogue.changes import changes
 from tasks.catalogue.series import series_figures
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
@@ -39,13 +41,25 @@ class Entry:
     report: str | None
     amounts: Sequence[str]
     files: Sequence[File]
+    changes: Sequence[str]
+
+    @property
+    def publishers(self) -> str:
+        """Who published it, and for whom."""
+        said = self.manifest.plan["publication"]
+        asked = f"asked for by {said['requester']}" if said["requester"] else ""
+        return "; ".join(filter(None, (said["publisher"], asked)))
 
 
 @dataclass(frozen=True)
 class Listing:
-    """One dataset in the catalogue; ``words`` is the text that a search looks in."""
+    """One dataset in the catalogue; ``words`` is the text that a search looks in.
+
+    ``title``: of its newest release, with the dataset's name where another has the same title.
+    """
 
     dataset: Dataset
+    title: str
     entries: Sequence[Entry]
     timeline: Figure
     series: Sequence[Figure]
@@ -63,10 +77,11 @@ def catalogue_page(
     script = files("tasks.report").joinpath("templates/search.js").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     releases = sum(len(dataset.bundles) for dataset in datasets)
+    titles = Counter(dataset.title for dataset in datasets)
     return render(
         "catalogue.html",
         counted=f"{_counted(len(datasets), 'dataset')}, {_counted(releases, 'release')}",
-        listings=[_listing(dataset, site) for dataset in datasets],
+        listings=[_listing(each, titles[each.title] > 1, site) for each in datasets],
         damaged=[bundle.reason for bundle in left_out if not bundle.duplicate],
         duplicates=[bundle.reason for bundle in left_out if bundle.duplicate],
         script=Markup(script),
@@ -80,16 +95,21 @@ def catalogue_json(datasets: Sequence[Dataset], site: Path) -> dict[str, Any]:
         "format": 1,
         "datasets": {
             dataset.name: {
-                "title": dataset.latest.manifest.title,
+                "title": dataset.title,
                 "latest": dataset.latest.manifest.release_id,
                 "releases": {
                     bundle.manifest.release_id: {
                         "address": _address(bundle.path, site),
+                        "title": bundle.manifest.title,
+                        "publisher": bundle.manifest.plan["publication"]["publisher"],
+                        "requester": bundle.manifest.plan["publication"]["requester"],
                         "drawn_at": bundle.manifest.drawn_at,
+                        "findings": bundle.manifest.findings,
+                        "changes": changes(before, bundle.manifest),
                         **bundle.manifest.guarantee.budget.as_strings(),
                         "files": [file.path for file in _files(bundle, site)],
                     }
-                    for bundle in dataset.bundles
+                    for bundle, before in dataset.in_turn
                 },
             }
             for dataset in datasets
@@ -97,8 +117,8 @@ def catalogue_json(datasets: Sequence[Dataset], site: Path) -> dict[str, Any]:
     }
 
 
-def _listing(dataset: Dataset, site: Path) -> Listing:
-    entries = [_entry(bundle, site) for bundle in dataset.bundles]
+def _listing(dataset: Dataset, ambiguous: bool, site: Path) -> Listing:
+    entries = [_entry(bundle, before, site) for bundle, before in dataset.in_turn]
     words = [
         text
         for bundle in dataset.bundles
@@ -109,19 +129,23 @@ def _listing(dataset: Dataset, site: Path) -> Listing:
             manifest.title,
             manifest.plan["publication"]["description"],
             *manifest.plan["columns"],
+            manifest.plan["publication"]["publisher"],
+            *manifest.findings,
             *(f"{record.kind} {record.name} {record.title}" for record in manifest.releases),
         )
     ]
     said = " ".join(dict.fromkeys(words)).lower()
-    return Listing(dataset, entries, _timeline(dataset), series_figures(dataset), said)
+    title = f"{dataset.title} ({dataset.name})" if ambiguous else dataset.title
+    return Listing(dataset, title, entries, _timeline(dataset), series_figures(dataset), said)
 
 
-def _entry(bundle: CheckedBundle, site: Path) -> Entry:
+def _entry(bundle: CheckedBundle, before: Manifest | None, site: Path) -> Entry:
     spent = bundle.manifest.guarantee.budget
     listed = _files(bundle, site)
     report = next((file.address for file in listed if file.path == REPORT), None)
     amounts = [decimal_text(getattr(spent, c)) for c in ("alpha", "beta", "gamma")]
-    return Entry(bundle.manifest, report, amounts, listed)
+    changed = changes(before, bundle.manifest)
+    return Entry(bundle.manifest, report, amounts, listed, changed)
 
 
 def _timeline(dataset: Dataset) -> Figure:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.advice.typical import Shape, typical_shares
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
@@ -23,9 +22,7 @@ from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
-from schemas.survey.cells import ALIKE, MOST_VALUES, is_measure
-from schemas.survey.columns import CategoricalColumn, Column
-from schemas.survey.reading import part_of_date
+from schemas.survey.supposed import supposed_shares as typical_of
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured
 
@@ -101,25 +98,12 @@ def _related(found: Fit) -> Fit:
 
 def supposed_shares(plan: Plan, domain: Domain, known: Mapping[str, Any]) -> dict[str, Floats]:
     """By column, the share of each cell (cells,): of known values, else as is typical."""
-    found = {}
+    found = typical_of(plan.columns, domain.axes)
     for axis in domain.axes:
         if axis.name in known:
             counts = np.bincount(cells_of(axis, known[axis.name]), minlength=axis.size)
             found[axis.name] = counts / counts.sum()
-        else:
-            found[axis.name] = typical_shares(axis, _shape(plan.columns[axis.name]))
     return found
-
-
-def _shape(column: Column) -> Shape:
-    """How a column's numbers are likely to lie between its bounds, from its type and unit."""
-    if isinstance(column, CategoricalColumn) or part_of_date(column):
-        return "around"
-    lower, upper = column.bounds
-    if not 0 <= lower <= upper / ALIKE or is_measure(column.unit):
-        return "around"
-    events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES
-    return "events" if events else "amounts"
 
 
 def _made_up(

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpcore.accounting.budget import decimal_text
 from dpcore.advice.usable import GOOD, in_words, relative_error, verdict
+from dpcore.arrays import Floats
 from dpcore.errors import InputError
+from dpcore.releases.base import Release
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
+from schemas.survey.supposed import supposed_shares
 from tasks.explain.analysis import model_error
 
 MOST_LINES = 5
@@ -50,7 +53,8 @@ class Verdict:
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """Of each release and each model of which the noise is known."""
     for name, built in plan.built.items():
-        error = None if plan.series or name in plan.finding else relative_error(built)
+        found = plan.series or name in plan.finding
+        error = None if found else relative_error(built, _shares(plan, built))
         if error is not None:
             says = verdict(error)
             enough = None if says == GOOD_WORD else _enough(plan, name)
@@ -92,13 +96,18 @@ def _enough(plan: Plan, name: str) -> Fraction | None:
         budget = plan.budget.asking(replace(requested, **{coordinate: loss}))
         changed = plan.changed(budget=budget)
         with suppress(ValueError):  # the share is too small for any noise
-            error = relative_error(changed.release(plan.releases[place], changed.shares[place]))
+            built = changed.release(plan.releases[place], changed.shares[place])
+            error = relative_error(built, _shares(plan, built))
             return error is not None and error <= GOOD
         return False
 
     higher = [loss for loss in LADDER if loss > requested.loss]
     found = bisect_left(higher, True, key=good)
     return higher[found] if found < len(higher) else None
+
+
+def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:
+    return supposed_shares(plan.columns, built.domain.axes)
 
 
 def verdict_text(plan: Plan) -> list[str]:

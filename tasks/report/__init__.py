@@ -7,6 +7,7 @@ manifest and the ledger's history, all public; the same bundle gives the same by
     parts, cells               words, columns, history, audit --------------------+-> page
 """
 
-from tasks.report.page import REPORT, write_report
+from tasks.report.findings import findings
+from tasks.report.page import REPORT, report_page
 
-__all__ = ["REPORT", "write_report"]
+__all__ = ["REPORT", "findings", "report_page"]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.post.series import QUANTITIES
-from dpcore.releases.table import UNKNOWN
+from dpcore.releases.table import ENDS, UNKNOWN
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure, supported
 from tasks.report.cells import Columns, called, measured, quoted, read_labels, sides_of
@@ -168,6 +168,28 @@ def draw_estimates(source: Source) -> Drawn:
     header = ("Quantity", "Estimate", "Error by sampling", "Error by noise", "95% interval")
     caption = f"Estimates for the population, from {source.record.name}"
     notes = [each.statement for each in file.uncertainty]
+    return Drawn(notes=notes, tables=[DataTable(caption, header, rows, file.path)])
+
+
+def draw_criteria(source: Source) -> Drawn:
+    """What was asked of synthetic records, what was measured, and whether they were accepted."""
+    record, (file, *_) = source.record, source.record.tables
+    table = source.read(file)
+    rows = [
+        (
+            str(table["criterion"][i]),
+            figure(float(table["at_most"][i])),
+            figure(float(table["measured"][i])),
+            " to ".join(figure(float(table[end][i])) for end in ENDS),
+            "yes" if met else "no",
+        )
+        for i, met in enumerate(table["met"].tolist())
+    ]
+    said = "All criteria are met" if record.facts["accepted"] else "Not all criteria are met"
+    kept = "withheld" if record.facts["withheld"] else "published"
+    header = ("Criterion", "At most", "Measured", "90% interval", "Met")
+    caption = f"{said}: the records {record.facts['records']} are {kept}"
+    notes = [f"{caption}.", *(each.statement for each in file.uncertainty)]
     return Drawn(notes=notes, tables=[DataTable(caption, header, rows, file.path)])
 
 

@@ -14,7 +14,7 @@ from schemas.survey.columns import CategoricalColumn, Column, meaning
 from tasks.ledger import HistoryRecord
 from tasks.report.audit import draw_audit, in_one_sentence
 from tasks.report.cells import category_text
-from tasks.report.findings import findings
+from tasks.report.findings import Findings
 from tasks.report.history import history_figure, history_until
 from tasks.report.parts import DataTable
 from tasks.report.release import analysis_parts, release_parts, synthetic_parts
@@ -33,19 +33,10 @@ ENVIRONMENT = jinja2.Environment(
 )
 
 
-def write_report(
-    plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord]
-) -> None:
-    """Write the report of a bundle into it, from its tables, its manifest and the ledger's history."""
-    page = report_page(plan, manifest, bundle, history)
-    (bundle / REPORT).write_text(page, encoding="utf-8", newline="\n")
-
-
 def report_page(
-    plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord]
+    plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord], found: Findings
 ) -> str:
-    """The report as HTML."""
-    found = findings(plan, manifest, bundle)
+    """The report of a bundle as HTML, from its tables, its manifest and the ledger's history."""
     return render(
         "report.html",
         manifest=manifest,

@@ -19,6 +19,7 @@ from tasks.report.curves import draw_mean_curves
 from tasks.report.density import draw_curve, draw_curves
 from tasks.report.machines import draw_features, draw_predictions
 from tasks.report.numbers import (
+    draw_criteria,
     draw_cumulative,
     draw_estimates,
     draw_levels,
@@ -45,6 +46,7 @@ CHARTS: Mapping[Chart, Callable[[Source], Drawn]] = {
     "series": draw_series,
     "estimates": draw_estimates,
     "coefficients": draw_coefficients,
+    "criteria": draw_criteria,
 }
 
 MOST_FILES = 3

@@ -6,6 +6,7 @@ import pytest
 from benchmarks.inference import QUESTIONS, Seen, load, repeated
 from dpcore.accounting.budget import Budget
 from dpcore.releases.tables.microdata import Microdata
+from tests.chance import shares
 from tests.conftest import DATA
 
 
@@ -30,10 +31,12 @@ def test_every_family_is_answered_and_held_far_better_than_by_the_records_alone(
     domain, codes = load("fair")
     share = Budget.of("1", "1e-6")
     release = Microdata("r", domain, 5000, share, noise="discrete-gaussian", aim="mean")
-    found = repeated("fair", domain, codes, release, 12, 3)["families"]
+    surveys = 12
+    found = repeated("fair", domain, codes, release, surveys, 3)["families"]
     assert list(found) == list(QUESTIONS["fair"])
     for family, result in found.items():
         assert {"coverage", "width_ratio", "cpu_seconds"} <= set(result)
-        assert result["coverage"] > 0.95 - 0.02 - 3 * result["coverage_error"], family
+        # As if all intervals of a survey failed together.
+        assert result["coverage"] >= shares(surveys, 0.95)[0], family
     assert found["linear"]["optimum_ratio"] < 1.5
     assert found["linear"]["naive"] < 0.8

@@ -18,7 +18,7 @@ from flows.operation import pages
 from flows.operation.lost import POOL
 from tasks.ledger import Charge, Ledger
 from tests.conftest import ROOT
-from tests.tasks.ledger.server import started
+from tests.tasks.ledger.test_postgresql import shared_server
 
 FOLDER = ROOT / "deployments"
 
@@ -76,39 +76,34 @@ def test_only_who_makes_the_ledger_and_who_grants_have_their_logins():
 
 
 @pytest.mark.slow
-def test_the_roles_that_it_makes_are_those_that_the_ledger_knows(tmp_path):
-    """The SQL of the compose file, then what the service `ledger` runs, on a server of our own."""
+def test_the_roles_that_it_makes_are_those_that_the_ledger_knows():
+    """The SQL of the compose file, then what the service `ledger` runs."""
     psycopg = pytest.importorskip("psycopg")
-    server = started()
-    try:
-        sql = (
-            composed()["configs"]["roles"]["content"].partition("<<'SQL'\n")[2].partition("SQL")[0]
+    server = shared_server()
+    sql = composed()["configs"]["roles"]["content"].partition("<<'SQL'\n")[2].partition("SQL")[0]
+    for name in ("prefect", "publisher", "officer"):
+        sql = sql.replace(f":'{name}'", f"'{name}-word'")
+    server.administer("CREATE DATABASE ledger")
+    with psycopg.connect(server.url("ledger"), autocommit=True) as connection:
+        for statement in filter(str.strip, sql.split(";")):
+            connection.execute(statement)
+    assert main(["ledger", "roles", "--apply", "--ledger", server.url("ledger")]) == 0
+
+    def login(name: str) -> str:
+        return str(
+            make_url(server.url("ledger"))
+            .set(username=name, password=f"{name}-word")
+            .render_as_string(hide_password=False)
         )
-        for name in ("prefect", "publisher", "officer"):
-            sql = sql.replace(f":'{name}'", f"'{name}-word'")
-        server.administer("CREATE DATABASE ledger")
-        with psycopg.connect(server.url("ledger"), autocommit=True) as connection:
-            for statement in filter(str.strip, sql.split(";")):
-                connection.execute(statement)
-        assert main(["ledger", "roles", "--apply", "--ledger", server.url("ledger")]) == 0
 
-        def login(name: str) -> str:
-            return str(
-                make_url(server.url("ledger"))
-                .set(username=name, password=f"{name}-word")
-                .render_as_string(hide_password=False)
-            )
-
-        granted = ("visits", Budget.of(20), "the board", "a year")
-        with pytest.raises(LedgerError, match="lacks a right"):
-            Ledger(login("publisher")).grant(*granted)
-        Ledger(login("officer")).grant(*granted)
-        charges = {"a": Charge(Budget.of(1))}
-        Ledger(login("publisher")).reserve("visits", "r", "p", charges, sources=["visits.parquet"])
-        with pytest.raises(LedgerError, match="cannot be reached"):
-            Ledger(login("prefect"))
-    finally:
-        server.remove()
+    granted = ("visits", Budget.of(20), "the board", "a year")
+    with pytest.raises(LedgerError, match="lacks a right"):
+        Ledger(login("publisher")).grant(*granted)
+    Ledger(login("officer")).grant(*granted)
+    charges = {"a": Charge(Budget.of(1))}
+    Ledger(login("publisher")).reserve("visits", "r", "p", charges, sources=["visits.parquet"])
+    with pytest.raises(LedgerError, match="cannot be reached"):
+        Ledger(login("prefect"))
 
 
 def test_the_worker_works_for_the_pool_that_is_deployed_to():

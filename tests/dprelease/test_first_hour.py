@@ -59,7 +59,9 @@ def records(survey, tmp_path_factory) -> pd.DataFrame:
     return bundle.table("microdata/records")
 
 
-@pytest.mark.slow
+pytestmark = pytest.mark.slow
+
+
 @pytest.mark.parametrize("name", ["visits", "spending", "creatinine", "income"])
 def test_records_are_distributed_as_the_survey(name, survey, records):
     """Every bound is three times what draws came to, so a draw fails with a negligible chance."""

@@ -2,9 +2,9 @@
 
     python -m tests.flows.kills FOLDER [LEDGER_URL] [--sabotage NAME]
 
-A boundary is a point at which the path may stop: before and after every step, every writing
-statement and commit of the ledger, every draw, and every call that renames or links a file, and
-before one that makes a folder or flushes a file.  Where the same boundary comes several times in a
+A boundary is a point at which what outlives the process may change: before and after every writing
+statement and commit of the ledger and every call that renames or links a file, after every draw, and
+before a call that makes a folder or flushes a file.  Where the same boundary comes several times in a
 row, as when files are flushed one by one, the first and every tenth count.  Each release is run in a
 forked child that is killed (SIGKILL) at one of them, and resumed in another child.  ``--sabotage``
 breaks the product on purpose, to show that the harm is seen, and stops where it is.  Without
@@ -46,21 +46,8 @@ from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
 from tasks.ledger import Ledger, State, queries, tables
 from tasks.workplace.home import ledger_url
-from tasks.workplace.step import Step
-from tests.bare import leave_out_audits, module_of, release, small_plan
+from tests.bare import leave_out_audits, release, small_plan
 
-STEPS = (
-    "check_budget",
-    "ingest_survey",
-    "validate_survey",
-    "reserve_budget",
-    "tally_survey",
-    "draw",
-    "write_release",
-    "write_microdata",
-    "publish",
-    "check_published",
-)
 FILE_CALLS = ("rename", "replace", "link")
 NOWHERE = 0
 
@@ -114,9 +101,6 @@ def install(boundaries: Boundaries) -> None:
     """Mark every boundary of the release path in this process and those forked from it."""
     leave_out_audits()
     register_ibis_backends()
-    for name in STEPS:
-        function = boundaries.around(f"step {name}", getattr(module_of(name), name))
-        setattr(module_of(name), name, Step(function, name, name))
     for name in FILE_CALLS:
         setattr(os, name, boundaries.around(f"file {name}", getattr(os, name)))
     os.fsync = boundaries.before("file fsync", os.fsync)

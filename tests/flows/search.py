@@ -62,6 +62,16 @@ def occurrences(folder: Path, values: Iterable[str | int | float]) -> list[str]:
     return found
 
 
+def values_in(folder: Path, values: Iterable[str | int | float]) -> set[str | int | float]:
+    """Those of the values that stand in any file of the folder."""
+    patterns = {v: re.compile(b"|".join(map(re.escape, needles(v)))) for v in values}
+    found: set[str | int | float] = set()
+    for path in folder.rglob("*"):
+        for view in views(path) if path.is_file() else ():
+            found |= {v for v in patterns.keys() - found if patterns[v].search(view)}
+    return found
+
+
 def views(path: Path) -> Iterator[bytes]:
     """A file as it is, and everything that it unpacks to."""
     whole = path.read_bytes()

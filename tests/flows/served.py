@@ -1,4 +1,4 @@
-"""`dprelease serve` for tests: two plans over one made-up survey, on a free port of loopback."""
+"""`dprelease serve` for tests: plans over one made-up survey, on a free port of loopback."""
 
 import os
 import signal
@@ -25,6 +25,16 @@ PASSWORD = "officer:hush-hush"
 WHOLE = {"releases": [], "alpha": "0.4", "title": "", "requester": "B. Analyst"}
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED", "PAUSED"}
 
+PROXY = {
+    "HTTP_PROXY": "http://192.0.2.1:3128",
+    "ALL_PROXY": "socks5://192.0.2.1:1080",
+    "NO_PROXY": "localhost",
+}
+"""An agency's proxy, which cannot forward what a machine says to itself."""
+
+REPORTS_NOTHING = ("CI", "GITHUB_ACTIONS", "DO_NOT_TRACK")
+"""Variables that would stop Prefect from reporting its use."""
+
 
 @dataclass
 class Served:
@@ -43,6 +53,20 @@ class Served:
         return self.folder / "out"
 
     @property
+    def contacts(self) -> str:
+        """The other hosts that the server, its worker or a run wanted to contact; none could."""
+        noted = self.folder / "contacts"
+        return noted.read_text() if noted.exists() else ""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of a machine without other hosts: see ``alone/sitecustomize.py``."""
+        own = own_environment(self.folder / "home")
+        path = os.pathsep.join([str(Path(__file__).parent / "alone"), own["PYTHONPATH"]])
+        alone = {"PYTHONPATH": path, "OUTSIDE_CONTACTS": str(self.folder / "contacts"), **PROXY}
+        return {k: v for k, v in own.items() if k not in REPORTS_NOTHING} | alone
+
+    @property
     def ledger(self) -> Ledger:
         return Ledger(f"sqlite:///{self.folder}/ledger.sqlite", create=False)
 
@@ -52,8 +76,7 @@ class Served:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "flows.cli", "serve", *arguments],
             cwd=self.folder,
-            env=own_environment(self.folder / "home")
-            | {"PREFECT_SERVER_API_AUTH_STRING": PASSWORD},
+            env=self.environment | {"PREFECT_SERVER_API_AUTH_STRING": PASSWORD},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -90,6 +113,9 @@ class Served:
         page.get_by_placeholder("admin:pass").fill(PASSWORD)
         page.get_by_role("button", name="Login").click()
         page.wait_for_url("**/dashboard")
+
+    def deployed(self) -> set[str]:
+        return {each["name"] for each in self.api("POST", "/deployments/filter")}
 
     def deployment(self, flow: str, name: str) -> dict[str, Any]:
         return self.api("GET", f"/deployments/name/{flow}/{name}")
@@ -166,14 +192,14 @@ def last_due() -> datetime:
 
 
 def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
-    """Plans: one on a schedule, one that asks for approval, one that is not valid.
+    """Plans: one on a schedule, one that asks for approval, two for requests alone, and two that are
+    not deployed: one that its grant does not cover and one that is not valid.
 
-    The first two have a grant, and open two releases and two columns to requests, for a tenth of it.
+    The first four have a grant, and open two releases and two columns to requests, for a tenth of it.
     """
     plans = folder / "plans"
     plans.mkdir()
-    for name in ("survey", "health"):
-        survey.to_parquet(plans / f"{name}.parquet")
+    survey.to_parquet(plans / "survey.parquet")
     kept = ("people", "pairs", "wealth")
     document["releases"] = [r for r in document["releases"] if r["name"] in kept]
     document["synthesis"] = document["synthesis"][:1]
@@ -185,14 +211,23 @@ def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
     requests = {"releases": ["people", "pairs"], "columns": ["sex", "region"], "part": "1/10"}
     document["operation"] = {"schedule": schedule, "requests": requests}
     (plans / "income.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    document |= {"dataset": "health", "source": "health.parquet"}
-    document["publication"] = {"title": "Health of a made-up population", "approval": True}
-    del document["operation"]["schedule"]
-    (plans / "health.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    for name, operation in (
+        ("health", {"requests": requests}),
+        ("rush", {"requests": requests}),
+        ("thesis", {"requests": requests}),
+        ("poor", {"schedule": {"cron": "0 6 1 * *"}}),
+    ):
+        survey.to_parquet(plans / f"{name}.parquet")
+        document |= {"dataset": name, "source": f"{name}.parquet", "operation": operation}
+        document["publication"] = {"title": f"{name.title()} of a made-up population"}
+        if name == "health":
+            document["publication"]["approval"] = True
+        (plans / f"{name}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     (plans / "draft.yaml").write_text("dprelease: 1\n")
     ledger = Ledger(f"sqlite:///{folder}/ledger.sqlite")
-    for dataset in ("income", "health"):
+    for dataset in ("income", "health", "rush", "thesis"):
         ledger.grant(dataset, Budget.of(80, "2e-5"), who="the board", why="a year of releases")
+    ledger.grant("poor", Budget.of(4, "1e-6"), who="the board", why="one release")
 
 
 def own_environment(home: Path) -> dict[str, str]:

@@ -128,16 +128,6 @@ def test_a_plan_that_opens_nothing_can_not_be_asked_for(plan_path, monkeypatch):
         select_releases("plan", [], 100, "", "B. Analyst")
 
 
-def test_requests_together_spend_no_more_than_the_plan_opens(plans):
-    from flows.ad_hoc import ad_hoc
-
-    ad_hoc("plan", releases=["people"], alpha="1", requester="B. Analyst")
-    for alpha in ("", "0.4"):  # an eighth of 10 is 1.25
-        with pytest.raises(BudgetError, match="opened to requests"):
-            ad_hoc("plan", releases=["people"], alpha=alpha, requester="B. Analyst")
-    assert Ledger(ledger_url()).spent("survey") == Budget.of(1)
-
-
 def test_a_dry_run_charges_nothing_and_needs_somebody_who_can_resume_it(plans):
     from flows.ad_hoc import ad_hoc
 

@@ -222,7 +222,6 @@ console()
     ("arguments", "heavy"),
     [
         (["explain", "PLAN"], (*HEAVY, "scipy.optimize")),
-        (["explain", "PLAN", "--json"], HEAVY),
         (["--help"], (*HEAVY, "numpy", "pydantic")),
     ],
     ids=lambda value: " ".join(value),
@@ -287,7 +286,10 @@ def test_a_column_whose_name_yaml_misreads_is_to_be_quoted(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_run_without_any_server_leaves_a_bundle_and_no_noise(plan_path, tmp_path, own_home):
+def test_a_run_without_any_server_leaves_a_bundle_and_no_noise(
+    plan_path, tmp_path, own_home, put_database
+):
+    put_database(own_home / "prefect")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli", "run", plan_path, "--out", tmp_path / "out"],

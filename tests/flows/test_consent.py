@@ -19,10 +19,7 @@ from flows.question import select_releases
 from schemas.first_plan.wishes import Said
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_url
-from tests.conftest import made_up_survey
-from tests.flows.conftest import small_plan_of_every_kind
 from tests.flows.search import occurrences
-from tests.flows.served import Served, prepare
 from tests.flows.test_ad_hoc import OPENED, open_columns
 
 WHO_WHY = {"who": "A. Officer", "why": "a thesis"}
@@ -141,28 +138,22 @@ def test_where_analysts_have_allowances_a_request_waits_for_a_token(prefect, led
 
 
 @pytest.mark.slow
-def test_a_token_given_in_a_served_form_publishes_and_is_found_nowhere(tmp_path):
-    prepare(tmp_path, made_up_survey(), small_plan_of_every_kind())
-    served = Served(tmp_path)
-    token = served.ledger.allow("income", ANALYST, Budget.of(1), **WHO_WHY)
-    served.start()
-    try:
-        asked = {"tables": ["sex x region"], "alpha": "0.5", "requester": ANALYST}
-        run = served.ask("income", **asked)["id"]
-        waits = served.settled(run)
-        assert waits["state_type"] == "PAUSED", waits["state"]["message"]
-        told = served.artifact(run, "cost-and-accuracy")["data"]
-        assert "| left of that afterwards | 0.5 |" in told
-        assert served.ledger.spent("income") == Budget()
-        with pytest.raises(httpx.HTTPStatusError, match="409"):
-            served.api("POST", f"/flow_runs/{run}/resume", run_input={"token": "0" * 32})
-        served.api("POST", f"/flow_runs/{run}/resume", run_input={"token": token})
-        ended = served.settled(run)
-        assert ended["state_type"] == "COMPLETED", ended["state"]["message"]
-        assert served.ledger.allowances("income")[ANALYST].left.alpha == Budget.of("1/2").alpha
-        assert len(list((served.out / "income").iterdir())) == 1
-        refused = served.settled(served.ask("income", **asked | {"requester": "C. Analyst"})["id"])
-        assert "has no allowance" in refused["state"]["message"]
-    finally:
-        assert served.stop() == 0
-    assert occurrences(tmp_path, [token]) == []
+def test_a_token_given_in_a_served_form_publishes_and_is_found_nowhere(served):
+    token = served.ledger.allow("thesis", ANALYST, Budget.of(1), **WHO_WHY)
+    asked = {"tables": ["sex x region"], "alpha": "0.5", "requester": ANALYST}
+    run = served.ask("thesis", **asked)["id"]
+    waits = served.settled(run)
+    assert waits["state_type"] == "PAUSED", waits["state"]["message"]
+    told = served.artifact(run, "cost-and-accuracy")["data"]
+    assert "| left of that afterwards | 0.5 |" in told
+    assert served.ledger.spent("thesis") == Budget()
+    with pytest.raises(httpx.HTTPStatusError, match="409"):
+        served.api("POST", f"/flow_runs/{run}/resume", run_input={"token": "0" * 32})
+    served.api("POST", f"/flow_runs/{run}/resume", run_input={"token": token})
+    ended = served.settled(run)
+    assert ended["state_type"] == "COMPLETED", ended["state"]["message"]
+    assert served.ledger.allowances("thesis")[ANALYST].left.alpha == Budget.of("1/2").alpha
+    assert len(list((served.out / "thesis").iterdir())) == 1
+    refused = served.settled(served.ask("thesis", **asked | {"requester": "C. Analyst"})["id"])
+    assert "has no allowance" in refused["state"]["message"]
+    assert occurrences(served.folder, [token]) == []

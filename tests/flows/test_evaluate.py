@@ -57,16 +57,3 @@ def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, caps
     assert ">NOT FOR RELEASE: " in page.read_text()
     assert main(["evaluate", *tables, "--not-for-release", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_for_release"] is True
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--cells", "1"], "--cells: write a whole number"),
-        (["--page", "."], "--page .: cannot be written"),
-    ],
-)
-def test_bad_options_are_told(tables, words, says, capsys):
-    assert main(["evaluate", *tables, *words]) == 2
-    assert says in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """Whoever may open Prefect's page asks a real server for what no plan opens, and gets none of it."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ RELEASE, AD_HOC, AUDIT = (
     ("ad hoc release", "ad-hoc-release"),
     ("audit", "audit-a-plan"),
 )
-RICHER = {"dataset": "evil", "budget.granted.alpha": "1000", "budget.requested.alpha": "900"}
+RICHER = {"dataset": "theirs", "budget.granted.alpha": "1000", "budget.requested.alpha": "900"}
 OPENED = 8
 """A tenth of the grant."""
 
@@ -31,63 +31,28 @@ def at(due: datetime) -> dict[str, Any]:
     return {"state": {"type": "SCHEDULED", "state_details": {"scheduled_time": due.isoformat()}}}
 
 
-def hostile_requests(evil: Path) -> Iterator[Request]:
-    """At least forty: of the release that is on a schedule, of the form, of the audit."""
-    plan = str(evil / "evil.yaml")
+def hostile_requests(theirs: Path) -> Iterator[Request]:
+    """Of the release that is on a schedule, of the form, and of the audit."""
+    plan = str(theirs / "plan.yaml")
     for more in (
-        {"overrides": RICHER},
-        {"out": str(evil)},
-        {"release_id": "mine"},
-        {"overrides": RICHER, "out": str(evil), "release_id": "mine"},
+        {"overrides": RICHER, "out": str(theirs), "release_id": "mine"},
         {"plan": plan},
-        {"plan": plan, "overrides": RICHER},
         {"plan": "../plans/income.yaml"},
-        {"plan": "health"},
-        {"plan": "draft"},
-        {"plan": ""},
-        {"plan": None},
-        {"plan": ["income"]},
-        {"source": plan},
     ):
         yield RELEASE, {"parameters": {"plan": "income"} | more} | at(last_due())
-    now = datetime.now(UTC)
-    for due in (
-        now,
-        last_due() + timedelta(days=70),
-        last_due() - timedelta(days=90),
-        last_due() + timedelta(minutes=1),
-        datetime(1970, 1, 1, 0, 15, tzinfo=UTC),
-        datetime(2999, 1, 1, 0, 15, tzinfo=UTC),
-    ):
-        yield RELEASE, at(due)
-    yield RELEASE, {"parameters": {}}
-    yield RELEASE, {"idempotency_key": "again"}
+    yield RELEASE, at(last_due() + timedelta(days=70))
     for variables in (
-        {"env": {"DPRELEASE_LEDGER": f"sqlite:///{evil}/ledger.sqlite"}},
-        {"env": {"DPRELEASE_OUT": str(evil), "DPRELEASE_PLANS": str(evil)}},
-        {"command": f"touch {evil}/touched"},
-        {"working_dir": str(evil)},
+        {"env": {"DPRELEASE_LEDGER": f"sqlite:///{theirs}/ledger.sqlite"}},
+        {"command": f"touch {theirs}/touched"},
     ):
         yield RELEASE, {"job_variables": variables} | at(last_due())
-        yield AD_HOC, {"job_variables": variables, "parameters": WHOLE | {"plan": "income"}}
     for more in (
         {"releases": ["income: wealth"]},
-        {"releases": ["income: people", "health: people"]},
-        {"alpha": "1000000"},
-        {"alpha": "-1"},
-        {"overrides": RICHER},
-        {"out": str(evil)},
-        {"plan": plan},
-        {"requester": "two\nlines"},
+        {"overrides": RICHER, "out": str(theirs)},
         {"tables": ["sex x income"]},
-        {"models": ["{income > 5000} ~ sex"]},
-        {"means": ["age by sex"]},
-        {"records": True, "alpha": "1000000"},
-        {"records": True, "dry_run": False},  # it waits, and nobody agrees
     ):
         yield AD_HOC, {"parameters": WHOLE | {"plan": "income"} | more}
     yield AUDIT, {"parameters": {"plan": plan}}
-    yield AUDIT, {"parameters": {"plan": "income", "overrides": RICHER, "draws": 1}}
     for _ in range(3):  # each would be right, and together they are more than is opened
         yield AD_HOC, {"parameters": WHOLE | {"plan": "income", "alpha": ""}}
 
@@ -98,17 +63,16 @@ def files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if not any(path.is_relative_to(own) for own in mine)}
 
 
-def test_forty_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_path):
-    evil = tmp_path / "evil"
-    evil.mkdir()
+def test_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_path):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
     document = yaml.safe_load((served.folder / "plans" / "income.yaml").read_text())
-    document |= {"dataset": "evil", "source": str(served.folder / "plans" / "survey.parquet")}
-    (evil / "evil.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    before, own = files(served.folder), set(evil.iterdir())
-    known = set(served.ledger.releases("income"))
-    runs, requests = [], list(hostile_requests(evil))
-    assert len(requests) >= 40
-    for (flow, name), body in requests:
+    document |= {"dataset": "theirs", "source": str(served.folder / "plans" / "survey.parquet")}
+    (theirs / "plan.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    before, own = files(served.folder), set(theirs.iterdir())
+    known, datasets = set(served.ledger.releases("income")), served.ledger.datasets()
+    runs = []
+    for (flow, name), body in hostile_requests(theirs):
         deployment = served.deployment(flow, name)["id"]
         try:
             path = f"/deployments/{deployment}/create_flow_run"
@@ -119,11 +83,11 @@ def test_forty_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_p
             continue
         served.start_now(run)
         runs.append(run)
-    assert len(runs) > 25
+    assert len(runs) > 8
     ended = [served.settled(run) for run in runs]
     for run in ended:
         print(run["name"], run["state_type"], run["state"]["message"])
-    assert sum(run["state_type"] == "COMPLETED" for run in ended) < len(ended) / 4
+    assert sum(run["state_type"] == "COMPLETED" for run in ended) < len(ended) / 3
     new = {
         name: charges
         for name, charges in served.ledger.releases("income").items()
@@ -138,8 +102,8 @@ def test_forty_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_p
         if charge.part
     ]
     assert 4 <= total(asked).alpha <= OPENED
-    assert set(served.ledger.datasets()) == {"income", "health"}
+    assert served.ledger.datasets() == datasets
     made = {path.relative_to(served.folder).parts for path in files(served.folder) - before}
     assert {parts[:2] for parts in made} <= {("out", "income"), ("out",)}
     assert {parts[2] for parts in made if len(parts) > 2} <= set(new)
-    assert set(evil.iterdir()) == own
+    assert set(theirs.iterdir()) == own

@@ -34,13 +34,13 @@ def run(program: str, folder: Path, *arguments: str) -> str:
 def test_no_kill_costs_a_charge_a_draw_or_a_whole_bundle(engine, tmp_path):
     own = [] if engine == "sqlite" else [fresh_url(engine, tmp_path)]
     own += ["--composition", "basic" if engine == "sqlite" else "concentrated"]
-    rows = kills(tmp_path, *own, "--random", "8")
+    rows = kills(tmp_path, *own, "--random", "4")
     assert {label: row["violations"] for label, row in rows.items() if row["violations"]} == {}
-    assert sum(row["kills"] for row in rows.values()) > (48 if engine == "sqlite" else 28)
+    assert sum(row["kills"] for row in rows.values()) > (48 if engine == "sqlite" else 24)
     for boundary in ("after the noise is drawn", "before ledger COMMIT"):
         assert rows[boundary]["kills"] > 0
     assert ("before file rename" in rows) == (engine == "sqlite")
-    assert rows["at random"]["kills"] == 8
+    assert rows["at random"]["kills"] == 4
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_product_that_is_broken_on_purpose_is_found_out(sabotage, harm, tmp_pa
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 def test_two_machines_that_publish_the_same_release_make_one_bundle(engine, tmp_path):
     own = [] if engine == "sqlite" else [fresh_url(engine, tmp_path)]
-    assert run("tests.flows.races", tmp_path, *own, "--pairs", "8").split() == []
+    assert run("tests.flows.races", tmp_path, *own, "--pairs", "5").split() == []
 
 
 def test_machines_that_share_a_staging_folder_are_found_out(tmp_path):

@@ -26,7 +26,7 @@ def postgresql():
 
 @pytest.mark.parametrize(
     ("step", "drawn"),
-    [("check_budget", 0), ("reserve_budget", 0), ("draw", 0), ("write_release", 2)],
+    [("reserve_budget", 0), ("draw", 0), ("write_release", 2)],
 )
 def test_a_crash_costs_no_second_charge_and_no_second_draw(
     step, drawn, postgresql, tmp_path, monkeypatch

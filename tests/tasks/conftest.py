@@ -1,4 +1,4 @@
-"""What tests of several rooms share: a published bundle, and a Spark master with two workers."""
+"""What tests of several rooms share: published bundles, and a Spark master with two workers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import ibis
 import pytest
 
 from tests.bare import leave_out_audits, release, small_plan
+from tests.conftest import plan_of_every_kind
+from tests.tasks.made_up import opened_once
 from tests.waiting import wait_for
 
 
@@ -26,6 +28,14 @@ def published(tmp_path_factory) -> Path:
         patch.delenv("DPRELEASE_LEDGER", raising=False)
         leave_out_audits(patch.setattr)
         release(small_plan(folder), "r1", folder / "out")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def every_kind(tmp_path_factory) -> Path:
+    """A folder with a bundle ``r1`` of every kind of release, and the home that paid for it."""
+    folder = tmp_path_factory.mktemp("every-kind")
+    opened_once(folder, plan_of_every_kind())
     return folder
 
 

@@ -34,29 +34,34 @@ def split_groups(
     generator: np.random.Generator,
     kinds: Integers | None = None,
     error: float = 0.0,
+    ranks: Floats | None = None,
 ) -> Integers:
     """(rows,) cells of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
     that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the first cells,
     where these are in order as those of numbers are; cells of different kinds are not exchanged;
-    ``error``: of the number of records in a group. Within a group the cells follow these counts after
-    shrinkage towards ``declining`` ones; which record gets which cell is random, so within a group the
-    cells are independent of all other columns.
+    ``error``: of the number of records in a group; ``ranks`` (rows,): in a group, records of higher rank
+    get later cells.  Within a group the cells follow these counts after shrinkage towards ``declining``
+    ones.  Without ranks it is random which record gets which cell, so that within a group the cells are
+    independent of all other columns.
     """
+    order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result = np.empty_like(column)
     kinds = np.zeros(0, dtype=np.int64) if kinds is None else kinds
     number = groups.max(initial=-1) + 1
     nothing = np.bincount(column, minlength=number) < SEEN * error
     even = np.array([_seem_alike(noisy[groups == group], variance) for group in range(number)])
-    joined = _ends_joined(groups, nothing, even, kinds)
+    density = np.bincount(column, minlength=number) / np.maximum(np.bincount(groups), 1)
+    thin = density < density.max(initial=0.0)  # what holds most of all is no tail
+    joined = _ends_joined(groups, nothing, even & thin, kinds)
     column, groups = joined[column], joined[groups]
     held = np.bincount(column, minlength=number).astype(np.float64)
     likely = declining(groups, held, len(kinds))
     for group in np.unique(groups):
-        cells, rows = np.flatnonzero(groups == group), np.flatnonzero(column == group)
+        cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
         shares = _shares(likely[cells], noisy[cells], len(rows), variance)
-        result[generator.permutation(rows)] = np.repeat(cells, round_to_total(shares, len(rows)))
+        result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
     return result
 
 
@@ -115,8 +120,8 @@ def _ends_joined(groups: Integers, nothing: Booleans, even: Booleans, kinds: Int
     """(groups,) the group that each is part of, for the cells of its records.
 
     Groups at the ends that may hold ``nothing`` (groups,) are part of the next one if its cells seem
-    ``even`` (groups,): how many of the largest values there are is known of all of them together, and
-    hardly of each.
+    ``even`` (groups,), as those of a thin tail do: how many of the largest values there are is known of
+    all of them together, and hardly of each.
     """
     joined = np.arange(len(nothing))
     runs, first = np.unique(groups[: len(kinds)], return_index=True)

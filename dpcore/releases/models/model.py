@@ -235,7 +235,7 @@ class MeasuredModel(Release):
             return 0.0
         unit = math.sqrt(point.spread[0]) / point.slope[0]
         far = unit * float(np.linalg.norm(before.moved[0]))
-        return float(min(UNLIKE * uneven(point)[0] * far, 1.0))
+        return float(min(UNLIKE * float(uneven(point)[0]) * far, 1.0))
 
     def publish(self, noisy: Noisy) -> Published:
         assert self.terms is not None

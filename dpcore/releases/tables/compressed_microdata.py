@@ -9,7 +9,8 @@ Pairs of wide columns have ``keep`` groups of either, and a wide column more bes
 the first tables, the rest for the pairs
 (``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
 known before anything is opened.  The association of a cell with other columns is measured for its
-group only, and assumed to be the same for all cells of the group.
+group only.  Between columns of numbers, ranks inside groups are assumed to be related as the groups are
+(``group_ranks``); with categories, the association is assumed to be the same for all cells of a group.
 
 Cells that a rule names share no group with other cells.  So the rule is one about groups, and records
 obey it whatever cells they get.
@@ -37,7 +38,7 @@ from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups, tails_whole
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import BLOCK, Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
@@ -49,6 +50,7 @@ from dpcore.releases.tables.compression import (
 )
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables
 from dpcore.releases.tables.granularity import Granularity
+from dpcore.releases.tables.group_ranks import ranks_in_groups
 from dpcore.releases.tables.groups import (
     FINER_GROUP,
     GROUP,
@@ -234,7 +236,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def memory_needed(self, rows: int) -> int:
         """An upper bound of the bytes that publishing and ``rows`` records take, besides the program."""
-        split = 30 * rows * len(self.domain.axes)  # all at once
+        split = (54 * rows + 96 * min(rows, BLOCK)) * len(self.domain.axes)  # cells and ranks
         return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone + split
 
     @property
@@ -253,21 +255,29 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
         first, last = self.granularity.first, self.granularity.last
-        codes = counted[:, list(last)]
-        kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
-        for place, counts in self._counts_alone(once).items():
+        codes, parts = counted[:, list(last)], {}
+        for merged in self.merged:
+            place = merged.position
             axis, few, more = self.domain.axes[place], groups[first[place]], groups[last[place]]
             values = axis.size - axis.nullable if in_order(axis) else 0
             joined = tails_whole(few, more, values, codes[:, place])
             variance = second.of_nothing.margin((last[place],)).variance
+            held = (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale
+            codes[:, place], parts[place] = joined[codes[:, place]], (joined[more], values, held)
+        merged_as = {place: part[0] for place, part in parts.items()}
+        ranks = ranks_in_groups(self.domain, codes, merged_as, generator)
+        kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
+        for place, counts in self._counts_alone(once).items():
+            part, values, held = parts[place]
             codes[:, place] = split_groups(
-                joined[codes[:, place]],
-                joined[more],
+                codes[:, place],
+                part,
                 counts.astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
-                kinds[place][:values] if in_order(axis) else None,
-                (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale,
+                kinds[place][:values] if values else None,
+                held,
+                ranks.get(place),
             )
         return self.domain, groups_followed(codes, self.nested)
 

@@ -58,7 +58,7 @@ def releases(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(releases())
 def test_the_least_error_is_below_that_of_every_table(built):
     for release in built:

@@ -19,7 +19,7 @@ DOMAINS = {
 }
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 1000])
+@pytest.mark.parametrize("rows", [1, 1000])
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 def test_every_pair_differs_in_exactly_one_record(domain: Domain, rows: int):
     pairs = neighbouring_pairs(domain, rows)

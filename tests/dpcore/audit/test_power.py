@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.audit import audit_mechanism, audit_release, audit_releases
+from dpcore.audit import audit_mechanism, audit_releases
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
 from dpcore.releases.counts.histogram import Histogram
@@ -15,7 +15,6 @@ from tests.dpcore.audit.gallery import (
     RIGHT,
     TABLE,
     WRONG,
-    AddRemove,
     audited,
     violations,
 )
@@ -39,19 +38,6 @@ def test_a_right_mechanism_is_not_accused(name: str):
     failed, largest = violations(RIGHT[name], 60)
     assert failed <= most_failures(60, 0.05)
     assert largest > 0.2 * RIGHT[name].claim.alpha
-
-
-@pytest.mark.slow
-def test_a_release_is_audited_from_its_plan_alone():
-    right, wrong = (
-        audit_release(kind("ages", TABLE, 9, Budget.of("1")), draws=10_000, source=SeededSource(1))
-        for kind in (Histogram, AddRemove)
-    )
-    assert right.passed
-    assert 0.85 < right.lower_bound <= 1
-    assert not wrong.passed
-    assert wrong.lower_bound > 1.8
-    assert right.claim == Budget.of("1")
 
 
 @pytest.mark.slow

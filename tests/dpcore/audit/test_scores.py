@@ -24,20 +24,6 @@ def test_absent_numbers_do_not_spoil_a_score():
     assert Linear(np.ones(2), np.array([-5.0, -7.0]), "")(outputs).tolist() == [-3, -12, -4]
 
 
-@pytest.mark.parametrize("scale", [0.3, 2.0, 50.0])
-def test_the_log_cdf_of_laplace_noise_is_the_sum_of_its_law(scale: float):
-    a = math.exp(-1 / scale)
-    support = np.arange(-4000, 41)
-    sums = np.cumsum((1 - a) / (1 + a) * a ** np.abs(support).astype(float))
-    z = np.arange(-40, 41)
-    np.testing.assert_allclose(
-        log_cdf(z.astype(float), scale),
-        np.log(sums[z + 4000]),
-        rtol=1e-9,
-        atol=1e-12,
-    )
-
-
 def test_the_stated_ratio_is_the_log_ratio_of_probabilities():
     near, far = np.array([0.0, 5.0]), np.array([1.0, 5.0])
     cells, two = np.arange(2), Fraction(2)

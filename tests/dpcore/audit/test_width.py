@@ -14,7 +14,6 @@ from dpcore.audit.releases import covered
 from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import AS_STATED
-from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from tests.chance import most_failures
@@ -37,10 +36,10 @@ SMALL = {
 
 
 def tables_of(release) -> list[ReleaseDraws]:
-    return [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 8)]
+    return [ReleaseDraws(release, pair.near, pair.far) for pair in covered(release, 4)]
 
 
-@pytest.mark.parametrize("name", those_slow([*LAWS, "gradient classifier"], SLOW))
+@pytest.mark.parametrize("name", those_slow(LAWS, SLOW))
 def test_narrower_noise_of_every_kind_is_found_and_right_noise_is_not_accused(name: str):
     tables = tables_of(CASES[name].release)
     right = audit_noise(tables, 10_000, 1e-5, SeededSource(1))[0]
@@ -63,17 +62,6 @@ def test_gaussian_noise_of_half_its_scale_fails_though_its_alpha_is_hardly_seen(
     assert wrong.gaussian.lower_bound > wrong.gaussian.claim
     assert not wrong.width.passed
     assert len(wrong.faults) == 2
-
-
-@pytest.mark.slow
-def test_right_releases_are_hardly_ever_accused():
-    """Of 200 audits at 95% confidence; the bound by Markov's inequality is far from sharp."""
-    release = Histogram("h", TABLE, 50, Budget.of("1"))
-    tables = tables_of(release)[:1]
-    accused = sum(
-        not audit_noise(tables, 60, 0.05, SeededSource(seed))[0].passed for seed in range(200)
-    )
-    assert accused <= most_failures(200, 0.05)
 
 
 @pytest.mark.slow
@@ -135,7 +123,6 @@ def test_a_likelihood_that_is_not_finite_stops_the_audit(monkeypatch):
     [
         ("gaussian compressed microdata", "again", {"variance": Fraction(16, 25)}),
         ("compressed microdata", "first", {"scale": Fraction(4, 5)}),
-        ("adaptive microdata", "again", {"scale": Fraction(4, 5)}),
         ("adaptive triples", "triples", {"scale": Fraction(1, 2)}),
     ],
 )

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 
 from dpcore.estimates.calibrated import fit_calibrated
 from dpcore.estimates.families import FAMILIES
@@ -37,6 +36,8 @@ def test_with_the_records_own_totals_it_is_maximum_likelihood(family):
     found = fit_calibrated(
         DESIGN, response, FAMILIES[family], features, features.mean(axis=0), silence(features), ROWS
     )
+    import statsmodels.api as sm  # by this test alone, and takes long
+
     families = {
         "gaussian": sm.families.Gaussian(),
         "binomial": sm.families.Binomial(),

@@ -71,13 +71,6 @@ def test_no_record_costs_more_than_beta_and_some_cost_it_all(budget, adjacency):
     assert worst > beta * a * 0.999  # one less in the threshold would be too much
 
 
-def test_the_threshold_is_that_of_the_continuous_law_but_for_rounding():
-    for alpha, beta in (("1", "1e-6"), ("0.1", "1e-9"), ("0.5", "0.01")):
-        scale = 2 / Fraction(alpha)
-        continuous = 1 + float(scale) * math.log(1 / (2 * float(Fraction(beta))))
-        assert abs(least_threshold(scale, Fraction(beta)) - continuous) < 2
-
-
 @pytest.mark.parametrize("scale", [Fraction(1, 50), Fraction(2), Fraction(2000, 3)])
 @pytest.mark.parametrize("beta", ["0.9", "0.5", "1e-6", "1e-50"])
 def test_the_threshold_is_affordable_and_the_one_below_is_not(scale: Fraction, beta: str):

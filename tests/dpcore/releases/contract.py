@@ -40,6 +40,7 @@ from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.mechanisms.selection import Selection
 from dpcore.post.records.nested import Nested
+from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.found import FoundCategories
@@ -69,9 +70,16 @@ from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.quantiles import Quantiles
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.criteria import (
+    Contradictions,
+    Criterion,
+    Distance,
+    Prediction,
+)
 from dpcore.releases.tables.hierarchy import Hierarchy
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.quality import RecordQuality
 from dpcore.releases.tables.series import SeriesRun
 from dpcore.releases.tables.totals import Totals
 from dpcore.sampling.source import RandomSource, SeededSource
@@ -195,6 +203,12 @@ PAIRS, FOURFOLD = ((0, 1), (0, 2), (1, 2)), (*combinations(range(4), 2), (0, 1, 
 GAUSSIAN_PAIR = Margins(
     "s", Domain(CUBE.axes[1:]), 2, APPROXIMATE, ((0,), (1,)), "discrete-gaussian"
 )
+CRITERIA: tuple[Criterion, ...] = (
+    Distance("distance of place", 99.0, (("place",),)),
+    Contradictions("contradictions", 99.0, (Rule(((0, (1,)),), ((1, (0,)),)),)),
+    Prediction("excess error of place", 99.0, "place", ("yes",)),
+)
+"""Of synthetic records, where one row can move all of them at once; any value is accepted."""
 REGIONS = Regions(Domain(CUBE.axes[:2]), np.array([0, 1, 2]))
 """Three leaves of four combinations: records of the other lie outside."""
 
@@ -242,6 +256,7 @@ CASES: dict[str, Case] = {
         company=30 * (1, 2),
     ),
     "found bounds": Case(FoundBounds("b", Domain((replace(AGE, nullable=True),)), 3, PURE)),
+    "record quality": Case(RecordQuality("q", CUBE, 2, PURE, criteria=CRITERIA)),
     "margins": Case(Margins("m", CUBE, 2, PURE, PAIRS)),
     "gaussian margins": Case(
         Margins("g", CUBE, 2, APPROXIMATE, ((0,), (1, 2)), "discrete-gaussian")
@@ -264,7 +279,7 @@ CASES: dict[str, Case] = {
         Margins("w", CUBE, 2, APPROXIMATE, PAIRS, "discrete-gaussian", **BY_WEIGHT)
     ),
     "microdata with groups": Case(Microdata("d", CUBE, 2, PURE, nested=(Nested(0, 2, (0, 0, 1)),))),
-    "adaptive microdata": Case(Microdata("a", CUBE, 2, PURE, chosen=1)),
+    "adaptive microdata": Case(Microdata("a", CUBE, 2, PURE, chosen=1), fault=3),
     "gaussian adaptive microdata": Case(
         Microdata("a", CUBE, 2, APPROXIMATE, (), "discrete-gaussian", chosen=2)
     ),
@@ -594,10 +609,10 @@ def families(release: Release) -> Iterator[Integers]:
         yield np.stack([exact_vector(release, tuple(sorted((*shared, c)))) for c in cells])
 
 
-def further_forms(fact: Callable[[Release], object]) -> list[str]:
-    """The names of cases of which an earlier one has the same fact."""
+def one_of_each(fact: Callable[[Release], object]) -> dict[str, Case]:
+    """The cases of which no earlier one has the same fact."""
     first = {fact(case.release): name for name, case in reversed(CASES.items())}
-    return [name for name in CASES if name not in first.values()]
+    return {name: CASES[name] for name in sorted(first.values(), key=list(CASES).index)}
 
 
 def kind_of(release: Release) -> object:
@@ -611,10 +626,10 @@ def law_of(release: Release) -> object:
     return type(release.mechanism), event.get("noise"), event.get("choice"), frozenset(event)
 
 
-KINDS = {n: case for n, case in CASES.items() if n not in further_forms(kind_of)}
+KINDS = one_of_each(kind_of)
 """A case of every kind with every mechanism of it: for claims that do not depend on the axes."""
 
-LAWS = {n: case for n, case in CASES.items() if n not in further_forms(law_of)}
+LAWS = one_of_each(law_of)
 """A case of every law of noise: for claims about mechanisms and events alone."""
 
 

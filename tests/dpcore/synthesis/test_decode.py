@@ -1,5 +1,7 @@
 """Synthetic codes become records in the survey's own columns, categories and types."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -21,8 +23,13 @@ DOMAIN = Domain((PLACE, YES, AGE, INCOME, YEAR, HEIGHT))
 CODES = DOMAIN.unpack(np.random.default_rng(1).integers(DOMAIN.size, size=20_000))
 
 
-def decoded(densities: dict | None = None) -> dict[str, np.ndarray]:
-    return decode_records(DOMAIN, CODES, densities or {}, np.random.default_rng(2))
+@cache
+def decoded() -> dict[str, np.ndarray]:
+    return decoded_with({})
+
+
+def decoded_with(densities: dict) -> dict[str, np.ndarray]:
+    return decode_records(DOMAIN, CODES, densities, np.random.default_rng(2))
 
 
 def test_every_column_of_the_domain_comes_out_with_its_type():
@@ -53,7 +60,6 @@ def test_categories_are_those_of_the_codes():
         assert columns[name].tolist() == [expected[code] for code in codes]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("axis", [AGE, INCOME, YEAR, HEIGHT], ids=lambda axis: axis.name)
 def test_values_lie_in_the_cells_of_their_codes(axis: Bins | Grid):
     column = decoded()[axis.name]
@@ -66,7 +72,7 @@ def test_values_lie_in_the_cells_of_their_codes(axis: Bins | Grid):
 
 
 def test_whole_numbers_of_a_bin_are_equally_likely_where_the_plan_says_uniform():
-    ages = decoded({"age": ColumnDensity.uniform(AGE)})["age"].compressed()
+    ages = decoded_with({"age": ColumnDensity.uniform(AGE)})["age"].compressed()
     inside = ages[(ages >= 5) & (ages < 20)]
     assert stats.chisquare(np.bincount(inside - 5, minlength=15)).pvalue > FALSE_ALARM
     assert set(ages) == set(range(21))
@@ -76,7 +82,7 @@ def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():
     edges = np.linspace(-10, 90, 201)
     mass = stats.gamma(2, scale=8).cdf(edges + 10)
     density = ColumnDensity(edges, mass / mass[-1])
-    income = decoded({"income": density})["income"]
+    income = decoded_with({"income": density})["income"]
     for lower, upper in zip(INCOME.edges, INCOME.edges[1:], strict=False):
         inside = income[(income >= lower) & (income < upper)]
         levels = np.interp([lower, upper], edges, density.cumulative)

@@ -8,42 +8,34 @@ import httpx
 import pytest
 
 from dpcore.accounting.budget import Budget
-from tests.conftest import made_up_survey
-from tests.flows.conftest import small_plan_of_every_kind
-from tests.flows.served import PASSWORD, WHOLE, Served, prepare
+from tests.flows.served import PASSWORD, WHOLE
 from tests.waiting import SECONDS
 
-REQUESTS = 6
+REQUESTS = 4
 ALPHA, COST, OPENED = "3.2", Budget.of("3.2", "8e-7"), 2
 """Of one request, what it costs, and how many of them the plan opens its grant to."""
 
 
 @pytest.mark.slow
-def test_requests_at_the_same_moment_wait_and_each_is_made_or_refused_with_a_reason(tmp_path):
-    prepare(tmp_path, made_up_survey(), small_plan_of_every_kind())
-    served = Served(tmp_path)
-    served.start()
-    try:
-        form = served.deployment("ad hoc release", "ad-hoc-release")["id"]
-        asked = f"{served.address}/api/deployments/{form}/create_flow_run"
-        together = Barrier(REQUESTS)
+def test_requests_at_the_same_moment_wait_and_each_is_made_or_refused_with_a_reason(served):
+    form = served.deployment("ad hoc release", "ad-hoc-release")["id"]
+    asked = f"{served.address}/api/deployments/{form}/create_flow_run"
+    together = Barrier(REQUESTS)
 
-        def ask(number: int) -> httpx.Response:
-            own = {"plan": "income", "alpha": ALPHA, "requester": f"Analyst {number}"}
-            together.wait(SECONDS)
-            login = httpx.BasicAuth(*PASSWORD.split(":", 1))
-            # As a browser does, which repeats no request.
-            return httpx.post(asked, json={"parameters": WHOLE | own}, auth=login, timeout=SECONDS)
+    def ask(number: int) -> httpx.Response:
+        own = {"plan": "rush", "alpha": ALPHA, "requester": f"Analyst {number}"}
+        together.wait(SECONDS)
+        login = httpx.BasicAuth(*PASSWORD.split(":", 1))
+        # As a browser does, which repeats no request.
+        return httpx.post(asked, json={"parameters": WHOLE | own}, auth=login, timeout=SECONDS)
 
-        with ThreadPoolExecutor(REQUESTS) as people:
-            answers = list(people.map(ask, range(REQUESTS)))
-        assert Counter(answer.status_code for answer in answers) == {201: REQUESTS}
-        ended = [served.settled(answer.json()["id"]) for answer in answers]
-        made = [run for run in ended if run["state_type"] == "COMPLETED"]
-        refused = [run["state"]["message"] for run in ended if run not in made]
-        assert len(made) == OPENED, refused
-        assert all("requests" in reason for reason in refused), refused
-        assert served.ledger.spent("income") == sum([COST] * OPENED, Budget())
-        assert len(list((served.out / "income").iterdir())) == OPENED
-    finally:
-        assert served.stop() == 0
+    with ThreadPoolExecutor(REQUESTS) as people:
+        answers = list(people.map(ask, range(REQUESTS)))
+    assert Counter(answer.status_code for answer in answers) == {201: REQUESTS}
+    ended = [served.settled(answer.json()["id"]) for answer in answers]
+    made = [run for run in ended if run["state_type"] == "COMPLETED"]
+    refused = [run["state"]["message"] for run in ended if run not in made]
+    assert len(made) == OPENED, refused
+    assert all("requests" in reason for reason in refused), refused
+    assert served.ledger.spent("rush") == sum([COST] * OPENED, Budget())
+    assert len(list((served.out / "rush").iterdir())) == OPENED

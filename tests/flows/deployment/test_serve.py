@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-import yaml
 from prefect.client.schemas.objects import FlowRun
 
 from dpcore.accounting.budget import Budget
@@ -16,10 +15,11 @@ from flows.cli import main
 from flows.deployment import serve
 from flows.operation.identity import release_id_of
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
-from tasks.ledger import Ledger
-from tests.bare import PLAN
-from tests.flows.served import Served, last_due
+from tests.flows.served import last_due
 from tests.waiting import wait_for
+
+REQUESTED = ("health", "hostile", "rush", "thesis")
+"""Plans without a schedule, which are deployed for requests."""
 
 
 def a_run(**facts) -> FlowRun:
@@ -50,8 +50,8 @@ def test_two_people_who_ask_in_the_same_second_get_two_releases():
 @pytest.mark.slow
 class TestServed:
     def test_plans_are_deployed_and_what_is_private_is_closed(self, served):
-        names = {d["name"] for d in served.api("POST", "/deployments/filter")}
-        assert names == {"income", "health", "ad-hoc-release", "audit-a-plan"}
+        names = served.deployed()
+        assert names - {"poor"} == {*REQUESTED, "income", "ad-hoc-release", "audit-a-plan"}
         assert "draft.yaml: the plan is not valid" in "".join(served.said)
         server = served.folder / "home" / "server"
         assert server.stat().st_mode & 0o077 == 0
@@ -63,7 +63,7 @@ class TestServed:
     def test_the_form_knows_plans_releases_and_limits(self, served):
         fields = served.deployment("ad hoc release", "ad-hoc-release")["parameter_openapi_schema"]
         fields = fields["properties"]
-        assert fields["plan"]["enum"] == ["health", "income"]
+        assert fields["plan"]["enum"] == sorted({*REQUESTED, "income"})
         assert fields["releases"]["items"]["enum"][0] == "health: people"
         assert all(field["description"] for field in fields.values())
         with pytest.raises(httpx.HTTPStatusError, match=r"409|422"):
@@ -81,13 +81,12 @@ class TestServed:
             f"/deployments/{deployment['id']}/create_flow_run",
             state={"type": "SCHEDULED", "state_details": {"scheduled_time": due.isoformat()}},
         )
-        bundles = set()
-        for _ in range(2):  # late, and once more
-            assert served.settled(run["id"])["state_type"] == "COMPLETED"
-            bundles |= {path.name for path in (served.out / "income").iterdir()}
-            served.start_now(run["id"])
+        assert served.settled(run["id"])["state_type"] == "COMPLETED"  # late
+        spent, bundles = served.ledger.spent("income"), {*(served.out / "income").iterdir()}
+        served.start_now(run["id"])  # once more
         assert served.settled(run["id"])["state_type"] == "COMPLETED"
-        assert bundles == {release_id}
+        assert served.ledger.spent("income") == spent
+        assert {*(served.out / "income").iterdir()} == bundles
         tasks = served.api("POST", "/task_runs/filter", flow_runs={"id": {"any_": [run["id"]]}})
         names = {task["name"] for task in tasks}  # one for each release, among others
         assert {"histogram: people (sex x region x age)", "density: wealth (income)"} <= names
@@ -95,7 +94,6 @@ class TestServed:
         manifest = read_manifest(bundle)
         verify_files(bundle, manifest)
         assert verify_budget(manifest, served.ledger) == Budget.of(4, "1e-6")
-        assert served.ledger.spent("income") == Budget.of(4, "1e-6")
         assert bundle.stat().st_mode & 0o777 == 0o755
         assert bundle.parent.stat().st_mode & 0o777 == 0o755
 
@@ -104,20 +102,6 @@ class TestServed:
         ended = served.settled(run["id"])
         assert ended["state_type"] == "FAILED"
         assert "choose releases of one plan" in ended["state"]["message"]
-
-    def test_what_is_wished_charges_nothing_until_it_is_resumed(self, served):
-        def charged() -> bool:
-            return any(name.endswith(run["id"][-4:]) for name in served.ledger.releases("income"))
-
-        run = served.ask("income", tables=["sex x region"])
-        assert served.settled(run["id"])["state_name"] == "Suspended"
-        seen = served.artifact(run["id"], "cost-and-accuracy")["data"]
-        assert "| left afterwards |" in seen
-        assert "standard error of a count" in seen
-        assert not charged()
-        served.api("POST", f"/flow_runs/{run['id']}/resume")
-        assert served.settled(run["id"])["state_type"] == "COMPLETED"
-        assert charged()
 
     def test_a_run_that_ends_while_it_waits_waits_again_when_it_is_retried(self, served):
         run = served.ask("health")["id"]
@@ -156,6 +140,11 @@ class TestServed:
             path.name.endswith(run["id"][-4:]) for path in (served.out / "health").iterdir()
         )
 
+    def test_a_plan_that_cannot_be_paid_is_deployed_as_soon_as_it_can_be(self, served):
+        assert "poor" not in served.deployed()
+        served.ledger.grant("poor", Budget.of(76, "2e-5"), "the board", "a year of releases")
+        wait_for(lambda: "poor" in served.deployed(), "the deployment", served.words)
+
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
@@ -192,22 +181,3 @@ def test_what_a_killed_serve_left_keeps_the_home_to_itself(tmp_path, own_home, m
                 serve._alone(tmp_path).__enter__()
     with serve._alone(tmp_path):
         pass
-
-
-@pytest.mark.slow
-def test_a_plan_that_cannot_be_paid_is_deployed_as_soon_as_it_can_be(tmp_path):
-    plans = tmp_path / "plans"
-    plans.mkdir()
-    document = yaml.safe_load(PLAN) | {"operation": {"schedule": {"cron": "0 6 1 * *"}}}
-    (plans / "poor.yaml").write_text(yaml.safe_dump(document))
-    Ledger(f"sqlite:///{tmp_path}/ledger.sqlite").grant(
-        "survey", Budget.of(2), "the board", "little"
-    )
-    served = Served(tmp_path)
-    served.start()
-    try:
-        assert served.api("POST", "/deployments/filter") == []
-        served.ledger.grant("survey", Budget.of(10), "the board", "a year of releases")
-        wait_for(lambda: served.api("POST", "/deployments/filter"), "the deployment", served.words)
-    finally:
-        assert served.stop() == 0

@@ -155,6 +155,18 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
             "column,type,lower,upper,format\nx,date,1,2,DD.MM\n",
             "format: 'DD.MM' is not an order of",
         ),
+        ("column,lower,upper\nx,0,open\n", r"line 2 \(x\), lower: .*; write open here too"),
+        ("column,lower,upper\nx,Open,open\n", r"lower: 'Open' .* did you mean 'open'"),
+        ("column,type,lower,upper\nx,date,open,open\n", "only numbers can have open bounds"),
+        ("column,values,lower,upper\nx,1=one,open,open\n", "values: leave it empty"),
+        ("column,lower,upper,special\nx,open,open,a\n", "special: 'a' is not a number"),
+        ("column;lower;upper\nx;0;1.500,5\n", r"upper: '1.500,5' is not .*; write 1500.5"),
+        ("column,lower,upper\nx,0%,100%\n", "lower: '0%' is not .*; 12% is written 0.12"),
+        (
+            'column,lower,upper,format\nx,0,50.000,"1.234,5"\n',
+            "upper: '50.000' may mean 50000 or 50; write one of these",
+        ),
+        ("column,type\nx,text\n", "'text' is not one of .*free text.* has the type `ignored`"),
         ("column,lower,upper\nx,2,1\ny,a,1\n", r"line 2 \(x\): state(.|\n)*line 3 \(y\), lower"),
     ],
 )
@@ -205,3 +217,33 @@ def test_formats_levels_and_values_with_a_semicolon_are_those_of_the_plan(more):
     assert loaded.columns["rooms"].levels == [1, 2, 4]
     share = loaded.columns["share"]
     assert (share.levels, share.labels) == ([0.0, 0.5, 1.0], {"1.0": "all", "0.0": "none"})
+
+
+def test_bounds_that_nobody_can_state_are_found_by_the_release(tmp_path):
+    text = "column,type,lower,upper,step,special,values\n"
+    text += (
+        "pay,,open,open,0.01,0,\nvisits,integer,open,open,,,\nsize,,open,open,,,\nsex,,,,,,f; m\n"
+    )
+    found = read_questionnaire(written(tmp_path, text))
+    assert found["pay"].keys == {"bounds": "open", "step": 0.01, "point_masses": [0.0]}
+    assert found["visits"].keys == {"bounds": "open", "step": 1.0}
+    assert found["size"].keys == {"bounds": "open"}
+    columns = dict.fromkeys(found, ColumnType.OPEN)
+    said = Said(records=True, tables=["pay x sex"], densities=["pay"])
+    document = yaml.safe_load(first_plan("x", "x.csv", columns, said, found))
+    document["rows"] = 6000
+    for key in ("granted", "requested"):
+        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
+    document["publication"]["title"] = "Pay"
+    loaded = dprelease.load_plan(document)
+    assert all(loaded.columns[name].open for name in ("pay", "visits", "size"))
+    assert {loaded.section(name).finds for name in loaded.finding} == {"pay", "visits", "size"}
+
+
+def test_a_column_whose_name_a_plan_cannot_have_is_named_with_the_way_out(tmp_path):
+    questions = read_questionnaire(written(tmp_path, "column,values\n2nd job,no; yes\nsex,f; m\n"))
+    columns = dict.fromkeys(("2nd job", "sex", "ward"), ColumnType.OPEN)
+    text = first_plan("x", "x.csv", columns, questions=questions)
+    before, _, after = text.partition("`source_name`")
+    assert "'ward'" in before.partition("does not name them")[2]
+    assert "'2nd job'" in after

@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from dpcore.domain.cell_values import CellNumbers
-from schemas.releases.binning import binned_domain
+from schemas.releases.binning import Bins, binned_domain
 from schemas.survey.cells import Cells, Numbers
 from schemas.survey.columns import ContinuousColumn, IntegerColumn
 
@@ -99,3 +100,16 @@ def test_amounts_on_both_sides_of_zero_grow_from_it():
     edges = np.array(numbers("-10000000", "10000000", whole=True).for_records().edges)
     assert np.sum(np.abs(edges) <= 30_000) > len(edges) / 3
     assert len({*np.diff(numbers("-400", "500").for_tables().edges)}) < 4  # hardly an amount
+
+
+def test_no_cell_is_empty_beside_a_point_mass_where_each_value_has_a_cell():
+    of = numbers("0", "1", "0.01")
+    made = axis(of, of.for_records([0.0]))
+    inside = CellNumbers.of(made, np.arange(made.size))
+    assert (inside.first <= inside.last).all()
+
+
+@pytest.mark.parametrize(("word", "more"), [("Fine", "; did you mean 'fine'"), ("many", "")])
+def test_another_word_for_bins_is_refused_with_what_to_write(word, more):
+    with pytest.raises(ValidationError, match=f"a list of edges, or `fine`{more}"):
+        TypeAdapter(Bins).validate_python({"pay": word})

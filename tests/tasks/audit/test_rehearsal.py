@@ -42,8 +42,6 @@ def plan_with(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str = "r
     ("unit", "neighbours", "invalid"),
     [
         ("row", "replace-one", "refuse"),
-        ("row", "add-remove", "clamp"),
-        (HOUSEHOLDS, "replace-one", "own-cell"),
         (HOUSEHOLDS, "add-remove", "drop"),
     ],
 )
@@ -65,7 +63,6 @@ def plan_of_units(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str 
 @pytest.mark.parametrize(
     ("unit", "neighbours", "invalid"),
     [
-        ("row", "replace-one", "refuse"),
         (HOUSEHOLDS, "replace-one", "own-cell"),
         (HOUSEHOLDS | {"max_rows": 1}, "add-remove", "clamp"),
     ],
@@ -93,10 +90,6 @@ def test_a_fault_of_units_of_models_stops_the_rehearsal(name, fault, monkeypatch
         rehearse_shortly(plan_of_units())
 
 
-def test_every_kind_of_release_passes():
-    rehearse_shortly(Plan.model_validate(plan_of_every_kind()))
-
-
 @pytest.mark.slow
 def test_what_is_found_passes():
     document = open_plan()
@@ -106,7 +99,7 @@ def test_what_is_found_passes():
     rehearse_shortly(Plan.model_validate(document | {"source": "withheld"}))
 
 
-def test_levels_and_point_masses_pass():
+def test_every_kind_of_release_passes_with_levels_and_point_masses():
     every = plan_of_every_kind()
     every["columns"]["income"] |= {"point_masses": [0, 9000], "step": 0.5}
     every["columns"]["rank"] = {"type": "integer", "levels": [-5, 0, 40]}
@@ -175,11 +168,8 @@ def linked_plan(neighbours: str, order: list[str]) -> Plan:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("neighbours", "order"), [("replace-one", "-age"), ("add-remove", "region")]
-)
-def test_the_right_path_of_wide_records_passes(neighbours, order):
-    rehearse_shortly(linked_plan(neighbours, [order]))
+def test_the_right_path_of_wide_records_passes():
+    rehearse_shortly(linked_plan("replace-one", ["region"]))
 
 
 @pytest.mark.slow
@@ -253,9 +243,8 @@ def series_plan(in_periods: int, neighbours: str = "add-remove") -> Plan:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("neighbours", "in_periods"), [("replace-one", 1), ("add-remove", 3)])
-def test_the_right_path_of_a_series_passes(neighbours, in_periods):
-    rehearse_shortly(series_plan(in_periods, neighbours))
+def test_the_right_path_of_a_series_passes():
+    rehearse_shortly(series_plan(1, "replace-one"))
 
 
 def of_periods(change: int):

@@ -19,7 +19,7 @@ EXPLAINED = 3.0
 """CPU seconds to read and explain a plan."""
 
 WORK, MUCH_WORK = 0.2, 10.0
-"""Of a plan that says that it takes longer to publish, another one is published instead."""
+"""Seconds: of a plan that says that it takes longer to publish, another one is published instead."""
 
 CORNERS = [
     ("margins", "discrete-gaussian", {"ways": [1, 2], "optimise": "max"}, "1000", {}),
@@ -87,16 +87,13 @@ def test_a_plan_of_every_mechanism_is_refused_or_published(tmp_path, kind, mecha
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "mechanism"), MECHANISMS)
+@pytest.mark.parametrize(
+    ("kind", "mechanism"),
+    # Whose audit trains machines for twenty seconds, in the tests of audits too.
+    [each for each in MECHANISMS if each != ("classifier", "noisy-gradients")],
+)
 def test_another_plan_of_every_mechanism_is_audited_too(tmp_path, kind, mechanism):
     any_number(tmp_path, kind, mechanism, 1, audited=True)
-
-
-@pytest.mark.slow
-def test_two_thousand_plans_are_explained_in_three_seconds_each():
-    for seed in range(2000 // len(MECHANISMS) + 1):
-        for kind, mechanism in MECHANISMS:
-            explained(plan_of(kind, mechanism, f"explained {seed}"))
 
 
 def any_number(folder: Path, kind: str, mechanism: str, seed: int, audited: bool) -> None:

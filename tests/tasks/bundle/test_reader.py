@@ -15,6 +15,8 @@ from tasks.bundle.reader import BundleReader, open_bundle
 from tests.bare import leave_out_audits, release
 from tests.conftest import ROOT, short_fits
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "pages" / "how-to" / "use-a-bundle.md"
 TABLE = "all-pairs.rate_marriage.affairs"
 
@@ -76,7 +78,6 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.S)
 
 
-@pytest.mark.slow
 def test_the_page_s_python_runs(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     names: dict = {}
@@ -167,7 +168,6 @@ def test_a_classifier_evaluated_by_hand_from_its_published_coefficients(bundle):
     assert 0 < found["sign_error"][0] <= 0.5
 
 
-@pytest.mark.slow
 def test_sampling_as_many_records_gives_the_published_ones_and_more_are_more(bundle):
     again = bundle.sample("respondents", 6366)
     published = bundle.table("microdata/respondents")
@@ -214,7 +214,6 @@ def test_questions_of_the_wrong_type_are_refused_in_words(bundle):
             bundle.sample("respondents", rows)
 
 
-@pytest.mark.slow
 def test_the_reader_works_where_nothing_but_what_the_page_names_is_installed(folder):
     """Every other package is hidden from it; pandas and formulaic are for frames and models alone."""
     (line,) = re.findall(r"^pip install (numpy scipy .*)$", PAGE.read_text(), re.M)

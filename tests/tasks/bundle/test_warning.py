@@ -5,16 +5,14 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import plan_of_every_kind
-from tests.tasks.made_up import opened_once
+from tasks.bundle.reader import open_bundle
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory):
-    return opened_once(tmp_path_factory.mktemp("warning"), plan_of_every_kind())
+@pytest.fixture
+def bundle(every_kind):
+    return open_bundle(next((every_kind / "out").glob("*/r1")))
 
 
-@pytest.mark.slow
 def test_every_synthetic_table_warns_with_its_factor_where_that_is_known(bundle):
     records = {record.name: record for record in bundle.manifest.synthesis}
     for name in ("everybody", "hundred", "from-counts"):

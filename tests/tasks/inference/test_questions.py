@@ -14,7 +14,7 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.questions import correlation, independence, quantile
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from tests.chance import FALSE_ALARM
+from tests.chance import FALSE_ALARM, mean_squares, reach, shares
 from tests.tasks.inference.test_fit import DOMAIN, columns, evidence, exact_tables, surveyed
 
 SURVEYS, FEW = 60, 24
@@ -38,8 +38,9 @@ def test_correlations_have_their_stated_error():
     values = columns(population[population[:, 2] < 4])
     truth = np.corrcoef(np.asarray(values["age"], float), np.asarray(values["works"], float))[0, 1]
     errors = np.array([(c.estimate - truth) / c.standard_error for c in found])
-    assert abs(errors.mean()) < 0.5
-    assert np.mean(errors**2) == pytest.approx(1, abs=0.5)
+    assert abs(errors.mean()) < reach(errors)
+    least, most = mean_squares(len(errors))
+    assert least <= np.mean(errors**2) <= most
 
 
 @pytest.mark.slow
@@ -48,7 +49,9 @@ def test_independent_columns_give_p_values_that_are_uniform():
     assert {each.degrees for each in found} == {6}
     p_values = [each.p_value for each in found]
     assert stats.kstest(p_values, "uniform").pvalue > FALSE_ALARM
-    assert np.mean([each.statistic for each in found]) == pytest.approx(6, abs=2)
+    assert np.mean([each.statistic for each in found]) == pytest.approx(
+        6, abs=2.5
+    )  # 5.6 deviations
 
 
 @pytest.mark.slow
@@ -84,7 +87,7 @@ def test_quantiles_are_held_by_their_intervals():
         truth = np.interp(level, below, ages)
         found = all_of(lambda e, level=level: quantile(evenly(e), "age", level), number=FEW)
         held = [q.interval[0] <= truth <= q.interval[1] for q in found]
-        assert np.mean(held) >= 0.85
+        assert np.mean(held) >= shares(FEW, 0.95)[0]
         assert np.median([q.value for q in found]) == pytest.approx(truth, abs=0.5)
 
 

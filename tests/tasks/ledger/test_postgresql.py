@@ -31,7 +31,7 @@ def fresh_url(engine: str, folder: Path) -> str:
 
 
 @functools.cache
-def _server() -> Server:
+def shared_server() -> Server:
     """Start a server once for the whole test run; it stops when the tests end."""
     server = started()
     atexit.register(server.remove)
@@ -40,8 +40,8 @@ def _server() -> Server:
 
 def _fresh_database() -> str:
     name = f"ledger{next(_numbers)}"
-    _server().administer(f"CREATE DATABASE {name}")
-    return _server().url(name)
+    shared_server().administer(f"CREATE DATABASE {name}")
+    return shared_server().url(name)
 
 
 class TestWithoutAServer:

@@ -101,16 +101,14 @@ def test_it_is_read_as_it_was_and_stays_basic(url):
     assert Ledger(url).promised("wages") == Budget.of(3, "1e-6")
 
 
-@pytest.mark.parametrize(
-    "change", ["account = 7", "series = 'x'", "part = '1'", "analyst = 'x'", "alpha = '0'"]
-)
-def test_all_columns_are_guarded_afterwards(url, change):
+def test_all_columns_are_guarded_afterwards(url):
     ledger = Ledger(url)
-    with (
-        pytest.raises(LedgerError, match="the history of a ledger is never changed"),
-        ledger._database.transaction(write=True) as connection,
-    ):
-        connection.exec_driver_sql(f"UPDATE ledger_charge SET {change}")
+    for change in ("account = 7", "series = 'x'", "part = '1'", "analyst = 'x'", "alpha = '0'"):
+        with (
+            pytest.raises(LedgerError, match="the history of a ledger is never changed"),
+            ledger._database.transaction(write=True) as connection,
+        ):
+            connection.exec_driver_sql(f"UPDATE ledger_charge SET {change}")
 
 
 def test_to_which_dataset_a_survey_belongs_is_recorded_from_then_on(url):

@@ -92,7 +92,7 @@ def made_up(n: int = 300) -> list[tuple]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most", [1, 2, 5, 100])
+@pytest.mark.parametrize("most", [1, 2, 100])
 def test_the_kept_records_are_those_of_the_oracle_in_any_order(most, tmp_path):
     records, unit = made_up(), UnitColumn(column="home", max_rows=most)
     expected = oracle(records, unit)
@@ -204,8 +204,7 @@ def in_first_periods(records: list[tuple], name: str, most: int) -> Counter:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most", [1, 2, 10])
-@pytest.mark.parametrize("name", ["age", "sex"])
+@pytest.mark.parametrize(("name", "most"), [("age", 1), ("age", 2), ("sex", 10)])
 def test_a_series_uses_the_first_periods_of_each_unit(most, name, tmp_path):
     records, domain = made_up(), Domain(EVERYTHING.axes[:2])
     periods = Periods(COLUMNS[name].axis(name), most)
@@ -265,9 +264,8 @@ def test_later_periods_change_nothing_in_earlier_ones(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("named", [str, int])
-def test_postgresql_keeps_and_weighs_the_records_that_duckdb_does(named, tmp_path, monkeypatch):
-    names = {f"h{i}": named(i) if named is int else f"{'ß é🌲 aA'[i % 7]}{i}" for i in range(60)}
+def test_postgresql_keeps_and_weighs_the_records_that_duckdb_does(tmp_path, monkeypatch):
+    names = {f"h{i}": f"{'ß é🌲 aA'[i % 7]}{i}" for i in range(60)}
     records = [(names[home], *rest) for home, *rest in made_up()]
     url = fresh_url("postgresql", tmp_path)
     monkeypatch.setenv("SURVEY_DATABASE", url)

@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.domain import Domain
@@ -75,30 +72,6 @@ def test_every_kind_of_release_has_the_same_tally_and_the_same_draw(survey, tmp_
         )
     assert drawn[0] == drawn[1]
     assert len(drawn[0]) == len(plan_of_every_kind()["releases"])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("counts")
-
-
-@pytest.mark.slow
-@settings(max_examples=10)
-@given(
-    st.lists(
-        st.tuples(st.none() | st.integers(0, 9), st.integers(0, 5) | st.integers(0, 2**40)),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_counts_are_added_up(folder, rows):
-    exact = np.zeros(11, dtype=object)
-    for digit, count in rows:
-        exact[10 if digit is None else digit] += count
-    total, (digits, counts) = sum(exact), zip(*rows, strict=True)
-    for adjacency in (PRIVATE, Adjacency()):
-        if adjacency.public_rows or total:
-            assert counted(folder, list(digits), list(counts), total, adjacency) == list(exact)
 
 
 WRONG = [None, -3, 2.5, float("nan"), 2**40 + 1, "many"]
@@ -220,7 +193,7 @@ def columns_of(path: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_sums_that_64_bits_could_not_hold_are_refused(tmp_path):
-    ends = {2**21: 2**61, 2**21 + 1: None, 2**23: None}
+    ends = {2**21: 2**61, 2**21 + 1: None}
     for rows, total in ends.items():
         survey = written(tmp_path, [1] * rows, [2**40] * rows, 2**40)
         if total is None:

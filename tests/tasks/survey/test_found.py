@@ -81,6 +81,7 @@ def test_which_record_of_a_unit_counts_does_not_depend_on_their_order(tmp_path, 
     assert found(tmp_path, frame, HOME) == {"Bern": 1}
 
 
+@pytest.mark.slow
 def test_postgresql_finds_and_clamps_what_duckdb_does(tmp_path, monkeypatch):
     pay = column("continuous", bounds="open", nullable=True).with_found((0.0, 50.0))
     town = column("categorical", categories="open", nullable=True).with_found({"Bern": 5, "é": 4})

@@ -85,6 +85,7 @@ def test_a_table_of_spark_s_catalogue_is_the_same_from_every_master():
     assert names_of(other, [known]) == [known]
 
 
+@pytest.mark.slow
 def test_a_database_is_named_by_its_server_and_not_by_its_address(tmp_path, monkeypatch):
     url = fresh_url("postgresql", tmp_path)
     port, database = url.rpartition(":")[2].split("/")

@@ -85,3 +85,23 @@ def test_a_tail_is_one_group_with_the_next_and_a_dense_end_is_not():
     column = np.repeat(np.arange(10), [90, 90, 50, 50, 30, 30, 10, 10, 2, 1])
     assert tails_whole(few, more, 20, column).tolist() == [0, 1, 2, 3, 4, 5, 6, 6, 8, 8]
     assert tails_whole(few, more, 0, column).tolist() == [*range(10)]  # categories have no ends
+
+
+def test_records_of_higher_rank_get_later_cells_of_their_group():
+    generator = np.random.default_rng(7)
+    groups, exact = np.repeat([0, 1], [10, 40]), np.repeat([100, 10], [10, 40])
+    column, ranks = np.repeat(groups, exact), generator.random(1400)
+    cells = split_groups(column, groups, exact.astype(float), 1.0, generator, ranks=ranks)
+    assert np.array_equal(groups[cells], column)
+    for group in (0, 1):
+        inside = column == group
+        assert (np.diff(cells[inside][np.argsort(ranks[inside])]) >= 0).all()
+
+
+def test_the_group_that_most_are_in_is_not_spread_over_empty_ones_beside_it():
+    """Heights in noise that shows four groups and nothing inside them."""
+    generator = np.random.default_rng(8)
+    groups, held = np.repeat([0, 1, 2, 3], [53, 22, 24, 32]), np.array([166, 2210, 1305, 0])
+    column, noisy = np.repeat(np.arange(4), held), generator.normal(28, 120, 131)
+    made = split_groups(column, groups, noisy, 120.0**2, generator, np.zeros(131, int), 180.0)
+    assert abs(np.mean(groups[made] == 1) - 2210 / len(column)) < 0.05

@@ -43,8 +43,6 @@ def test_the_aims_differ_as_they_say():
     ("noise", "adjacency", "more", "aim"),
     [
         ("discrete-gaussian", REPLACE_ONE, (), None),
-        ("discrete-laplace", ADD_REMOVE, (), None),
-        ("discrete-gaussian", REPLACE_ONE, ((0, 1, 2, 3),), "mean"),
         ("discrete-laplace", ADD_REMOVE, ((0, 1, 2, 3),), "mean"),
     ],
 )
@@ -71,10 +69,11 @@ def test_stated_errors_hold_in_simulation(noise, adjacency, more, aim):
     assert 0.65 < min(times) < max(times) < 1.5
 
 
-@pytest.mark.parametrize("adjacency", [REPLACE_ONE, ADD_REMOVE])
 @pytest.mark.parametrize("aim", [None, "balanced", "records"])
-@pytest.mark.parametrize("noise", ["discrete-gaussian", "discrete-laplace"])
-def test_variances_are_known_without_the_tables(noise, aim, adjacency):
+@pytest.mark.parametrize(
+    ("noise", "adjacency"), [("discrete-gaussian", REPLACE_ONE), ("discrete-laplace", ADD_REMOVE)]
+)
+def test_variances_are_known_without_the_tables(noise, adjacency, aim):
     sizes = (2, 3, 1, 30, 4)
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(n))) for i, n in enumerate(sizes)))
     tables = (*sets(5, 2), (0, 1, 3))
@@ -98,7 +97,7 @@ def test_blocks_of_differences_with_too_little_noise_are_measured_whole():
         assert any(block.axes for block in blocks) == some
 
 
-@pytest.mark.parametrize("alpha", ["2", "10", "40", "200"])
+@pytest.mark.parametrize("alpha", ["2", "40"])
 @pytest.mark.parametrize("aim", ["max", "records"])
 def test_blocks_that_are_measured_whole_and_others_give_all_tables_together(alpha, aim):
     """Columns of many and of few cells: as alpha rises, those of many are measured whole first."""
@@ -122,7 +121,7 @@ def test_blocks_that_are_measured_whole_and_others_give_all_tables_together(alph
         assert everything == pytest.approx(0, abs=1e-6) or relation is ADD_REMOVE
 
 
-@pytest.mark.parametrize("aim", ["balanced", "mean", "max", "records", (Fraction(1), Fraction(2))])
+@pytest.mark.parametrize("aim", ["mean", "records", (Fraction(1), Fraction(2))])
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_columns_of_one_category_are_no_trouble(aim, norm):
     for sizes, tables in (((1, 2), ((0,), (1,))), ((1, 3), ((0, 1), (0,))), ((1, 1), ((0,), (1,)))):

@@ -17,11 +17,13 @@ from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.granularity import FINER, kinds_of_cells
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import (
     APPROXIMATE,
     CUBE,
@@ -285,3 +287,24 @@ def test_whole_numbers_that_many_have_stay_alone():
     kinds = kinds_of_cells(0, axis, (), ())
     assert len({*kinds.tolist()}) == 3
     assert kinds[1] == kinds[3]
+
+
+def test_two_amounts_are_correlated_inside_their_largest_group():
+    generator = np.random.default_rng(2)
+    both = generator.normal(size=(6000, 1)) + 0.4 * generator.normal(size=(6000, 2))
+    edges = (0.0, *np.geomspace(1, 400, 60))
+    amounts = [Bins(name, edges) for name in ("pay", "tax")]
+    domain = Domain((*amounts, Categories("sex", ("F", "M"))))
+    cells = np.searchsorted(edges, np.exp(both + 1), side="right").clip(1, 60) - 1
+    codes = np.column_stack([cells, generator.integers(0, 2, 6000)])
+    made = CompressedMicrodata(
+        "x", domain, 6000, Budget.of("4", "1e-6"), (), "discrete-gaussian", keep=8
+    )
+    exact = made.statistic(Tally.of(domain, domain.pack(codes)))
+    noisy = perturb(exact, made.mechanism, made.share, SeededSource(1))
+    _, records = made.sample(noisy, 6000)
+    largest = [groups == groups.max() for groups in made.groups(made.settled(noisy)[0])]
+    inside = largest[made.granularity.first[0]][records[:, 0]]
+    inside &= largest[made.granularity.first[1]][records[:, 1]]
+    assert inside.sum() > 50
+    assert np.corrcoef(records[inside, :2].T)[0, 1] > 0.25

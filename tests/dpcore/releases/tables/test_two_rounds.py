@@ -1,35 +1,25 @@
-"""Releases that measure some tables first and others, chosen by the result, again: what both cost.
+"""Releases that measure some tables first and others, chosen by the result, again: the noise of both.
 
-The privacy of both rounds together is a claim of ``test_contract``.
+What both cost and their privacy together are claims of ``test_contract``.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpcore.accounting.analytic import analytic_gaussian_scale
-from dpcore.accounting.budget import Budget
-from dpcore.accounting.zcdp import covers_rho
-from dpcore.line.mechanism import affordable
-from dpcore.line.mechanism import event_from_dict as read_event
 from dpcore.line.statistic import Noisy
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.repricing.history import CONCENTRATED, Charged, prices
 from dpcore.sampling.source import SeededSource
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
-from tests.dpcore.releases.contract import PURE, repeated_draws
+from tests.dpcore.releases.contract import repeated_draws
 from tests.dpcore.releases.tables import test_adaptive_microdata as adaptive
 from tests.dpcore.releases.tables import test_compressed_microdata as compressed
 from tests.dpcore.releases.tables.test_adaptive_microdata import NOISES
 
 TwoRounds = Microdata | CompressedMicrodata
-PARTS = {"adaptive": Fraction(4, 5), "compressed": Fraction(1, 10)}
-"""The first round's share of rho."""
 
 MADE = {"adaptive": adaptive.release, "compressed": compressed.release}
 every_kind = pytest.mark.parametrize("kind", MADE)
@@ -62,43 +52,3 @@ def test_both_rounds_have_the_stated_noise_and_neither_two_thirds_nor_three_halv
         assert goodness_of_fit(drawn, law.event) > FALSE_ALARM
         assert goodness_of_fit(drawn, law.event, stretch=2 / 3) < 1e-9
         assert goodness_of_fit(drawn, law.event, stretch=3 / 2) < 1e-9
-
-
-@every_kind
-def test_both_gaussian_rounds_together_cost_what_the_share_allows(kind: str):
-    made = MADE[kind]()
-    event, share = made.event, made.share
-    first, again = event.sensitivity / event.scale, event.again_sensitivity / event.again_scale
-    assert float(first / (first + again)) == pytest.approx(float(PARTS[kind]))
-    # What continuous noise of this precision costs, which is less than by zCDP alone.
-    scale = analytic_gaussian_scale(share.alpha, share.beta)
-    assert float(first + again) ** -0.5 == pytest.approx(scale, rel=5e-3)
-    assert not covers_rho((first + again) / 2, share.alpha, share.beta)
-    require_no_less_noise(event, share)
-
-
-@every_kind
-def test_the_alpha_of_both_laplace_rounds_is_that_of_the_share_exactly(kind: str):
-    event = MADE[kind](noise="discrete-laplace", share=PURE).event
-    spent = event.sensitivity / event.scale + event.again_sensitivity / event.again_scale
-    assert spent == PURE.alpha
-    require_no_less_noise(event, PURE)
-    if kind == "adaptive":
-        assert not affordable(replace(event, noise="other"), Budget.of(100, "0.1"))
-
-
-def require_no_less_noise(event, share: Budget) -> None:
-    assert affordable(event, share)
-    for key in ("scale", "again_scale"):
-        assert not affordable(
-            replace(event, **{key: getattr(event, key) * Fraction(99, 100)}), share
-        )
-
-
-@every_kind
-@every_noise
-def test_an_event_is_read_back_and_priced_in_a_history(kind: str, noise: str):
-    made = MADE[kind](noise=noise)
-    assert read_event(made.event.to_dict()) == made.event
-    found = prices([Charged(made.event, made.share)] * 60, Fraction("1e-4"))
-    assert next(price for price in found if price.accountant == CONCENTRATED).budget.alpha < 59

@@ -1,7 +1,7 @@
 """Releases over more cells than a number holds count, move and are audited like any others."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -75,9 +75,9 @@ def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
     name: str, adjacency: Adjacency
 ):
     release = replace(RELEASES[name], adjacency=adjacency)
-    tried = [*neighbouring_pairs(DOMAIN, ROWS, adjacency)[:20]]
+    tried = neighbouring_pairs(DOMAIN, ROWS, adjacency)
     for pairs in (tried, at_random(release)):
-        found = replay(release, pairs, seconds=0.3)
+        found = replay(release, islice(pairs, 12))
         assert found.passed, found
         assert found.moved > 0.45
 

@@ -1,0 +1,220 @@
+"""By how much synthetic records differ from the rows of the survey: what may be asked of their quality.
+
+Records are public, rows are private.  Of R records and a public number N of rows, each criterion has a
+value v that a row moves by at most 1, and v/N, or 2 v/N, is what people read:
+
+    distance        sum over cells |c R - r N| / 2 R      c of N rows and r of R records are in a cell;
+                                                          v/N is the total variation distance
+    contradictions  r N/R - c                             of c rows and r records that break a rule
+    prediction      c - r N/R                             sums of errors, each in [0, 1], of a predictor
+                                                          that was fitted to the records
+    copies          u / 2                                 u rows are alone in their cell of all columns,
+                                                          and a record is there too
+
+**Lemma.**  Adding a row to a table, or removing one, moves v by at most 1, and by 1/2 for distances and
+copies; replacing one moves it by at most 1.  *Proof.*  A row adds R to |c R - r N| of one cell, and
+replacing it changes two cells.  It is one of c, or adds at most 1 to a sum of errors.  It makes one cell
+hold one row, or no longer one, and replacing it changes two cells.  The average of distances moves by no
+more than each of them.  QED
+
+What is published is the whole number below v ``STEPS``: it moves by at most ``STEPS`` times as much,
+rounded up to whole numbers, as v does.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis, Categories, in_order
+from dpcore.domain.tally import Tally
+from dpcore.post.records.rules import Rule, breaks_rules
+
+STEPS = 2**10
+"""A value is measured in steps of this part of a row; even, so that half a row is a whole number."""
+
+EXACT = 2**62
+"""Sums below this are exact in 64 bits."""
+
+
+@dataclass(frozen=True)
+class Criterion(ABC):
+    """What is asked of records; ``at_most``: what the published value may be; ``words``: what it is."""
+
+    words: str
+    at_most: float
+
+    @property
+    def present(self) -> Fraction:
+        """By how much one row moves the value when it is added or removed."""
+        return Fraction(1)
+
+    @property
+    def factor(self) -> int:
+        """What is published is the value per row, times this."""
+        return 1
+
+    @property
+    def signed(self) -> bool:
+        """Whether the value may be below zero."""
+        return True
+
+    @abstractmethod
+    def steps(self, rows: Tally, size: int, records: Tally) -> int:
+        """The value in steps, private; ``rows``: private; ``size``: the public number N of rows."""
+
+
+@dataclass(frozen=True)
+class Distance(Criterion):
+    """The mean total variation distance of some tables, each of a set of columns."""
+
+    sets: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def present(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def signed(self) -> bool:
+        return False
+
+    def steps(self, rows: Tally, size: int, records: Tally) -> int:
+        number = int(records.counts.sum())
+        apart = sum(_apart(rows, size, records, number, names) for names in self.sets)
+        return STEPS * apart // (2 * number * len(self.sets))
+
+
+def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str, ...]) -> int:
+    """The sum over cells |c R - r N|, exactly."""
+    first, second = rows.roll_up(names), records.roll_up(names)
+    cells = np.concatenate([first.cells, second.cells])
+    kind = np.int64 if number * int(first.counts.sum()) + number * size < EXACT else object
+    signed = np.concatenate(
+        [first.counts.astype(kind) * number, second.counts.astype(kind) * -size]
+    )
+    both = Tally.of(first.domain, cells, signed)
+    return int(np.abs(both.counts).sum()) if len(both.counts) else 0
+
+
+@dataclass(frozen=True)
+class Contradictions(Criterion):
+    """By how much the share that breaks a rule is larger among the records than among the rows."""
+
+    rules: tuple[Rule, ...] = ()
+
+    def steps(self, rows: Tally, size: int, records: Tally) -> int:
+        number = int(records.counts.sum())
+        return STEPS * (self._broken(records) * size - self._broken(rows) * number) // number
+
+    def _broken(self, tally: Tally) -> int:
+        return int(tally.counts[breaks_rules(_codes(tally), self.rules)].sum())
+
+
+@dataclass(frozen=True)
+class Copies(Criterion):
+    """The share of rows that are alone in their cell of all columns, where a record is too."""
+
+    @property
+    def present(self) -> Fraction:
+        return Fraction(1, 2)
+
+    @property
+    def factor(self) -> int:
+        return 2
+
+    @property
+    def signed(self) -> bool:
+        return False
+
+    def steps(self, rows: Tally, size: int, records: Tally) -> int:
+        alone, there = rows.cells[rows.counts == 1], records.cells
+        both = Tally.of(rows.domain, np.concatenate([alone, there]))
+        return STEPS // 2 * int((both.counts == 2).sum())
+
+
+@dataclass(frozen=True)
+class Prediction(Criterion):
+    """By how much the mean error of a predictor is larger for the rows than for the records.
+
+    The predictor is fitted to the records by least squares: of each category of the response, or of its
+    number.  Its error is the chance that it gives to other categories, or the distance as a part of the
+    response's range.  Null is a category.
+    """
+
+    response: str = ""
+    by: tuple[str, ...] = ()
+
+    def steps(self, rows: Tally, size: int, records: Tally) -> int:
+        number = int(records.counts.sum())
+        effects = self._fitted(records)
+        of_rows, of_records = (self._error(tally, effects) for tally in (rows, records))
+        return (of_rows * number - of_records * size) // number
+
+    def _fitted(self, records: Tally) -> list[Floats]:
+        """What the constant, and each cell of each column, add to a prediction: (cells, responses)."""
+        features = [_features(records, name) for name in self.by]
+        known = [each[codes] for each, codes in zip(features, self._codes(records), strict=True)]
+        columns = np.concatenate([np.ones((len(records.counts), 1)), *known], axis=1)
+        root = np.sqrt(records.counts.astype(np.float64))[:, None]
+        wanted = self._wanted(records) * root
+        weights = np.linalg.lstsq(columns * root, wanted, rcond=1e-8)[0]
+        parts = np.split(weights, np.cumsum([1, *(each.shape[1] for each in features)])[:-1])
+        return [
+            parts[0],
+            *(np.asarray(each @ part) for each, part in zip(features, parts[1:], strict=True)),
+        ]
+
+    def _error(self, tally: Tally, effects: list[Floats]) -> int:
+        """The sum over a tally of errors in steps.
+
+        Each row's error is the same in every table: effects are added element by element, and not by a
+        product of matrices, whose rounding may depend on how many rows there are.
+        """
+        found = np.broadcast_to(effects[0], (len(tally.counts), effects[0].shape[1]))
+        for effect, codes in zip(effects[1:], self._codes(tally), strict=True):
+            found = found + effect[codes]
+        apart = np.abs(np.clip(found, 0, 1) - self._wanted(tally)).max(axis=1, initial=0)
+        steps = np.floor(STEPS * np.clip(apart, 0, 1)).astype(object)
+        return int((steps * tally.counts).sum())
+
+    def _codes(self, tally: Tally) -> list[Integers]:
+        return [tally.codes(tally.domain.positions[name]) for name in self.by]
+
+    def _wanted(self, tally: Tally) -> Floats:
+        features = _features(tally, self.response)
+        wanted: Floats = features[tally.codes(tally.domain.positions[self.response])]
+        return wanted
+
+
+def _features(tally: Tally, name: str) -> Floats:
+    """(cells, features) of a column: 0 or 1 for each category, or a number's place from 0 to 1, and
+    whether it is null."""
+    axis = tally.domain.axes[tally.domain.positions[name]]
+    if isinstance(axis, Categories) and not in_order(axis):
+        return np.asarray(np.eye(axis.size))
+    places = _places(axis)[:, None]
+    null = np.arange(axis.size)[:, None] == axis.size - 1
+    return np.concatenate([places, null], axis=1, dtype=np.float64) if axis.nullable else places
+
+
+def _places(axis: Axis) -> Floats:
+    """The place of each cell's middle between the ends of an axis, from 0 to 1; 0 for null."""
+    if isinstance(axis, Categories):
+        middle = np.asarray(axis.categories, dtype=np.float64)
+    else:
+        edges = np.asarray(axis.edges, dtype=np.float64)
+        middle = (edges[:-1] + edges[1:]) / 2
+    low, high = float(middle.min()), float(middle.max())
+    places = (middle - low) / ((high - low) or 1.0)
+    return np.concatenate([places, np.zeros(int(axis.nullable))])
+
+
+def _codes(tally: Tally) -> Integers:
+    """(k, axes) of the occupied cells."""
+    return np.stack([tally.codes(i) for i in range(len(tally.domain.axes))], axis=1).astype(
+        np.int64
+    )

@@ -1,0 +1,161 @@
+"""The quality of synthetic records, measured privately, so that bad records need not be published.
+
+Records were drawn from what other releases published, so they are public; ``criteria`` says by how much
+they differ from the rows.  Of k criteria, a row that replaces another moves each by at most ``STEPS``
+steps (the lemma there), so discrete Laplace noise of scale k STEPS/alpha on all of them costs alpha.
+
+**Accepted** is what has its whole interval below its limit: with probability 95% its value without noise
+is there too.  All of it follows from the noisy values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Floats
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import Exact, Noisy
+from dpcore.mechanisms import DiscreteLaplace
+from dpcore.releases.base import ErrorStatement, Release
+from dpcore.releases.table import ENDS as INTERVAL
+from dpcore.releases.table import (
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    error_column,
+    interval_columns,
+)
+from dpcore.releases.tables.criteria import STEPS, Criterion
+from dpcore.releases.work import Work
+
+ROW_SECONDS, ROW_BYTES = 4e-6, 400
+"""For each row, and each criterion."""
+
+
+@dataclass(frozen=True)
+class RecordQuality(Release):
+    """How far synthetic records are from the rows of the survey, by each criterion.
+
+    Args:
+        of: the name of the synthetic table.
+        records: its records by cell, which are public; None before they are drawn.
+        withholds: whether the records are published only if all criteria are met.
+    """
+
+    criteria: tuple[Criterion, ...] = ()
+    of: str = ""
+    withholds: bool = True
+    records: Tally | None = None
+
+    chart = "criteria"
+    finer = "fewer criteria"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for i, each in enumerate(self.criteria):
+            if each.at_most <= self._half_widths[i]:
+                raise ValueError(
+                    f"accept[{i}].at_most: noise alone makes an interval of plus or minus"
+                    f" {self._half_widths[i]:.2g}, so that no records could be accepted below"
+                    f" {each.at_most:g}; state a larger limit, fewer criteria or a larger `weight`"
+                )
+
+    def judging(self, records: Tally) -> RecordQuality:
+        """The release with the records that it is about."""
+        return replace(self, records=records)
+
+    @cached_property
+    def mechanism(self) -> DiscreteLaplace:
+        moved = Fraction(STEPS * len(self.criteria))
+        present = sum((STEPS * each.present for each in self.criteria), Fraction(0))
+        sensitivity = self.adjacency.sensitivity(moved=moved, present=present)
+        return DiscreteLaplace.within(self.share, len(self.criteria), sensitivity)
+
+    @property
+    def largest_statistic(self) -> int:
+        return STEPS * (self.most_rows + self.rows)
+
+    def statistic(self, tally: Tally) -> Exact:
+        """Without records, as in an audit, of as many records as rows in the first cell."""
+        supposed = np.array([[0] * len(self.domain.axes)])
+        records = self.records or Tally.of(
+            self.domain, self.domain.pack(supposed), np.array([self.rows])
+        )
+        most = self.largest_statistic
+        found = [each.steps(tally, self.rows, records) for each in self.criteria]
+        return Exact(np.array([max(-most, min(most, each)) for each in found], dtype=np.int64))
+
+    @property
+    def preparation(self) -> Work:
+        cells = min(self.rows, self.domain.size) * len(self.criteria)
+        return Work(ROW_SECONDS * cells, ROW_BYTES * cells)
+
+    @property
+    def _units(self) -> Floats:
+        """By how much each published value moves when its statistic moves by one."""
+        return np.array([each.factor for each in self.criteria]) / (STEPS * self.rows)
+
+    @property
+    def _half_widths(self) -> Floats:
+        return self.mechanism.half_width(LEVEL) * self._units
+
+    def _measured(self, noisy: Noisy) -> tuple[Floats, Floats, Floats]:
+        """The values, and both ends of their intervals."""
+        values, wide = noisy.values * self._units, self._half_widths
+        least = np.array([-np.inf if each.signed else 0.0 for each in self.criteria])
+        lower, upper = (np.maximum(values + side, least) for side in (-wide, wide))
+        return np.maximum(values, least), lower, upper
+
+    def accepted(self, noisy: Noisy) -> Booleans:
+        """(criteria,) whether each is met."""
+        _, _, upper = self._measured(noisy)
+        return np.asarray(upper <= [each.at_most for each in self.criteria])
+
+    def publish(self, noisy: Noisy) -> Published:
+        values, lower, upper = self._measured(noisy)
+        met = self.accepted(noisy)
+        limits = np.array([each.at_most for each in self.criteria])
+        columns = [
+            TableColumn(
+                "criterion",
+                np.array([c.words for c in self.criteria]),
+                "What is asked of the records",
+            ),
+            TableColumn(
+                "at_most", limits, "The largest value at which it is met, as the plan states"
+            ),
+            TableColumn(
+                "measured", values, "The value plus noise of mean zero; not below its least"
+            ),
+            error_column(self.mechanism.stddev * self._units, "measured"),
+            *interval_columns(lower, upper, "the value without noise"),
+            TableColumn("met", met, "Whether the whole interval is at most at_most"),
+        ]
+        statement = (
+            "From the distribution of the noise. The value is that of these rows and records: it has no"
+            " sampling error."
+        )
+        stated = Uncertainty("measured", "standard_error", INTERVAL, "exact", statement)
+        facts = {
+            "records": self.of,
+            "accepted": bool(met.all()),
+            "withheld": bool(self.withholds and not met.all()),
+        }
+        return Published((Table("tables", self.name, columns, (stated,)),), facts)
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        errors = self.mechanism.stddev * self._units
+        return tuple(
+            ErrorStatement(
+                f"standard error of the {each.words}",
+                float(error),
+                f"met below {each.at_most - width:.3g}",
+            )
+            for each, error, width in zip(self.criteria, errors, self._half_widths, strict=True)
+        )

@@ -1,0 +1,167 @@
+"""The quality of synthetic records in a plan."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, PrivateAttr, StrictStr, model_validator
+
+from dpcore.accounting.budget import Budget
+from dpcore.domain.domain import Domain
+from dpcore.model_formula import ModelFormula
+from dpcore.releases.base import Release
+from dpcore.releases.tables.criteria import (
+    Contradictions,
+    Copies,
+    Criterion,
+    Distance,
+    Prediction,
+)
+from dpcore.releases.tables.quality import RecordQuality
+from dpcore.suggestion import suggestion
+from schemas.document import Section
+from schemas.releases.base import Name, ReleaseSection, SurveyFacts, listed
+from schemas.releases.binning import Edges, binned_domain
+from schemas.releases.rules import RuleSection, build_rules
+from schemas.survey.derived import details
+
+KINDS = ("distance", "contradicts", "model", "copies")
+MOST_CRITERIA = 50
+
+
+class CriterionSection(Section):
+    """One of `distance`, `contradicts`, `model` and `copies`, with its limit."""
+
+    distance: Literal["pairs"] | list[StrictStr] | None = Field(
+        default=None,
+        description="Columns: the total variation distance of their table, between records and rows. Or"
+        " `pairs`: the mean over all pairs of columns.",
+    )
+    contradicts: RuleSection | None = Field(
+        default=None,
+        description="A rule, as in `rules`: by how much the share that breaks it is larger among records"
+        " than among rows.",
+    )
+    model: StrictStr | None = Field(
+        default=None,
+        description="A formula, such as `income ~ age + sex`: by how much the mean error of predictions"
+        " that were learnt from the records is larger for the rows than for the records. It is a part of"
+        " the response's range, or for categories the chance given to others.",
+    )
+    copies: Literal[True] | None = Field(
+        default=None,
+        description="The share of rows that are alone in their cell of all columns, with a record.",
+    )
+    at_most: float = Field(gt=0, le=1, description="The largest value at which it is met.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
+            raise ValueError(f"state one of {', '.join(KINDS)}")
+        return self
+
+    def build(self, domain: Domain, place: str, columns: Mapping[str, Any]) -> Criterion:
+        """Over the cells of the records; a ``ValueError`` begins with ``place``."""
+        limit = self.at_most
+        if self.copies:
+            return Copies("share of rows that a record copies", limit)
+        if self.contradicts is not None:
+            rule = self.contradicts.stated_at(f"{place}.contradicts")
+            rules = build_rules([rule], domain, details(list(domain.names), columns))
+            if any(each.differences for each in rules):
+                raise ValueError(
+                    f"{place}.contradicts: an inequality also holds inside bins, which are not compared;"
+                    " state conditions on cells, under if and then"
+                )
+            return Contradictions(f"contradictions of accept[{place[7:-1]}]", limit, rules)
+        if self.model is not None:
+            return self._prediction(domain, place)
+        if self.distance == "pairs":
+            if len(domain.names) < 2:
+                raise ValueError(f"{place}.distance: one column has no pairs; name it in a list")
+            return Distance("mean distance of pairs", limit, (*combinations(domain.names, 2),))
+        assert self.distance
+        named = _named(domain, f"{place}.distance", self.distance)
+        domain.select(named).require_one_word("a distance")
+        return Distance(f"distance of {' x '.join(named)}", limit, (named,))
+
+    def _prediction(self, domain: Domain, place: str) -> Criterion:
+        assert self.model
+        try:
+            formula = ModelFormula.read(self.model)
+        except ValueError as error:
+            raise ValueError(f"{place}.model: {error}") from None
+        by = formula.added_columns()
+        if by is None:
+            raise ValueError(
+                f"{place}.model: write a column, ~ and columns that are added up, such as"
+                " income ~ age + sex"
+            )
+        response, *terms = _named(domain, f"{place}.model", [formula.names[0], *by])
+        words = f"excess error of {response} by {', '.join(terms)}"
+        return Prediction(words, self.at_most, response, (*terms,))
+
+
+class QualitySection(ReleaseSection):
+    """How good synthetic records are, before they are published."""
+
+    words: ClassVar[str] = "Quality of synthetic records"
+    kind: Literal["quality"]
+    records: Name = Field(description="The synthetic table that is measured, by its name.")
+    accept: list[CriterionSection] = Field(
+        min_length=1, max_length=MOST_CRITERIA, description="What is asked of the records."
+    )
+    otherwise: Literal["withhold", "publish"] = Field(
+        default="withhold",
+        description="What happens to the records if a criterion is not met. What was measured is"
+        " published in any case.",
+    )
+    mechanism: Literal["discrete-laplace"] = "discrete-laplace"
+
+    _columns: list[str] = PrivateAttr(default_factory=list)
+    _bins: dict[str, Edges] = PrivateAttr(default_factory=dict)
+
+    def of_records(self, synthesis: Sequence[Any], releases: Sequence[ReleaseSection]) -> Self:
+        """The same over the cells of the records; raises ``ValueError`` where there are none."""
+        tables = {table.name: table.from_ for table in synthesis}
+        if self.records not in tables:
+            meant = suggestion(self.records, tables)
+            raise ValueError(f"records: the plan has no synthetic table {self.records!r}{meant}")
+        source = next((s for s in releases if s.name == tables[self.records]), None)
+        columns, bins = (getattr(source, key, None) for key in ("columns", "bins"))
+        if source is None or columns is None or bins is None or source.counts_weights:
+            raise ValueError(
+                f"records: {self.records!r} must be drawn from a histogram, margins or"
+                " microdata-margins of records, whose cells are compared"
+            )
+        copy = self.model_copy()
+        copy._columns, copy._bins = list(columns), dict(bins)
+        return copy
+
+    @property
+    def judges(self) -> str:
+        return self.records
+
+    @property
+    def subject(self) -> str:
+        return f"{len(self.accept)} criteria for {self.records}"
+
+    def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        domain = binned_domain(survey.columns, self._columns, self._bins)
+        criteria = tuple(
+            each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
+        )
+        own: dict[str, Any] = {"criteria": criteria, "of": self.records}
+        own["withholds"] = self.otherwise == "withhold"
+        return self.make(RecordQuality, domain, survey, share, **own)
+
+
+def _named(domain: Domain, place: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Different columns of the records."""
+    for name in names:
+        if name not in domain.names:
+            meant = suggestion(name, domain.names)
+            raise ValueError(f"{place}: the records have no column {name!r}{meant}")
+    if len(set(names)) != len(names) or not names:
+        raise ValueError(f"{place}: {listed(list(names), ', ')} must be different columns")
+    return tuple(names)

@@ -1,0 +1,28 @@
+"""How a survey's answers are supposed to be distributed, from what a plan says of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dpcore.advice.typical import Shape, typical_shares
+from dpcore.arrays import Floats
+from dpcore.domain.axes import Axis
+from schemas.survey.cells import ALIKE, MOST_VALUES, is_measure
+from schemas.survey.columns import CategoricalColumn, Column
+from schemas.survey.reading import part_of_date
+
+
+def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:
+    """By column, the share of each cell (cells,), as is typical of its type, bounds and unit."""
+    return {axis.name: typical_shares(axis, _shape(columns.get(axis.name))) for axis in axes}
+
+
+def _shape(column: Column | None) -> Shape:
+    """How a column's numbers are likely to lie between its bounds."""
+    if column is None or isinstance(column, CategoricalColumn) or part_of_date(column):
+        return "around"
+    lower, upper = column.bounds
+    if not 0 <= lower <= upper / ALIKE or is_measure(column.unit):
+        return "around"
+    events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES
+    return "events" if events else "amounts"

@@ -1,0 +1,107 @@
+"""Records that are measured before they are published, and withheld if they are not good enough."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dprelease
+
+ROWS = 2000
+
+
+def document(limit: float, **own) -> dict:
+    return {
+        "dprelease": 1,
+        "dataset": "office",
+        "rows": ROWS,
+        "privacy_unit": "row",
+        "neighbours": "replace-one",
+        "budget": {"granted": {"alpha": "8"}, "requested": {"alpha": "8"}},
+        "columns": {
+            "sex": {"type": "categorical", "categories": ["f", "m"]},
+            "age": {"type": "integer", "bounds": [0, 79]},
+            "works": {"type": "categorical", "categories": ["no", "yes"]},
+        },
+        "releases": [
+            {
+                "name": "pairs",
+                "kind": "microdata-margins",
+                "columns": ["sex", "age", "works"],
+                "bins": {"age": [0, 20, 40, 60, 80]},
+                "mechanism": "discrete-laplace",
+            },
+            {
+                "name": "good-enough",
+                "kind": "quality",
+                "records": "people",
+                "accept": [
+                    {"distance": "pairs", "at_most": limit},
+                    {"model": "works ~ age + sex", "at_most": 0.2},
+                ],
+                **own,
+            },
+        ],
+        "synthesis": [{"name": "people", "from": "pairs", "rows": ROWS}],
+        "publication": {"title": "An office", "replicates": 0},
+    }
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    random = np.random.default_rng(1)
+    age = random.integers(80, size=ROWS)
+    works = np.where((age > 19) & (random.random(ROWS) < 0.7), "yes", "no")
+    return pd.DataFrame({"sex": random.choice(["f", "m"], ROWS), "age": age, "works": works})
+
+
+def released(folder, table, plan: dict) -> dprelease.Bundle:
+    return dprelease.release(
+        plan, table, ledger=folder / "ledger.sqlite", out=folder, progress=False
+    )
+
+
+@pytest.mark.slow
+def test_good_records_are_published_with_what_was_measured(tmp_path, table):
+    bundle = released(tmp_path, table, document(0.3))
+    assert len(bundle.table("microdata/people")) == ROWS
+    found = bundle.table("good-enough")
+    assert found["met"].all()
+    real = pd.crosstab(table["sex"], table["works"]).to_numpy() / ROWS
+    records = bundle.table("microdata/people")
+    made = pd.crosstab(records["sex"], records["works"]).to_numpy() / ROWS
+    assert np.abs(real - made).sum() / 2 < 0.1
+    assert 0 <= found["measured"][0] < 0.1
+    assert "All criteria are met" in (bundle.path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_other_records_are_withheld_and_cannot_be_drawn(tmp_path, table):
+    plan = document(0.02)
+    # A table that no pair of these columns measures well: the records are of a tenth of the budget.
+    plan["releases"][1]["weight"] = "50"
+    bundle = released(tmp_path, table, plan)
+    assert not bundle.table("good-enough")["met"][0]
+    assert not (bundle.path / "microdata").exists()
+    assert not bundle.manifest["synthesis"]
+    with pytest.raises(dprelease.InputError, match="has no synthetic table 'people'"):
+        bundle.reader.sample("people", 10)
+    assert "are withheld" in (bundle.path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"records": "peple"}, "records: the plan has no synthetic table 'peple'; did you mean"),
+        ({"accept": [{"at_most": 0.1}]}, "state one of distance, contradicts, model, copies"),
+        ({"accept": [{"distance": ["sex", "agee"], "at_most": 0.1}]}, "no column 'agee'"),
+        ({"accept": [{"distance": ["sex", "sex"], "at_most": 0.1}]}, "must be different columns"),
+        ({"accept": [{"model": "works ~ age * sex", "at_most": 0.1}]}, "columns that are added up"),
+        ({"accept": [{"model": "works", "at_most": 0.1}]}, "write the response, ~ and the terms"),
+        ({"accept": [{"contradicts": "age >= sex", "at_most": 0.1}]}, "contradicts"),
+        ({"accept": [{"distance": "pairs", "at_most": 0.0001}]}, "noise alone"),
+        ({"accept": [{"distance": "pairs", "at_most": 0}]}, "greater than 0"),
+    ],
+)
+def test_criteria_that_cannot_be_measured_are_refused_with_the_plan(change, said):
+    with pytest.raises(dprelease.PlanError, match=said.replace("(", r"\(")):
+        dprelease.load_plan(document(0.3, **change) | {"source": "x.csv"})
