@@ -7,7 +7,7 @@ are those of all releases of the bundle together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
@@ -18,10 +18,10 @@ from dpcore.domain.axes import Bins, in_order
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.estimates.calibrated import Fitted, fit_calibrated
-from dpcore.estimates.design import ModelDesign, Variable
+from dpcore.estimates.design import ModelDesign, ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
-from dpcore.estimates.inside import moved_inside
+from dpcore.estimates.inside import moved_inside, slopes_inside
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.table import FEWEST_ERRORS
@@ -142,7 +142,7 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
     agreement, records = evidence.agreement, design.records
     kept = records.kept.astype(float)
     one = Variable("1", np.ones(len(kept)), (), np.ones(()))
-    features, totals, unmeasured = [], [], False
+    features, pairs, totals, unmeasured = [], [], [], False
     tables: dict[Attributes, Floats] = {}
     variables = (one, *design.terms, design.response, *design.present)
     for first, second in combinations_with_replacement(variables, 2):
@@ -155,14 +155,14 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
         if product.attributes not in tables:
             tables[product.attributes] = evidence.table(product.attributes)
         features.append(product)
+        pairs.append((first, second))
         totals.append(float(np.sum(product.cells * tables[product.attributes])) / evidence.rows)
     noise = agreement.combination_covariance(
         [{each.attributes: each.cells / evidence.rows} for each in features]
     )
-    axes = [tuple(records.domain.axes[a] for a in each.attributes) for each in features]
     inside = [
-        moved_inside(each.cells, tables[each.attributes], of) / evidence.rows
-        for each, of in zip(features, axes, strict=True)
+        _inside(evidence, records, *pair, tables[each.attributes]) / evidence.rows
+        for pair, each in zip(pairs, features, strict=True)
     ]
     noise = (
         noise + np.outer(inside, inside) / 4
@@ -190,6 +190,30 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
     except ValueError as error:
         raise InputError(f"{design.formula}: {error}") from None
     return found, unmeasured
+
+
+def _inside(
+    evidence: Evidence, records: ModelRecords, first: Variable, second: Variable, table: Floats
+) -> float:
+    """By how much the sum of a product over its table is too small, because of all bins: as much as
+    chance alone would not show (James & Stein 1961)."""
+    attributes = sorted({*first.attributes, *second.attributes})
+    axes, found = [records.domain.axes[a] for a in attributes], 0.0
+    for place, axis in enumerate(axes):
+        if not isinstance(axis, Bins) or len(axes) < 2:
+            continue
+        column = evidence.columns[axis.name]
+        changes: Floats = np.zeros(table.shape)
+        for one, other in ((first, second), (second, first)):
+            slopes = replace(one, cells=slopes_inside(one, records, axis.name, column))
+            product = slopes.times(other, records)
+            assert product is not None  # the product itself was made
+            changes = changes + product.cells
+        moved, weights = moved_inside(changes, table, axes, place)
+        chance = float(np.sum(weights**2 * np.maximum(table, 0.0)))
+        chance += evidence.agreement.combination_variance({tuple(attributes): weights})
+        found += moved * max(1 - chance / max(moved**2, 1e-300), 0.0)
+    return found
 
 
 def _anywhere(domain: Domain, rows: int) -> Integers:

@@ -13,7 +13,7 @@ more than a replacement within a run does: only add-remove is proved.)
 
 **Changes.**  The noises of two runs are independent, so the squares of privacy errors add up.  So do
 those of sampling errors where each unit is in one period.  Otherwise estimates may be correlated in
-either direction, and the error of the change is at most the sum of both (Minkowski's inequality).
+either direction, and the error of the change is at most the sum of both (triangle inequality).
 """
 
 from __future__ import annotations
