@@ -2,14 +2,14 @@
 
     python -m tests.flows.kills FOLDER [LEDGER_URL] [--sabotage NAME]
 
-A boundary is a point at which what outlives the process may change: before and after every writing
-statement and commit of the ledger and every call that renames or links a file, after every draw, and
-before a call that makes a folder or flushes a file.  Where the same boundary comes several times in a
-row, as when files are flushed one by one, the first and every tenth count.  Each release is run in a
-forked child that is killed (SIGKILL) at one of them, and resumed in another child.  ``--sabotage``
-breaks the product on purpose, to show that the harm is seen, and stops where it is.  Without
-LEDGER_URL every release has an SQLite ledger of its own, made and killed with it; with it, boundaries of
-files are left out, which are the same.
+A boundary is a point at which what outlives the process may change: before and after every commit of
+the ledger and every call that renames or links a file, after every draw, and before every writing
+statement of the ledger and a call that makes a folder or flushes a file.  Where the same boundary comes
+several times in a row, as when files are flushed one by one, the first and every tenth count.  Each
+release is run in a forked child that is killed (SIGKILL) at one of them, and resumed in another child.
+``--sabotage`` breaks the product on purpose, to show that the harm is seen, and stops where it is.
+Without LEDGER_URL every release has an SQLite ledger of its own, made and killed with it; with it,
+boundaries of files are left out, which are the same.
 """
 
 from __future__ import annotations
@@ -127,19 +127,17 @@ def install(boundaries: Boundaries) -> None:
 
     tasks.draw.perturb = draw_and_tell
 
-    for moment in ("before", "after"):
+    def statement(_: Any, __: Any, sql: str, *___: Any) -> None:
+        verb, *words = sql.split()
+        if verb == "CREATE":  # all of them in one transaction
+            if not boundaries.wrote:
+                boundaries.reach("before ledger CREATE")
+            boundaries.wrote = True
+        elif verb in ("INSERT", "UPDATE"):
+            boundaries.wrote = True
+            boundaries.reach(f"before ledger {verb} {words[verb == 'INSERT']}")
 
-        def statement(_: Any, __: Any, sql: str, *___: Any, moment: str = moment) -> None:
-            verb, *words = sql.split()
-            if verb == "CREATE" and moment == "before":  # all of them in one transaction
-                if not boundaries.wrote:
-                    boundaries.reach("before ledger CREATE")
-                boundaries.wrote = True
-            elif verb in ("INSERT", "UPDATE"):
-                boundaries.wrote = True
-                boundaries.reach(f"{moment} ledger {verb} {words[verb == 'INSERT']}")
-
-        event.listen(Engine, f"{moment}_cursor_execute", statement)
+    event.listen(Engine, "before_cursor_execute", statement)
 
 
 @dataclass

@@ -36,7 +36,7 @@ def test_no_kill_costs_a_charge_a_draw_or_a_whole_bundle(engine, tmp_path):
     own += ["--composition", "basic" if engine == "sqlite" else "concentrated"]
     rows = kills(tmp_path, *own, "--random", "4")
     assert {label: row["violations"] for label, row in rows.items() if row["violations"]} == {}
-    assert sum(row["kills"] for row in rows.values()) > (48 if engine == "sqlite" else 24)
+    assert sum(row["kills"] for row in rows.values()) > (40 if engine == "sqlite" else 16)
     for boundary in ("after the noise is drawn", "before ledger COMMIT"):
         assert rows[boundary]["kills"] > 0
     assert ("before file rename" in rows) == (engine == "sqlite")
