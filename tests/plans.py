@@ -20,6 +20,7 @@ SECTIONS = {get_args(each.model_fields["kind"].annotation)[0]: each for each in 
 MECHANISMS = [
     (kind, mechanism)
     for kind, section in SECTIONS.items()
+    if kind != "quality"  # of another release's records: ``tests.dprelease.test_quality``
     for mechanism in options(section, "mechanism")
 ]
 NUMBERS, CATEGORIES = ["x", "y", "age"], ["sex", "region", "wide"]
