@@ -319,6 +319,18 @@ def _quality(plan: PlanDocument) -> None:
             raise ValueError(f"releases: kind quality is not available with {place}; remove it")
 
 
+def _judged(plan: PlanDocument) -> None:
+    """Refuse to measure records whose cells are not those of the plan's columns and bins."""
+    sources = {table.name: table.from_ for table in plan.synthesis}
+    for name in plan.judging:
+        source = plan.built[sources[plan.section(name).judges]]
+        if source.domain.axes != plan.built[name].domain.axes:
+            raise ValueError(
+                f"releases: {name!r} cannot compare the records of {source.name!r}, which has cells of"
+                " its own; draw them from a histogram, margins or microdata-margins"
+            )
+
+
 @contextmanager
 def _inside(place: str) -> Iterator[None]:
     """A ``ValueError`` of what happens here begins with this place."""
@@ -347,6 +359,7 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _shares,
     _releases,
     _synthesis,
+    _judged,
     _nothing_found,
 )
 """In order: a later check may rely on what an earlier one has refused."""

@@ -28,6 +28,8 @@ from schemas.survey.derived import details
 KINDS = ("distance", "contradicts", "model", "copies")
 MOST_CRITERIA = 50
 
+MOST_FEATURES = 1000
+
 
 class CriterionSection(Section):
     """One of `distance`, `contradicts`, `model` and `copies`, with its limit."""
@@ -98,6 +100,12 @@ class CriterionSection(Section):
                 " income ~ age + sex"
             )
         response, *terms = _named(domain, f"{place}.model", [formula.names[0], *by])
+        features = sum(axis.size for axis in domain.select((response, *terms)).axes)
+        if features > MOST_FEATURES:
+            raise ValueError(
+                f"{place}.model: its columns have {features:,} categories and bins together, and may"
+                f" have {MOST_FEATURES:,}; leave the largest out"
+            )
         words = f"excess error of {response} by {', '.join(terms)}"
         return Prediction(words, self.at_most, response, (*terms,))
 

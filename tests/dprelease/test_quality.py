@@ -96,6 +96,7 @@ def test_other_records_are_withheld_and_cannot_be_drawn(tmp_path, table):
         ({"accept": [{"distance": ["sex", "agee"], "at_most": 0.1}]}, "no column 'agee'"),
         ({"accept": [{"distance": ["sex", "sex"], "at_most": 0.1}]}, "must be different columns"),
         ({"accept": [{"model": "works ~ age * sex", "at_most": 0.1}]}, "columns that are added up"),
+        ({"accept": [{"model": "sex ~ code", "at_most": 0.1}]}, "no column 'code'"),
         ({"accept": [{"model": "works", "at_most": 0.1}]}, "write the response, ~ and the terms"),
         ({"accept": [{"contradicts": "age >= sex", "at_most": 0.1}]}, "contradicts"),
         ({"accept": [{"distance": "pairs", "at_most": 0.0001}]}, "noise alone"),

@@ -149,7 +149,8 @@ class Prediction(Criterion):
     by: tuple[str, ...] = ()
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
-        number = int(records.counts.sum())
+        number, names = int(records.counts.sum()), (self.response, *self.by)
+        rows, records = rows.roll_up(names), records.roll_up(names)  # far fewer cells
         effects = self._fitted(records)
         of_rows, of_records = (self._error(tally, effects) for tally in (rows, records))
         return (of_rows * number - of_records * size) // number
