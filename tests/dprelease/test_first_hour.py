@@ -69,11 +69,8 @@ def test_records_are_distributed_as_the_survey(name, survey, records):
     grid = np.unique(np.concatenate([real, made]))
     sides = [np.searchsorted(np.sort(each), grid, "right") / len(each) for each in (real, made)]
     assert np.abs(sides[0] - sides[1]).max() < 0.08
-    # Fewer people have the largest amounts than the noise of their group: there may be many times
-    # as many records, and then the mean of amounts without this limit is wrong too.
-    most = np.quantile(real, 0.99)
-    shown, drawn = (np.minimum(each, most) for each in (real, made))
-    assert abs(shown.mean() - drawn.mean()) < 0.4 * shown.std()
+    assert abs(real.mean() - made.mean()) < 0.4 * real.std()
+    assert made.mean() < 3 * real.mean()  # eighteen times where a tail is spread evenly to its bound
     assert abs((real == 0).mean() - (made == 0).mean()) < 0.04
     assert abs(survey[name].isna().mean() - records[name].isna().mean()) < 0.04
 

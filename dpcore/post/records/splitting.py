@@ -7,23 +7,37 @@
 
 Where the noisy counts say little, the cells of a group are taken to be alike.  Not so at the ends of an
 ordered column, where one group holds all that is rare: a thousand of 5,000 dollars and as many of 90,000
-would multiply the mean.  There counts decline cell by cell from the group next to it, at the rate that
-gives the group its own total.
+would multiply the mean.  There counts decline cell by cell from the groups next to it, at the rate that
+gives the ``tails`` their own total.  A tail is as many groups as hold something together: in noise of a
+standard error of 20, the last groups of 0, 10 and 40 records are one.
 
->>> declining(np.array([0, 0, 1, 1, 1]), np.array([100.0, 70.0]), values=5).round(1).tolist()
-[50.0, 50.0, 33.2, 22.1, 14.7]
+>>> held, groups = np.array([900.0, 300.0, 120.0, 40.0, 10.0, 0.0]), np.repeat(np.arange(6), 4)
+>>> (tail,) = tails(groups, held, np.zeros(24, dtype=np.int64), error=20.0)
+>>> tail.cells.tolist(), tail.density
+([8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23], 75.0)
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.arrays import Floats, Integers
 from dpcore.post.records.denoise import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
 SEEN = 3.0
-"""A group holds something if its records are this many standard errors."""
+"""Groups hold something if their records are this many standard errors."""
+
+
+class Tail(NamedTuple):
+    """Cells (k,) of a tail, from within to the end, and the records in a cell where it begins."""
+
+    cells: Integers
+    density: float
 
 
 def split_groups(
@@ -32,32 +46,28 @@ def split_groups(
     noisy: Floats,
     variance: float,
     generator: np.random.Generator,
-    kinds: Integers | None = None,
-    error: float = 0.0,
+    ends: Sequence[Tail] = (),
     ranks: Floats | None = None,
 ) -> Integers:
     """(rows,) cells of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
-    that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the first cells,
-    where these are in order as those of numbers are; cells of different kinds are not exchanged;
-    ``error``: of the number of records in a group; ``ranks`` (rows,): in a group, records of higher rank
-    get later cells.  Within a group the cells follow these counts after shrinkage towards ``declining``
-    ones.  Without ranks it is random which record gets which cell, so that within a group the cells are
-    independent of all other columns.
+    that many rows, whose noise has the given ``variance``; ``ends``: whole groups that are one tail
+    each; ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells.  There the
+    cells follow these counts after shrinkage towards equal ones, or in a tail towards declining ones.
+    Without ranks it is random which record of a group gets which cell, so that within a group the cells
+    are independent of all other columns.
     """
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
-    result = np.empty_like(column)
-    kinds = np.zeros(0, dtype=np.int64) if kinds is None else kinds
-    number = groups.max(initial=-1) + 1
-    nothing = np.bincount(column, minlength=number) < SEEN * error
-    even = np.array([_seem_alike(noisy[groups == group], variance) for group in range(number)])
-    density = np.bincount(column, minlength=number) / np.maximum(np.bincount(groups), 1)
-    thin = density < density.max(initial=0.0)  # what holds most of all is no tail
-    joined = _ends_joined(groups, nothing, even & thin, kinds)
+    result, joined = np.empty_like(column), np.arange(groups.max(initial=-1) + 1)
+    for tail in ends:
+        joined[groups[tail.cells]] = groups[tail.cells[0]]
     column, groups = joined[column], joined[groups]
-    held = np.bincount(column, minlength=number).astype(np.float64)
-    likely = declining(groups, held, len(kinds))
+    held = np.bincount(column, minlength=len(joined))
+    likely = np.maximum(held, 1.0)[groups] / np.bincount(groups)[groups]
+    for cells, density in ends:
+        total = max(float(held[groups[cells[0]]]), min(1.0, density / 2))
+        likely[cells] = _geometric(density, total, len(cells))
     for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
         shares = _shares(likely[cells], noisy[cells], len(rows), variance)
@@ -65,25 +75,44 @@ def split_groups(
     return result
 
 
-def tails_whole(few: Integers, more: Integers, values: int, column: Integers) -> Integers:
-    """(groups,) for each of ``more`` groups the one that stands for it: those of a tail do together.
+def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list[Tail]:
+    """The tails of cells in order.
 
-    ``few``, ``more`` (size,): the group of each cell, where few are made of more; ``values``: of the
-    first cells, which are in order; ``column`` (rows,): which of the ``more`` each record is in.  A tail
-    is an end where cells hold fewer records than those of both groups beside it: how many of the
-    largest values there are is known of all of them together, and a phantom in a part of them would
-    be far from all others.
+    ``groups`` (size,): the group of each cell; ``held`` (groups,): records in each, with a standard
+    ``error``; ``kinds`` (values,): of the first cells, which are in order; those of a tail are alike.
+
+    As many groups as together hold something, since how many of the largest values there are is known
+    of all of them and hardly of each; not those that are as dense as what comes before them.  The
+    density is that of the groups beside: of as many as hold something, and of as many again, the lower
+    one, as a value that many have, such as 40 hours, begins no tail.
     """
-    joined = np.arange(more.max(initial=-1) + 1)
-    held = np.zeros(len(joined), dtype=np.int64)
-    held[more] = few  # of which of the few each of the more is part
-    each = np.bincount(held[column], minlength=few.max(initial=-1) + 1) / np.bincount(few)
-    runs = np.unique(few[:values])
-    for end, *beside in (runs[::-1][:3], runs[:3]) if len(runs) > 3 else ():
-        if each[end] < each[beside].min():
-            for whole in (end, beside[0]):
-                joined[held == whole] = np.flatnonzero(held == whole)[0]
-    return joined
+    sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
+    of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))
+    alike = Counter(of_kind.values())
+    found = list[Tail]()
+    for way in (1, -1):
+        runs = [g for g in np.unique(values)[::-way].tolist() if alike[of_kind[g]] > 1]
+        left = [g for g in runs if of_kind[g] == of_kind[runs[0]]]
+        for number in range(len(_seen(left, held, error)), 0, -1):
+            end, last = left[:number], left[number - 1]
+            first = _seen(left[number:], held, error)
+            second = _seen(left[number + len(first) :], held, error)
+            beside = [held[each].sum() / sizes[each].sum() for each in (first, second) if each]
+            mean, clearly = held[end].sum() / sizes[end].sum(), held[last] - SEEN * error
+            thins_out = beside and max(mean, clearly / sizes[last]) < min(beside)
+            cells = np.flatnonzero(np.isin(groups, end))
+            if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
+                found.append(Tail(cells[::way], float(min(beside))))
+                break
+    return found
+
+
+def _seen(order: list[int], held: Floats, error: float) -> list[int]:
+    """As many of the first groups as together hold something; none where all do not."""
+    for number in range(1, len(order) + 1):
+        if held[order[:number]].sum() >= max(SEEN * error * number**0.5, 1.0):
+            return order[:number]
+    return []
 
 
 def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
@@ -108,50 +137,6 @@ def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> F
         if not more.any():
             return beside
         many |= more
-    return likely
-
-
-def _seem_alike(noisy: Floats, variance: float) -> bool:
-    """Whether several cells of a group (k,) differ by no more than noise."""
-    return len(noisy) > 1 and bool(np.all((noisy - noisy.mean()) ** 2 <= NO_NOISE**2 * variance))
-
-
-def _ends_joined(groups: Integers, nothing: Booleans, even: Booleans, kinds: Integers) -> Integers:
-    """(groups,) the group that each is part of, for the cells of its records.
-
-    Groups at the ends that may hold ``nothing`` (groups,) are part of the next one if its cells seem
-    ``even`` (groups,), as those of a thin tail do: how many of the largest values there are is known of
-    all of them together, and hardly of each.
-    """
-    joined = np.arange(len(nothing))
-    runs, first = np.unique(groups[: len(kinds)], return_index=True)
-    for order, starts in ((runs[::-1], first[::-1]), (runs, first)):
-        for i in range(len(order) - 1):
-            into = nothing[order[i + 1]] or even[order[i + 1]]
-            if not (nothing[order[i]] and into and kinds[starts[i]] == kinds[starts[i + 1]]):
-                break
-            joined[joined == joined[order[i]]] = order[i + 1]
-    return joined
-
-
-def declining(groups: Integers, held: Floats, values: int) -> Floats:
-    """(size,) likely counts of the cells, before any is looked at.
-
-    ``groups`` (size,): the group of each cell; ``held`` (groups,): the records of each; ``values``: how
-    many of the first cells are in order.  Equal within a group, but for the first and the last group
-    of the cells in order: these decline from the fewer of the two groups beside them, as one of them may
-    be a value that many have, such as 40 hours.
-    """
-    sizes = np.bincount(groups, minlength=len(held))
-    each = np.maximum(held, 1.0) / np.maximum(sizes, 1)
-    likely = each[groups]
-    runs = np.unique(groups[:values])
-    if len(runs) > 1:
-        for end, beside, way in ((runs[-1], runs[-3:-1], 1), (runs[0], runs[1:3], -1)):
-            first = float(each[beside].min())
-            if each[end] < first:
-                cells = np.flatnonzero(groups == end)[::way]
-                likely[cells] = _geometric(first, max(held[end], 1.0), len(cells))
     return likely
 
 

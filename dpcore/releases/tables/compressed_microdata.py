@@ -36,7 +36,7 @@ from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
-from dpcore.post.records.splitting import split_groups, tails_whole
+from dpcore.post.records.splitting import split_groups, tails
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.abilities import BLOCK, Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
@@ -255,28 +255,28 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
         first, last = self.granularity.first, self.granularity.last
-        codes, parts = counted[:, list(last)], {}
+        few = {merged.position: groups[first[merged.position]] for merged in self.merged}
+        ranks = ranks_in_groups(self.domain, counted[:, list(first)], few, generator)
+        codes = counted[:, list(last)]
+        alone = self._counts_alone(once)
         for merged in self.merged:
-            place = merged.position
-            axis, few, more = self.domain.axes[place], groups[first[place]], groups[last[place]]
+            place, axis = merged.position, self.domain.axes[merged.position]
             values = axis.size - axis.nullable if in_order(axis) else 0
-            joined = tails_whole(few, more, values, codes[:, place])
-            variance = second.of_nothing.margin((last[place],)).variance
-            held = (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale
-            codes[:, place], parts[place] = joined[codes[:, place]], (joined[more], values, held)
-        merged_as = {place: part[0] for place, part in parts.items()}
-        ranks = ranks_in_groups(self.domain, codes, merged_as, generator)
-        kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
-        for place, counts in self._counts_alone(once).items():
-            part, values, held = parts[place]
+            held = np.bincount(counted[:, first[place]], minlength=few[place].max() + 1)
+            margin = second.of_nothing.margin((first[place],))
+            ends = tails(
+                few[place],
+                held.astype(np.float64),
+                np.asarray(merged.kinds)[:values],
+                margin.variance**0.5 * scale,
+            )
             codes[:, place] = split_groups(
                 codes[:, place],
-                part,
-                counts.astype(np.float64) * scale,
+                groups[last[place]],
+                alone[place].astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
-                kinds[place][:values] if values else None,
-                held,
+                ends,
                 ranks.get(place),
             )
         return self.domain, groups_followed(codes, self.nested)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.post.records.splitting import declining, split_groups, tails_whole
+from dpcore.post.records.splitting import split_groups, tails
 
 
 def test_all_records_get_cells_of_their_group_near_the_counts():
@@ -43,7 +43,8 @@ def test_few_people_of_large_amounts_do_not_multiply_the_mean():
     mean = (amounts @ exact) / exact.sum()
     for error in (30.0, 300.0):
         noisy = exact + generator.normal(0, error, 60)
-        cells = split_groups(column, groups, noisy, error**2, generator, np.zeros(60, int))
+        ends = tails(groups, np.bincount(column).astype(float), np.zeros(60, int), 1.0)
+        cells = split_groups(column, groups, noisy, error**2, generator, ends)
         assert abs(amounts[cells].mean() / mean - 1) < 0.35  # of equal counts, 30 times too large
     alike = split_groups(column, groups, noisy, error**2, generator)
     assert amounts[alike].mean() > 3 * mean
@@ -56,9 +57,9 @@ def test_a_value_that_many_people_have_stands_out_of_its_group():
     groups = np.repeat([0, 1, 2], [30, 30, 40])
     noisy = exact + generator.normal(0, 10, 100)
     column = np.repeat(groups, exact)
-    made = np.bincount(
-        split_groups(column, groups, noisy, 100.0, generator, np.zeros(100, int)), minlength=100
-    )
+    ends = tails(groups, np.bincount(column).astype(float), np.zeros(100, int), 1.0)
+    made = np.bincount(split_groups(column, groups, noisy, 100.0, generator, ends), minlength=100)
+    assert len(ends) == 1
     assert abs(made[80] - 200) < 50
 
 
@@ -74,17 +75,47 @@ def test_a_value_that_nearly_all_of_a_group_have_is_kept():
 
 def test_a_value_that_many_have_is_not_where_a_tail_begins():
     """Hours a week: as many work 41 to 80 hours as 1 to 39, and a third works 40."""
-    groups = np.repeat([0, 1, 2], [40, 1, 40])
-    likely = declining(groups, np.array([1200.0, 2203.0, 794.0]), 81)
-    assert likely[41] < 3 * likely[80]
-    assert likely[41:].sum() == pytest.approx(794)
+    groups, held = np.repeat([0, 1, 2], [40, 1, 40]), np.array([1200.0, 2203.0, 794.0])
+    (tail,) = tails(groups, held, np.zeros(81, dtype=np.int64), 1.0)
+    assert tail.cells.tolist() == list(range(41, 81))
+    assert tail.density == 1200 / 40
 
 
-def test_a_tail_is_one_group_with_the_next_and_a_dense_end_is_not():
-    few, more = np.repeat([0, 1, 2, 3, 4], 4), np.repeat(np.arange(10), 2)
-    column = np.repeat(np.arange(10), [90, 90, 50, 50, 30, 30, 10, 10, 2, 1])
-    assert tails_whole(few, more, 20, column).tolist() == [0, 1, 2, 3, 4, 5, 6, 6, 8, 8]
-    assert tails_whole(few, more, 0, column).tolist() == [*range(10)]  # categories have no ends
+def test_a_tail_is_what_holds_something_together_and_thins_out():
+    groups, kinds = np.repeat(np.arange(10), 2), np.zeros(20, dtype=np.int64)
+    held = np.array([90, 90, 50, 50, 30, 30, 10, 10, 2, 1], dtype=float)
+    for error, length in ((0.1, 2), (3.0, 8), (10.0, 12)):
+        (tail,) = tails(groups, held, kinds, error)
+        assert tail.cells.tolist() == list(range(20 - length, 20))
+    assert tail.density == 25  # the lower one of two windows that hold something
+    (mirrored,) = tails(groups, held[::-1].copy(), kinds, 10.0)
+    assert mirrored.cells.tolist() == list(range(11, -1, -1))
+    assert tails(groups, held, kinds[:0], 3.0) == []  # categories have no ends
+    apart = np.repeat([0, 1], [18, 2])  # a special value at the end is no tail of the others
+    (before,) = tails(groups, held, apart, 0.1)
+    assert before.cells.tolist() == [16, 17]
+
+
+def test_both_ends_of_a_column_thin_out_and_never_share_a_group():
+    groups, kinds = np.arange(12), np.zeros(12, dtype=np.int64)
+    held = np.array([1, 5, 20, 60, 90, 200, 200, 90, 60, 20, 5, 1], dtype=float)
+    upper, lower = tails(groups, held, kinds, 5.0)
+    assert upper.cells.tolist() == [9, 10, 11]
+    assert lower.cells.tolist() == [2, 1, 0]
+    for error in np.geomspace(1, 1000, 30):
+        ends = tails(groups, held, kinds, float(error))
+        taken = [cell for tail in ends for cell in tail.cells.tolist()]
+        assert len(taken) == len({*taken})
+
+
+@pytest.mark.parametrize("error", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("held", [[0, 1, 1, 0, 0], [0] * 5, [0, 0, 0, 0, 3], [1, 0, 0, 0, 0]])
+def test_ends_that_hold_hardly_anything_are_no_obstacle(error, held):
+    generator, groups = np.random.default_rng(9), np.repeat(np.arange(5), [1, 30, 30, 2, 1])
+    column = np.repeat(np.arange(5), held)
+    ends = tails(groups, np.array(held, dtype=float), np.zeros(64, dtype=np.int64), error)
+    made = split_groups(column, groups, np.zeros(64), 1.0, generator, ends)
+    assert np.bincount(groups[made], minlength=5).sum() == len(column)
 
 
 def test_records_of_higher_rank_get_later_cells_of_their_group():
@@ -103,5 +134,6 @@ def test_the_group_that_most_are_in_is_not_spread_over_empty_ones_beside_it():
     generator = np.random.default_rng(8)
     groups, held = np.repeat([0, 1, 2, 3], [53, 22, 24, 32]), np.array([166, 2210, 1305, 0])
     column, noisy = np.repeat(np.arange(4), held), generator.normal(28, 120, 131)
-    made = split_groups(column, groups, noisy, 120.0**2, generator, np.zeros(131, int), 180.0)
+    ends = tails(groups, held.astype(float), np.zeros(131, int), 180.0)
+    made = split_groups(column, groups, noisy, 120.0**2, generator, ends)
     assert abs(np.mean(groups[made] == 1) - 2210 / len(column)) < 0.05
