@@ -100,13 +100,23 @@ def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, Share
     if not parts:
         return None
     part = min(parts, key=lambda each: abs(counts[each[0] : each[1]].sum() / whole - 0.5))
+    share = share_of_all(measured, part, chance)
+    return (part, share) if math.isfinite(share.low + share.high) else None
+
+
+def share_of_all(measured: MeasuredColumns, part: Part, chance: float) -> ShareInterval:
+    """The share of a part of one column; NaN where there is no interval.
+
+    Its interval is one of those of all ``possible_parts``.
+    """
+    agreement, (axis,) = measured.agreement, measured.axes
+    counts, whole = agreement.margin(measured.attributes).table, agreement.margin(()).table
     weights = np.zeros(axis.size)
     weights[part[0] : part[1]] = 1.0
     covariance = agreement.combination_covariance(
         [{measured.attributes: weights}, {(): np.ones(())}]
     )
-    share = _quotient(float(counts @ weights), float(whole), covariance, chance, measured.gaussian)
-    return (part, share) if math.isfinite(share.low + share.high) else None
+    return _quotient(float(counts @ weights), float(whole), covariance, chance, measured.gaussian)
 
 
 LEAST_GROUP = 0.02

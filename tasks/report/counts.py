@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcore.domain.domain import Domain
+from dpcore.estimates.joined import join
 from dpcore.releases.abilities import Samplable
-from dpcore.releases.counts.unit import BEST, RECORDS, Unit
+from dpcore.releases.counts.unit import RECORDS, Unit
 from schemas.bundle.manifest import TableFile
 from schemas.releases.base import listed
 from tasks.charts.bars import Bar, bars
@@ -169,20 +171,26 @@ def _bars(counts: Counts) -> list[Bar]:
 def noisy_columns(source: Source) -> list[Counts]:
     """The noisy counts of single columns that a release implies, where their errors are known.
 
-    Where other releases say more of them, tables have it, and these are named as the release's own.
+    Where other releases say more of them, they are estimated from all, as the tables are: a reader
+    would not know which of two numbers to quote.
     """
     noisy, release, found = source.noisy, source.release, []
     if not isinstance(release, Samplable):
         return []
-    joined = any(BEST[0] in file.columns for file in source.record.tables)
+    columns, unit = source.plan.described_columns, source.unit
     for axis in release.domain.axes:
-        if axis.size <= LARGEST_SIDE:
-            value, error = release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
-            if value is not None and math.isfinite(error):
-                columns = source.plan.described_columns
-                counts = Counts.of_axis(axis, value, error, columns, source.unit)
-                number = counts.number + " of this release alone" * joined
-                found.append(replace(counts, whole=_whole(source), number=number))
+        if axis.size > LARGEST_SIDE:
+            continue
+        value, error = release.supported_margin(noisy, (axis.name,)) or (None, math.nan)
+        if value is None or not math.isfinite(error):
+            continue
+        counts = replace(Counts.of_axis(axis, value, error, columns, unit), whole=_whole(source))
+        best = join("", Domain((axis,)), release, [*source.parts])
+        if best is not None and len(best.sources) > 1:
+            names = ("value", "error", "lower", "upper")
+            numbers = dict(zip(names, best.columns, strict=True))
+            counts = replace(counts, **numbers, number=f"{unit.number} estimated from all releases")
+        found.append(counts)
     return found
 
 

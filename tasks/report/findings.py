@@ -19,10 +19,12 @@ from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.estimates.selected import (
     Contrast,
     MeasuredColumns,
+    Part,
     ShareInterval,
     deviations,
     possible_parts,
     possible_shares,
+    share_of_all,
     strongest_contrast,
     telling_share,
 )
@@ -78,12 +80,14 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     if shown:
         notes.append(
             f"With {1 - ERROR:.0%} probability all intervals of shares here are right at once, although"
-            f" they were picked from {looked:,} shares of groups. They cover privacy noise only."
+            f" they were picked from {looked:,} shares of groups. This makes them wide; noise alone"
+            " explains none of these differences. They cover privacy noise only."
         )
     if answers:
         notes.append(
             f"Those of models hold together with about {1 - ERROR:.0%} probability, over sampling and"
-            f" noise, for all {terms} coefficients that were looked at."
+            f" noise, for all {terms} coefficients that were looked at, if the records are a random"
+            " sample of the population that is meant. They say what goes together, not what causes it."
         )
     related: dict[frozenset[str], float] = {}
     for each in stated:
@@ -122,8 +126,9 @@ def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[State
     if not looked:
         return [], 0
     text, chance = Wording(plan, merged), ERROR / looked
+    of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
     contrasts = [
-        _contrast(contrast, m, text)
+        _contrast(contrast, m, text, of_all.get((m.axes[1 - given],)))
         for m in pairs
         for given in (0, 1)
         if (contrast := strongest_contrast(m, chance, given)) is not None
@@ -212,15 +217,22 @@ def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | 
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 
 
-def _contrast(found: Contrast, measured: MeasuredColumns, text: Wording) -> Stated:
-    """The share of some values in two groups."""
+def _contrast(
+    found: Contrast,
+    measured: MeasuredColumns,
+    text: Wording,
+    of_all: Callable[[Part], ShareInterval] | None,
+) -> Stated:
+    """The share of some values in two groups, and among all where that is known."""
     given, shown = (measured.axes[i] for i in (found.given, 1 - found.given))
     more, less = map(_percentage, found.shares)
     one, other = found.groups
     event = text.event(shown, found.shown)
+    every = of_all(found.shown) if of_all else None
+    known = every is not None and math.isfinite(every.low + every.high)
     sentence = (
-        f"{more} of {text.people} {text.described(given, one)} {event},"
-        f" against {less} of those {text.others(given, other)}."
+        f"Of {text.people} {text.described(given, one)}, {more} {event}; of those"
+        f" {text.others(given, other)}, {less}{f'; of all, {_percentage(every)}' if known else ''}."
     )
     rank = _rank(text.plan, found.rank, given.name, shown.name)
     draw = partial(_chart, found, given, shown, text) if len(found.across) > 1 else None
@@ -234,9 +246,12 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
         for part, share in found.across
     ]
     by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
-    title = f"{what}, {text.values(shown, found.shown)}: from {_rounded(found.shares[1])} to"
-    title += f" {_rounded(found.shares[0])} by “{by}”"
+    title = f"{what}, {text.values(shown, found.shown)}: {_rounded(found.shares[0])} of those"
+    title += f" {text.others(given, found.groups[0])}, {_rounded(found.shares[1])}"
+    title += f" {text.others(given, found.groups[1])}, by “{by}”"
     says = "Share with 95% intervals that are all right at once"
+    if sum(end - start for (start, end), _ in found.across) < given.size - given.nullable:
+        says += "; groups without a bar are too small to say"
     rows = [(text.values(given, part), _percentage(share)) for part, share in found.across]
     picture = bars(ends, title, says, f"percent of {text.people}")
     return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
@@ -292,4 +307,5 @@ def _answer(
         what = f"the odds of {response}" if record.family == "binomial" else what
         changed = "are multiplied by" if record.family == "binomial" else changed
     middle, low, high = supported(ends, error)
-    return f"{record.title}: {what} {changed} {middle} ({low} to {high}) {per}, other terms equal."
+    others = "" if len(terms) == 1 else ", among records that are alike in the model's other terms"
+    return f"{record.title}: {what} {changed} {middle} ({low} to {high}) {per}{others}."

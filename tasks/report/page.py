@@ -17,7 +17,12 @@ from tasks.report.cells import category_text
 from tasks.report.findings import Findings
 from tasks.report.history import history_figure, history_until
 from tasks.report.parts import DataTable
-from tasks.report.release import analysis_parts, release_parts, synthetic_parts
+from tasks.report.release import (
+    analysis_parts,
+    measured_together,
+    release_parts,
+    synthetic_parts,
+)
 from tasks.report.words import in_plain_words, in_short, in_symbols, limits
 
 REPORT = "report.html"
@@ -37,6 +42,7 @@ def report_page(
     plan: Plan, manifest: Manifest, bundle: Path, history: Iterable[HistoryRecord], found: Findings
 ) -> str:
     """The report of a bundle as HTML, from its tables, its manifest and the ledger's history."""
+    measured = measured_together(plan, manifest, bundle)
     return render(
         "report.html",
         manifest=manifest,
@@ -49,8 +55,8 @@ def report_page(
         words=in_plain_words(plan, manifest.guarantee),
         symbols=in_symbols(plan, manifest.guarantee),
         columns=columns_table(plan),
-        releases=release_parts(plan, manifest, bundle, found.related),
-        synthetic=synthetic_parts(plan, manifest, bundle),
+        releases=release_parts(plan, manifest, bundle, found.related, measured),
+        synthetic=synthetic_parts(plan, manifest, bundle, measured),
         analyses=analysis_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
         audited=in_one_sentence(manifest.audit),

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from dpcore.estimates.joined import DrawnRelease
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
@@ -79,13 +80,14 @@ class Source:
     """One release of a bundle, as its charts need it: everything here is public.
 
     ``related``: by the names of two columns, how strong the relation is that noise allows, where there
-    is one.
+    is one; ``parts``: of all releases, what their tables are estimated from together.
     """
 
     plan: Plan
     record: ReleaseRecord
     bundle: Path
     related: Mapping[frozenset[str], float] = field(default_factory=dict)
+    parts: Sequence[DrawnRelease] = ()
 
     @property
     def release(self) -> Release:

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dpcore.accounting.budget import decimal_text
+from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.releases.base import Chart
+from dpcore.releases.counts.unit import BEST
 from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord, TableFile
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
@@ -70,10 +72,19 @@ def release_parts(
     manifest: Manifest,
     bundle: Path,
     related: Mapping[frozenset[str], float] = MappingProxyType({}),
+    measured: Sequence[DrawnRelease] = (),
 ) -> list[ReportPart]:
-    """One part for each release, in the plan's order; ``related``: as of a source."""
-    sources = (Source(plan, record, bundle, related) for record in manifest.releases)
+    """One part for each release, in the plan's order; ``related``, ``measured``: as of a source."""
+    sources = (Source(plan, record, bundle, related, measured) for record in manifest.releases)
     return [release_part(source) for source in sources]
+
+
+def measured_together(plan: Plan, manifest: Manifest, bundle: Path) -> list[DrawnRelease]:
+    """What the tables are estimated from, where several releases say something of one."""
+    if not any(BEST[0] in file.columns for each in manifest.releases for file in each.tables):
+        return []
+    draws = {each.name: Source(plan, each, bundle).noisy for each in manifest.releases}
+    return parts_of(manifest.release_id, plan.built, draws)
 
 
 def release_part(source: Source) -> ReportPart:
@@ -107,7 +118,8 @@ def error_table(record: ReleaseRecord) -> DataTable:
     added = "; L1: sum of the absolute errors of all cells"
     notes = record.error_notes
     return DataTable(
-        f"Expected error of {record.name} by itself, from privacy alone"
+        f"Expected error of {record.name} by itself, from privacy alone; of one cell of its tables"
+        " where a count is named, and a sum of cells is off by more"
         + (added if any("L1" in quantity for quantity in record.errors) else ""),
         ("Quantity", "Value", *(["Note"] if notes else [])),
         [
@@ -117,8 +129,10 @@ def error_table(record: ReleaseRecord) -> DataTable:
     )
 
 
-def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[ReportPart]:
-    """One part for each synthetic table."""
+def synthetic_parts(
+    plan: Plan, manifest: Manifest, bundle: Path, measured: Sequence[DrawnRelease] = ()
+) -> list[ReportPart]:
+    """One part for each synthetic table; ``measured``: as of a source."""
     releases = {record.name: record for record in manifest.releases}
     sections = {section.name: section for section in plan.synthesis}
     return [
@@ -128,7 +142,7 @@ def synthetic_parts(plan: Plan, manifest: Manifest, bundle: Path) -> list[Report
             f"{record.name}: {record.file.rows:,} synthetic records of"
             f" {len(record.file.columns)} columns{_and_members(record)}, drawn from the release"
             f" {record.source}. They cost no further budget.",
-            draw_synthetic(record, Source(plan, releases[record.source], bundle)),
+            draw_synthetic(record, Source(plan, releases[record.source], bundle, parts=measured)),
             None,
             record.listed,
             0,

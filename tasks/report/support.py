@@ -57,9 +57,14 @@ def how_supported(
     farthest = missed[np.argsort(-distance[missed], kind="stable")][:NAMED].tolist()
     named = listed([str(supported["columns"][i]) for i in farthest], " and ")
     which = f" ({'the farthest: ' * (len(missed) > NAMED)}{named})" if farthest else ""
+    tables, far = (
+        int(measured.sum()),
+        f"{MISSED} times as far from the noisy table as noise explains",
+    )
     text += (
-        f" The records miss {len(missed)} of {int(measured.sum())} tables{which}: they lie more than"
-        f" {MISSED} times as far from the noisy table as noise alone explains."
+        f" The records miss {len(missed)} of {tables} tables{which}: they lie more than {far}."
+        if len(missed)
+        else f" The records follow all {tables} tables: none lies more than {far}."
     )
     accurate = distance[supported["grade"] == ACCURATE]
     if len(accurate):

@@ -42,9 +42,10 @@ def how_often(guarantee: Guarantee) -> str:
 def in_short(plan: Plan, guarantee: Guarantee) -> str:
     """The promise in a sentence or two."""
     return (
-        f"Noise protects {plan.protection.who}. Somebody who knows everything else and guesses between"
-        f" two possibilities for one {plan.protection.one} is right at most"
-        f" {_percent(best_guess(guarantee))} of the time (50% is blind guessing)."
+        f"Noise protects {plan.protection.who}. Somebody who knows everything else and has narrowed one"
+        f" {plan.protection.one} down to two possibilities guesses right at most"
+        f" {_percent(best_guess(guarantee))} of the time, where a blind guess is right 50% of it;"
+        " whoever knows less has less to go on."
         + (
             f" This fails for a share gamma = {decimal_text(guarantee.gamma)} of the people."
             if guarantee.gamma

@@ -70,7 +70,9 @@ def test_records_are_distributed_as_the_survey(name, survey, records):
     sides = [np.searchsorted(np.sort(each), grid, "right") / len(each) for each in (real, made)]
     assert np.abs(sides[0] - sides[1]).max() < 0.08
     assert abs(real.mean() - made.mean()) < 0.4 * real.std()
-    assert made.mean() < 3 * real.mean()  # eighteen times where a tail is spread evenly to its bound
+    assert (
+        made.mean() < 3 * real.mean()
+    )  # eighteen times where a tail is spread evenly to its bound
     assert abs((real == 0).mean() - (made == 0).mean()) < 0.04
     assert abs(survey[name].isna().mean() - records[name].isna().mean()) < 0.04
 
