@@ -293,8 +293,9 @@ class SynthesisRecord(Section):
     def warning(self) -> str:
         """What everybody who computes with the records must know."""
         start = (
-            "These records are not a survey: standard errors, intervals and tests that are computed from"
-            " them as from a survey ignore privacy noise and are too small"
+            "Use these records for charts, for trying out programs, and for shares, means and correlations"
+            " as rough guides. They are not a survey: standard errors, margins of error and p-values that"
+            " are computed from them as from one ignore privacy noise and are too small"
         )
         if self.rows_per_unit > 1:
             start = (
@@ -305,8 +306,8 @@ class SynthesisRecord(Section):
         if self.understated is None:
             return f"{start}, by a factor that is not known."
         return (
-            f"{start}. For the slope of one column on another they are about"
-            f" {self.understated.median:.2g} times too small, and for one pair of columns in ten"
+            f"{start}: the standard error of a slope of one column on another about"
+            f" {self.understated.median:.2g} times, and for one pair of columns in ten"
             f" {self.understated.one_in_ten:.2g} times or more (less where smoothing removed noise from"
             " large tables). For columns that were not measured together, the records follow an"
             " assumption of the model, and the error is unknown. The Python reader's function fit"
