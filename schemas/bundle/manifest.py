@@ -293,9 +293,9 @@ class SynthesisRecord(Section):
     def warning(self) -> str:
         """What everybody who computes with the records must know."""
         start = (
-            "Use these records for charts, for trying out programs, and for shares, means and correlations"
-            " as rough guides. They are not a survey: standard errors, margins of error and p-values that"
-            " are computed from them as from one ignore privacy noise and are too small"
+            "Use these records for charts, for trying out programs, and for shares, means and"
+            " correlations as rough guides. They are not a survey: standard errors, margins of error and"
+            " p-values that are computed from them as from one ignore privacy noise and are too small"
         )
         if self.rows_per_unit > 1:
             start = (

@@ -66,13 +66,14 @@ class Figure:
 class Drawn:
     """What is shown of one release or synthetic table, in addition to what all have in common.
 
-    ``more``: charts that are folded.
+    ``more``: charts that are folded, with the ``tables`` and with notes on ``details``.
     """
 
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
     tables: Sequence[DataTable] = ()
     more: Sequence[Figure] = ()
+    details: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

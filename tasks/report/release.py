@@ -66,6 +66,17 @@ class ReportPart:
     files: Sequence[TableFile]
     hidden_files: int
 
+    def folded(self, charts: int) -> str:
+        """What stands behind the part's one line that opens, beside this many charts."""
+        drawn = self.drawn
+        named = [f"{charts} chart{'s' * (charts > 1)}"] if charts else []
+        named += ["expected error"] if self.errors else []
+        named += ["what the records follow"] if drawn.details else []
+        named += (
+            [f"{len(drawn.tables)} table{'s' * (len(drawn.tables) > 1)}"] if drawn.tables else []
+        )
+        return ", ".join(named).capitalize()
+
 
 def release_parts(
     plan: Plan,

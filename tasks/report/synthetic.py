@@ -40,7 +40,6 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
     notes = [
-        record.warning,
         support(source),
         how_supported(supported, records, release.follows),
     ]
@@ -69,7 +68,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if even := assumed_in_bins(source.release, record.refined_by):
         notes.append(f"Where values lie inside their bins is assumed, not measured: {even}.")
     if not compared:
-        return Drawn((), notes, [listing])
+        return Drawn((), [record.warning], [listing], details=notes)
     differences = DataTable(
         f"How far the synthetic counts are from the noisy {source.unit.numbers}, by column",
         ("Column", "Largest difference", "90% interval of a noisy number"),
@@ -80,7 +79,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     )
     tables = [differences, listing]
     figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
-    return Drawn(figures[:OPEN_FIGURES], notes, tables, figures[OPEN_FIGURES:])
+    shown, folded = figures[:OPEN_FIGURES], figures[OPEN_FIGURES:]
+    return Drawn(shown, [record.warning], tables, folded, notes)
 
 
 def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
