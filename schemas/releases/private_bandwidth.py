@@ -10,7 +10,7 @@ from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.tuned import TunedDensity
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import SurveyFacts
@@ -40,18 +40,15 @@ class PrivateBandwidth(Section):
             raise ValueError("must lie between 0.001 and 0.999")
         return share
 
-    def tune(
-        self, smooth: Density | SmoothFunction, share: Budget, gaussian: bool
-    ) -> TunedFunction:
+    def tune(self, smooth: Density | SmoothFunction, share: Budget, gaussian: bool) -> TunedDensity:
         """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
-        kind = TunedDensity if isinstance(smooth, Density) else TunedFunction
         rest, needs_beta = 1 - self.share, gaussian and not share.rho
-        return kind(
+        return TunedDensity(
             smooth.name,
             smooth.domain,
             smooth.rows,
             share,
-            smooth,  # type: ignore[arg-type]
+            smooth,
             (ShareWeight(self.share, Fraction(0)), ShareWeight(rest, rest * needs_beta)),
             adjacency=smooth.adjacency,
         )

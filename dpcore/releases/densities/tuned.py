@@ -1,4 +1,4 @@
-"""A density or function at bandwidths that are drawn from the records first.
+"""A density or function at a bandwidth that is drawn from the records first.
 
 The choice of the bandwidth and what is drawn at it each have a part of the share
 (``dpcore.mechanisms.staged``); both are one draw.  Before the choice is known, everything is stated for
@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -40,7 +40,7 @@ CHOSEN = 2
 
 
 @dataclass(frozen=True)
-class TunedFunction(EstimatesDensity):
+class TunedDensity(EstimatesDensity, Samplable):
     """``smooth``: what is released, as it is at the smallest bandwidth; ``parts``: the claims of the
     choice and of what follows on the share.
 
@@ -51,7 +51,7 @@ class TunedFunction(EstimatesDensity):
     parts: tuple[ShareWeight, ShareWeight]
 
     chart = "curve"
-    statistics: ClassVar[tuple[str, ...]] = SmoothFunction.statistics
+    refines = "density"
 
     def __post_init__(self) -> None:
         if len(self.domain.axes) > MOST_COLUMNS:
@@ -63,6 +63,10 @@ class TunedFunction(EstimatesDensity):
                 " numbers"
             )
         super().__post_init__()
+
+    @property
+    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.smooth.statistics
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return self.smooth.published_names(axis)
@@ -151,6 +155,15 @@ class TunedFunction(EstimatesDensity):
         release, drawn = self.settled(noisy)
         return release.evaluate(drawn, points)
 
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        release, drawn = self.settled(noisy)
+        return release.supported_margin(drawn, names)
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Records with a value, spread evenly over the density."""
+        release, drawn = self.settled(noisy)
+        return release.sample(drawn, rows)
+
     @property
     def usual(self) -> Density | SmoothFunction:
         """The second step at the bandwidth for columns whose middle half is a quarter of their range."""
@@ -168,27 +181,3 @@ class TunedFunction(EstimatesDensity):
             replace(error, note=f"{error.note}; {least}" if error.note else least)
             for error in self._first.expected_error()
         )
-
-
-@dataclass(frozen=True)
-class TunedDensity(TunedFunction, Samplable):
-    """A density at a drawn bandwidth, from which records can be drawn."""
-
-    smooth: Density
-
-    refines = "density"
-    statistics = Density.statistics
-
-    def _settled(self, noisy: Noisy) -> tuple[Density, Noisy]:
-        release, drawn = self.settled(noisy)
-        assert isinstance(release, Density)
-        return release, drawn
-
-    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        release, drawn = self._settled(noisy)
-        return release.supported_margin(drawn, names)
-
-    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records on the column's own grid, spread evenly over the density."""
-        release, drawn = self._settled(noisy)
-        return release.sample(drawn, rows)

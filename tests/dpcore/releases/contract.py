@@ -49,13 +49,12 @@ from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
@@ -149,12 +148,12 @@ def tuned(smooth: BinnedDensity) -> TunedDensity:
     return TunedDensity(*facts, smooth, (half, half))
 
 
-def by_group(density: Density, of: Domain) -> DensitiesByGroup:
-    return DensitiesByGroup(density.name, of, density.rows, density.share, density)
+def by_group(density: Density, of: Domain) -> DensityOfParts:
+    return DensityOfParts(density.name, of, density.rows, density.share, density)
 
 
-def beside_points(density: Density) -> DensityBesidePoints:
-    return DensityBesidePoints(density.name, density.domain, density.rows, density.share, density)
+def beside_points(density: Density) -> DensityOfParts:
+    return by_group(density, density.domain)
 
 
 IN_STRATA = SurveyDesign(steps=2, usual=1.5, strata=Categories("region", ("N", "S")), weight="w")
@@ -415,7 +414,7 @@ CASES: dict[str, Case] = {
         tuned(BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5))), fault=4
     ),
     "function at a private bandwidth": Case(
-        TunedFunction(
+        TunedDensity(
             *("f", FEW, 3, APPROXIMATE),
             SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
             (ShareWeight(1, 0), ShareWeight(2, 1)),

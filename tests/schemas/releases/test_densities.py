@@ -4,8 +4,8 @@ import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.errors import PlanError
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.densities.waves import Waves
@@ -148,7 +148,7 @@ def test_point_masses_of_a_column_are_counted_beside_its_density(plan_document, 
     plan_document["columns"]["income"]["point_masses"] = [0, 9000]
     section = DENSITY | {"columns": ["income"], "mechanism": mechanism}
     release = built(plan_document, **section)
-    assert isinstance(release, DensityBesidePoints)
+    assert isinstance(release, DensityOfParts)
     assert release.points.tolist() == [0, 9000]
     assert release.each.of_rows == "records apart from point masses"
 

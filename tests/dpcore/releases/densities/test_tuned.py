@@ -16,11 +16,10 @@ from dpcore.errors import PrivacyLineError
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import Staged
-from dpcore.releases.abilities import Samplable
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity, TunedFunction
+from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import drawn, tally_of
 
@@ -101,14 +100,15 @@ def test_a_step_that_costs_more_than_its_share_is_stopped_at_the_line():
         perturb(density().statistic(normal_records()), mechanism, SHARE, SeededSource(1))
 
 
-def test_a_function_is_no_source_of_records():
+def test_records_of_a_function_follow_it_at_the_drawn_bandwidth():
     smooth = SmoothFunction("f", DOMAIN, ROWS, SHARE, "gaussian", (0.02,), (200,))
     parts = (ShareWeight(1, 0), ShareWeight(1, 1))
-    release = TunedFunction("f", DOMAIN, ROWS, SHARE, smooth, parts)
-    assert not isinstance(release, Samplable)
-    assert isinstance(density(), Samplable)
+    release = TunedDensity("f", DOMAIN, ROWS, SHARE, smooth, parts)
+    assert release.statistics == smooth.statistics
     noisy = drawn(release, normal_records())
     assert 0.02 <= release.settled(noisy)[0].bandwidths[0] < 1
+    _, codes = release.sample(noisy, 200)
+    assert abs(np.mean(codes) - 250) < 10
 
 
 SQUARE = Domain((Grid("x", 0.0, 10.0, 500), Grid("y", 0.0, 1.0, 40)))
