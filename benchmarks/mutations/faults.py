@@ -297,13 +297,6 @@ FAULTS: tuple[Fault, ...] = (
         audit="density at a private bandwidth",
     ),
     of_mechanism(
-        "the noise of the second stage is not the one that was priced",
-        "staged_gaussian",
-        "if any(step.mechanism.event != self.again.event for step, _ in found):",
-        "if not found:",
-        unseen="all noise of second stages is the one that was priced",
-    ),
-    of_mechanism(
         "no round but the first has noise",
         "rounds",
         "drawn.append(_drawn(law, self.exact(number, records, point), source))",

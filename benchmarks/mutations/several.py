@@ -64,15 +64,6 @@ SEVERAL: tuple[Fault, ...] = (
         "return GaussianRoundsEvent(self.l2_sensitivity_squared / len(self.rounds), self.variance)",
         "descent",
     ),
-    _of_rounds(
-        "an event of two Gaussian steps counts one record in the first",
-        "staged_gaussian",
-        "return StagedGaussianEvent(*rounds_drawn(first, self.again))",
-        "squared = first.l2_sensitivity_squared / 4\n"
-        "        first = DiscreteGaussian(first.size, squared, first.variance)\n"
-        "        return StagedGaussianEvent(*rounds_drawn(first, self.again))",
-        "gradient classifier",
-    ),
     # Prices of one draw
     _of_rounds(
         "a choice costs half its alpha",

@@ -17,7 +17,6 @@ from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.stability import StabilityLaplace
 from dpcore.mechanisms.staged import Staged
-from dpcore.mechanisms.staged_gaussian import StagedGaussian
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
 from dpcore.mechanisms.within_share import WithinShare
 
@@ -34,7 +33,6 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     SmoothLaplace,
     BlockLaplace,
     BlockGaussian,
-    StagedGaussian,
     GaussianRounds,
 )
 """Number i - 1 is the mechanism of theorem Ti.  Others cite the numbers: new ones go to the end."""
@@ -55,7 +53,6 @@ __all__ = [
     "SmoothLaplace",
     "StabilityLaplace",
     "Staged",
-    "StagedGaussian",
     "ThresholdedLaplace",
     "WithinShare",
 ]

@@ -14,7 +14,6 @@ from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.gaussian_rounds import GaussianRoundsEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplaceEvent
 from dpcore.mechanisms.staged import StagedEvent
-from dpcore.mechanisms.staged_gaussian import StagedGaussianEvent
 from dpcore.releases.base import Release
 from papers.difference_body.mechanism import BodyEvent, DifferenceBody
 from papers.k_norm.mechanism import KNormEvent
@@ -35,13 +34,12 @@ OF_COUNTS = (
     SmoothLaplaceEvent,
     NearRecordsEvent,
     StagedEvent,
-    StagedGaussianEvent,
     GaussianRoundsEvent,
     CompressedMarginsEvent,  # what it makes of them is a claim of ``test_compressed_microdata``
 )
 """Events of mechanisms that get the counts themselves."""
 
-BY_RECORDS = CompressedMarginsEvent | StagedGaussianEvent | GaussianRoundsEvent
+BY_RECORDS = CompressedMarginsEvent | GaussianRoundsEvent
 """Those whose own steps count what a record moves."""
 
 
@@ -114,7 +112,7 @@ def needs_beta(event: Event) -> bool:
         return event.choice_beta + event.beta > 0
     if isinstance(event, NearMeansEvent):
         return False
-    if isinstance(event, CompressedMarginsEvent | StagedGaussianEvent):
+    if isinstance(event, CompressedMarginsEvent):
         return event.noise == "discrete-gaussian"
     by_noise = GaussianRoundsEvent | SmoothLaplaceEvent
     return squares(event) or isinstance(event, by_noise)

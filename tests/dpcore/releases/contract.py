@@ -56,7 +56,6 @@ from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.machines.classifier import Classifier
-from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
@@ -373,10 +372,10 @@ CASES: dict[str, Case] = {
         alone_attained=0.98,
     ),
     "descent": Case(
-        Descent("d", LABELLED, 2, APPROXIMATE, (-1, 1), ((0.0, 0.4, 0.7, 1.0),), 1.0, 3, 4), fault=3
+        GradientClassifier("d", LABELLED, 2, APPROXIMATE, (-1, 1), False, 1.0, 3, 4), fault=3
     ),
     "gradient classifier": Case(
-        GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2), None, 2, 2),
+        GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), True, None, 2, 2),
         fault=5,
     ),
     "huber regression": Case(
