@@ -290,13 +290,6 @@ FAULTS: tuple[Fault, ...] = (
         audit="smooth mean",
     ),
     of_mechanism(
-        "the second stage has no noise",
-        "staged",
-        "drawn = perturb(second.statistic(tally), drawing, self.steps.rest, source).values",
-        "drawn = second.statistic(tally)._values",
-        audit="density at a private bandwidth",
-    ),
-    of_mechanism(
         "no round but the first has noise",
         "rounds",
         "drawn.append(_drawn(law, self.exact(number, records, point), source))",
@@ -327,9 +320,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     of_mechanism(
         "the choice of triples is free",
-        "adaptive_margins",
-        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections",
-        "return Fraction(0), self.selections",
+        "rounds",
+        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections or 1",
+        "return Fraction(0), self.selections or 1",
         audit="adaptive triples",
     ),
     of_mechanism(

@@ -16,8 +16,8 @@ from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.stability import StabilityLaplace
-from dpcore.mechanisms.staged import Staged
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
+from dpcore.mechanisms.tuned_noise import TunedNoise
 from dpcore.mechanisms.within_share import WithinShare
 
 THEOREMS: tuple[type[Mechanism], ...] = (
@@ -26,7 +26,7 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     ThresholdedLaplace,
     StabilityLaplace,
     ExponentialMechanism,
-    Staged,
+    TunedNoise,
     AdaptiveMargins,
     CompressedMargins,
     RandomLaplace,
@@ -52,7 +52,7 @@ __all__ = [
     "RandomLaplace",
     "SmoothLaplace",
     "StabilityLaplace",
-    "Staged",
     "ThresholdedLaplace",
+    "TunedNoise",
     "WithinShare",
 ]

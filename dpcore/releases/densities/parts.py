@@ -177,7 +177,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
     def publish(self, noisy: Noisy) -> Published:
         parts = [self.of_group(noisy, i) for i in range(self.groups)]
         published = [self.each.publish(density) for _, density in parts]
-        facts, tables = published[0].facts, [*published[0].tables]
+        facts, tables = dict(published[0].facts), [*published[0].tables]
         if self.by.axes:  # without coefficients, which would be many
             tables = [self._of_all_groups([one.tables[0] for one in published])]
             facts = facts | {name: [one.facts[name] for one in published] for name in OF_EACH}
@@ -231,7 +231,9 @@ class DensityOfParts(EstimatesDensity, Samplable):
             here = group == i
             at = {name: values[here] for name, values in own.items()}
             for name, answers in self.each.evaluate(self.of_group(noisy, i)[1], at).items():
-                found.setdefault(name, np.ma.masked_all(group.shape))[here] = answers
+                found.setdefault(name, np.ma.array(np.zeros(group.shape), mask=True))[here] = (
+                    answers
+                )
         return {n: a if np.ma.is_masked(a) else np.asarray(a) for n, a in found.items()}
 
     def _likely_counts(self, noisy: Noisy) -> Floats:

@@ -24,7 +24,7 @@ import numpy as np
 import dpcore.mechanisms
 import dpcore.releases
 import papers
-from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Bins, Categories, Grid
@@ -143,8 +143,8 @@ def heaping(*values: StepValues) -> Heaping:
 
 def tuned(smooth: BinnedDensity) -> TunedDensity:
     """The density at a bandwidth that half of its share buys."""
-    facts, half = (smooth.name, smooth.domain, smooth.rows, smooth.share), ShareWeight(1, 0)
-    return TunedDensity(*facts, smooth, (half, half))
+    facts = smooth.name, smooth.domain, smooth.rows, smooth.share
+    return TunedDensity(*facts, smooth, Fraction(1, 2))
 
 
 def by_group(density: Density, of: Domain) -> DensityOfParts:
@@ -416,7 +416,7 @@ CASES: dict[str, Case] = {
         TunedDensity(
             *("f", FEW, 3, APPROXIMATE),
             SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
-            (ShareWeight(1, 0), ShareWeight(2, 1)),
+            Fraction(1, 3),
         ),
         fault=4,
     ),

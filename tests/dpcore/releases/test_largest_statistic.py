@@ -9,7 +9,6 @@ import pytest
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import LARGEST_VALUE
-from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import CompressedMargins, SmoothLaplace
 from dpcore.releases.base import LARGEST_STATISTIC, Release
 from dpcore.releases.counts.histogram import Histogram
@@ -47,7 +46,7 @@ def crossing(release: Release) -> Iterator[Release]:
     if isinstance(release, TunedDensity):
         yield release.choice
         for last in (0, max(release.domain.shape) - 1):
-            yield release.after(Noisy(np.arange(release.chosen) % 2 * last))
+            yield release.after(np.arange(release.chosen) % 2 * last)
 
 
 @pytest.mark.parametrize("release", OF_KINDS.values(), ids=OF_KINDS)

@@ -1,8 +1,9 @@
 """Densities and functions as a plan states them."""
 
+from fractions import Fraction
+
 import pytest
 
-from dpcore.accounting.budget import Budget
 from dpcore.errors import PlanError
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.parts import DensityOfParts
@@ -70,8 +71,7 @@ PRIVATE = {"private": "quantiles", "share": "0.25", "smallest": 0.02}
 def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(plan_document):
     release = built(plan_document, **(DENSITY | {"bandwidth": PRIVATE}))
     assert isinstance(release, TunedDensity)
-    assert release.choice.share == Budget(release.share.alpha / 4)
-    assert release.rest == Budget(release.share.alpha * 3 / 4, release.share.beta)
+    assert release.part == Fraction(1, 4)
     assert release.smooth.bandwidths == (0.02,)
 
 
