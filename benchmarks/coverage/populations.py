@@ -19,10 +19,9 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.regression import Regression
@@ -125,14 +124,14 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "density of those with a value": lambda rows: BinnedDensity(
         "r", Domain((REPORTED,)), rows, PURE, (0.05,)
     ),
-    "density by group": lambda rows: DensitiesByGroup(
+    "density by group": lambda rows: DensityOfParts(
         "r",
         Domain((TRADE, REPORTED)),
         rows,
         PURE,
         BinnedDensity("r", Domain((REPORTED,)), rows, PURE, (0.05,)),
     ),
-    "density beside point masses": lambda rows: DensityBesidePoints(
+    "density beside point masses": lambda rows: DensityOfParts(
         "r",
         Domain((HEAPED,)),
         rows,

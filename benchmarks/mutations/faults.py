@@ -290,20 +290,6 @@ FAULTS: tuple[Fault, ...] = (
         audit="smooth mean",
     ),
     of_mechanism(
-        "the second stage has no noise",
-        "staged",
-        "drawn = perturb(second.statistic(tally), drawing, self.steps.rest, source).values",
-        "drawn = second.statistic(tally)._values",
-        audit="density at a private bandwidth",
-    ),
-    of_mechanism(
-        "the noise of the second stage is not the one that was priced",
-        "staged_gaussian",
-        "if any(step.mechanism.event != self.again.event for step, _ in found):",
-        "if not found:",
-        unseen="all noise of second stages is the one that was priced",
-    ),
-    of_mechanism(
         "no round but the first has noise",
         "rounds",
         "drawn.append(_drawn(law, self.exact(number, records, point), source))",
@@ -334,9 +320,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     of_mechanism(
         "the choice of triples is free",
-        "adaptive_margins",
-        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections",
-        "return Fraction(0), self.selections",
+        "rounds",
+        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections or 1",
+        "return Fraction(0), self.selections or 1",
         audit="adaptive triples",
     ),
     of_mechanism(

@@ -22,18 +22,18 @@ def _of_rounds(name: str, module: str, old: str, new: str, audit: str, *tests: s
 SEVERAL: tuple[Fault, ...] = (
     # Prices of several draws
     _of_rounds(
-        "a staged event forgets the rho of its choice",
-        "staged",
-        "return self.choice_rho + self.rho",
-        "return self.rho",
+        "rounds forget the rho of their choices",
+        "rounds",
+        "return (rounds[0] ** 2 + rounds[1] ** 2) / 2 + chosen, Fraction(0)",
+        "return (rounds[0] ** 2 + rounds[1] ** 2) / 2, Fraction(0)",
         "density at a private bandwidth, in rho",
     ),
     _of_rounds(
         "a choice of triples is priced at a tenth",
-        "adaptive_margins",
-        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections",
+        "rounds",
+        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections or 1",
         "alpha = 2 * self.score_sensitivity * self.selections / self.score_scale\n"
-        "        return alpha / 10, self.selections",
+        "        return alpha / 10, self.selections or 1",
         "adaptive triples",
     ),
     _of_rounds(
@@ -63,15 +63,6 @@ SEVERAL: tuple[Fault, ...] = (
         "return GaussianRoundsEvent(self.l2_sensitivity_squared, self.variance)",
         "return GaussianRoundsEvent(self.l2_sensitivity_squared / len(self.rounds), self.variance)",
         "descent",
-    ),
-    _of_rounds(
-        "an event of two Gaussian steps counts one record in the first",
-        "staged_gaussian",
-        "return StagedGaussianEvent(*rounds_drawn(first, self.again))",
-        "squared = first.l2_sensitivity_squared / 4\n"
-        "        first = DiscreteGaussian(first.size, squared, first.variance)\n"
-        "        return StagedGaussianEvent(*rounds_drawn(first, self.again))",
-        "gradient classifier",
     ),
     # Prices of one draw
     _of_rounds(

@@ -38,7 +38,7 @@ from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.counts.unit import TableOfCounts
-from dpcore.releases.densities.tuned import TunedFunction
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.mean_curve import MeanCurve
@@ -162,7 +162,7 @@ def _(release: EstimatesDensity) -> float:
 
 
 @_of_numbers.register
-def _(release: TunedFunction) -> float:
+def _(release: TunedDensity) -> float:
     return release.usual.whole_error / 2
 
 

@@ -35,7 +35,7 @@ from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import LARGEST_WORD
 from dpcore.errors import AuditError
-from dpcore.line.mechanism import Mechanism
+from dpcore.line.mechanism import Mechanism, Round
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import ABSENT, Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
@@ -231,6 +231,10 @@ class ReleaseDraws:
         """The log-ratio that the mechanism states, between the two exact statistics."""
         ratio = self.release.mechanism.log_ratio(*self.centres)
         return [] if ratio is None else [StatedRatio(ratio)]
+
+    def rounds_of(self, outputs: Outputs, factors: Floats) -> list[Round]:
+        """What was drawn, round by round, in outputs of the first side."""
+        return self.release.mechanism.rounds_of(outputs, *self.centres[:2], factors)
 
     def distance(self) -> float:
         """How far apart the statistics lie, in units of the noise."""

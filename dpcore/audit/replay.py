@@ -70,11 +70,4 @@ def moved_between(sides: ReleaseDraws, seed: int = 0) -> float:
     watched, near, far = sides.readings
     if mechanism.additive:
         near, far = (sides.draw(side, 1, FixedWords(seed))[0] for side in (0, 1))
-    moved = mechanism.moved_by(watched, near, far)
-    if moved is not None:
-        return moved
-    (output,) = [sides.draw(0, 1, FixedWords(seed))]
-    return max(
-        moved_between(ReleaseDraws(part, sides.near, sides.far), seed)
-        for part, *_ in mechanism.parts(output)
-    )
+    return mechanism.moved_by(watched, near, far)

@@ -37,8 +37,8 @@ from dpcore.mechanisms import (
     AdaptiveMargins,
     CompressedMargins,
     StabilityLaplace,
-    Staged,
     ThresholdedLaplace,
+    TunedNoise,
 )
 from dpcore.releases.base import Release
 from dpcore.releases.machines.machine import KernelMachine
@@ -129,7 +129,7 @@ def audit_seconds(releases: Iterable[Release]) -> float:
         mechanism = release.mechanism
         seconds += PREPARED * release.preparation.seconds
         if not isinstance(mechanism, FEW):
-            chosen = isinstance(mechanism, AdaptiveMargins | CompressedMargins | Staged)
+            chosen = isinstance(mechanism, AdaptiveMargins | CompressedMargins | TunedNoise)
             numbers = mechanism.output_width(mechanism.size)
             seconds += RELEASE + numbers * (CHOSEN if chosen else EACH)
     return seconds

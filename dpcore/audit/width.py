@@ -35,13 +35,11 @@ from itertools import zip_longest
 import numpy as np
 from scipy.special import logsumexp
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Floats
 from dpcore.audit.chosen import Frequencies, Hits
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.fresh import Freshness, Signs
-from dpcore.audit.scores import Outputs
 from dpcore.errors import AuditError
-from dpcore.line.mechanism import Round
 from dpcore.sampling.source import RandomSource
 
 FACTORS = np.unique(np.r_[0.05 * 1.08 ** np.arange(39), 1.0, 1.08 ** np.arange(1, 19)])
@@ -106,7 +104,7 @@ def audit_noise(
         for i, table in enumerate(telling):
             share = (size + i) // len(telling)
             for outputs in table.batches(0, share, source):
-                rounds = rounds_of(table, outputs, FACTORS)
+                rounds = table.rounds_of(outputs, FACTORS)
                 sums = sums + [r.logs.sum(axis=0) for r in rounds if r.logs is not None]
                 signs.add([each.noise for each in rounds if each.noise is not None])
                 hits.add([each.choice for each in rounds if each.choice])
@@ -123,39 +121,6 @@ def _bound_rounds(logs: Floats, draws: int, error: float) -> WidthBound:
     return min(wrong, key=lambda one: one.at_most) if wrong else together
 
 
-def rounds_of(table: ReleaseDraws, outputs: Outputs, factors: Floats) -> list[Round]:
-    """What was drawn, round by round, in outputs of the first side."""
-    mechanism, found = table.release.mechanism, list[Round]()
-    stages: dict[bool, list[tuple[Integers, list[Round]]]] = {True: [], False: []}
-    for release, rows, own in mechanism.parts(outputs):
-        whole = max(table.wide, own.shape[1])  # a part's outputs have all of its numbers
-        drawn = rounds_of(ReleaseDraws(release, table.near, table.far, whole), own, factors)
-        stages[not any(stages.values())].append((rows, drawn))
-    for alike in stages.values():
-        most = max((len(drawn) for _, drawn in alike), default=0)
-        found += [_joined(len(outputs), alike, i) for i in range(most)]
-    return found or mechanism.rounds_of(outputs, *table.centres[:2], factors)
-
-
-def _joined(size: int, alike: Sequence[tuple[Integers, Sequence[Round]]], number: int) -> Round:
-    """One round of mechanisms that drew different rows of ``size`` outputs."""
-    parts = [(rows, drawn[number]) for rows, drawn in alike if number < len(drawn)]
-
-    def whole(arrays: list[tuple[Integers, Floats]], fill: float) -> Floats | None:
-        """(size, k) of what is known of some rows; ``fill`` elsewhere."""
-        if not arrays:
-            return None
-        found = np.full((size, max(each.shape[1] for _, each in arrays)), fill)
-        for rows, each in arrays:
-            found[rows, : each.shape[1]] = each
-        return found
-
-    return Round(
-        whole([(rows, each.logs) for rows, each in parts if each.logs is not None], 0.0),
-        whole([(rows, each.noise) for rows, each in parts if each.noise is not None], np.nan),
-    )
-
-
 def _most_telling(
     tables: Sequence[ReleaseDraws], draws: int, source: RandomSource
 ) -> list[ReleaseDraws]:
@@ -163,7 +128,7 @@ def _most_telling(
     slightly below the stated one."""
     found: list[list[float]] = []
     for table in tables:
-        rounds = rounds_of(table, table.draw(0, draws, source), np.array([0.9, 1.0]))
+        rounds = table.rounds_of(table.draw(0, draws, source), np.array([0.9, 1.0]))
         logs = [each.logs for each in rounds]
         with np.errstate(invalid="ignore"):  # what has no chance at all is not finite
             found.append([0.0 if w is None else float(np.var(np.diff(w))) for w in logs])

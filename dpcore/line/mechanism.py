@@ -288,18 +288,13 @@ class Mechanism(ABC):
         and compares the sum with the price of the event."""
         return (self.event,)
 
-    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float | None:
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         """How far apart two made-up statistics lie, as a multiple of the declared sensitivity.
 
         More than 1 for neighbours is a fault.  ``near``, ``far``: (k,) values at the public ``cells``
-        (k,); all other cells are equal.  None where the releases of ``parts`` answer.
+        (k,); all other cells are equal.
         """
-        return None
-
-    def parts(self, outputs: Outputs) -> Iterator[tuple[Any, Integers, Any]]:
-        """The releases of which this mechanism is made up, each with the rows of outputs (n, d) that
-        it drew, and its part of them."""
-        return iter(())
+        raise NotImplementedError
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
         """Tables of ``rows`` records on which a mechanism whose statistic is the tally loses most."""

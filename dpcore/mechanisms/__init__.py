@@ -16,9 +16,8 @@ from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.mechanisms.random_laplace import RandomLaplace
 from dpcore.mechanisms.smooth_laplace import SmoothLaplace
 from dpcore.mechanisms.stability import StabilityLaplace
-from dpcore.mechanisms.staged import Staged
-from dpcore.mechanisms.staged_gaussian import StagedGaussian
 from dpcore.mechanisms.thresholded import ThresholdedLaplace
+from dpcore.mechanisms.tuned_noise import TunedNoise
 from dpcore.mechanisms.within_share import WithinShare
 
 THEOREMS: tuple[type[Mechanism], ...] = (
@@ -27,14 +26,13 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     ThresholdedLaplace,
     StabilityLaplace,
     ExponentialMechanism,
-    Staged,
+    TunedNoise,
     AdaptiveMargins,
     CompressedMargins,
     RandomLaplace,
     SmoothLaplace,
     BlockLaplace,
     BlockGaussian,
-    StagedGaussian,
     GaussianRounds,
 )
 """Number i - 1 is the mechanism of theorem Ti.  Others cite the numbers: new ones go to the end."""
@@ -54,8 +52,7 @@ __all__ = [
     "RandomLaplace",
     "SmoothLaplace",
     "StabilityLaplace",
-    "Staged",
-    "StagedGaussian",
     "ThresholdedLaplace",
+    "TunedNoise",
     "WithinShare",
 ]

@@ -66,7 +66,7 @@ from dpcore.line.mechanism import AS_STATED, Mechanism, Outputs, Round
 from dpcore.line.statistic import ABSENT
 from dpcore.mechanisms.exponential import exponential_scale
 from dpcore.mechanisms.gaussian import DiscreteGaussian
-from dpcore.mechanisms.rounds import Kind, Noise, Rounds, TwoRoundsEvent, rounds_drawn, two_rounds
+from dpcore.mechanisms.rounds import Kind, Noise, Rounds, RoundsEvent, two_rounds
 from dpcore.mechanisms.selection import GAUSSIAN_PRICE, Selection
 from dpcore.mechanisms.third_order import freedom, implied_triples, independent, shrunk_pairs
 from dpcore.sampling import _validate
@@ -81,41 +81,6 @@ CHOICE_PART = Fraction(1, 40)
 CERTAIN = 3
 """Standard deviations of noise that a pair must exceed to look dependent: among many tables some always
 exceed the expected noise."""
-
-
-@dataclass(frozen=True)
-class AdaptiveMarginsEvent(TwoRoundsEvent):
-    """Two rounds on count tables; the first noisy ones chose which tables are measured again."""
-
-    kind = "adaptive-margins"
-
-
-@dataclass(frozen=True)
-class AdaptiveTriplesEvent(AdaptiveMarginsEvent):
-    """The same, between whose rounds ``selections`` triples were chosen, P(i) proportional to
-    exp(-score_i/score_scale), one after the other; ``score_sensitivity``: the most by which a neighbour
-    changes any score."""
-
-    kind = "adaptive-triples"
-
-    score_sensitivity: Fraction
-    score_scale: Fraction
-    selections: int
-
-    @property
-    def choices(self) -> tuple[Fraction, int]:
-        return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections
-
-    @property
-    def concentrated(self) -> tuple[Fraction, Fraction] | None:
-        return super().concentrated if self._meant else None
-
-    def covered_by(self, share: Budget) -> bool:
-        return self._meant and super().covered_by(share)
-
-    @property
-    def _meant(self) -> bool:
-        return self.score_sensitivity > 0 and self.score_scale > 0 and self.selections > 0
 
 
 @dataclass(frozen=True)
@@ -184,19 +149,22 @@ class AdaptiveMargins(Rounds):
         return cls(size, shapes, chosen, *rounds, triples)
 
     @property
-    def event(self) -> AdaptiveMarginsEvent:
-        rounds, chosen = rounds_drawn(self.first, self.again), self.triples
-        if chosen is None:
-            return AdaptiveMarginsEvent(*rounds)
-        return AdaptiveTriplesEvent(*rounds, chosen.sensitivity, chosen.scale, chosen.chosen)
+    def event(self) -> RoundsEvent:
+        choice = self._selection.event if self._selection else None
+        return RoundsEvent.of(self.first, self.again, choice)
+
+    @property
+    def _selection(self) -> Selection | None:
+        if self.triples is None:
+            return None
+        law = self.triples.chosen, self.triples.sensitivity, self.triples.scale
+        candidates = len(self.triples.pairs)
+        return Selection(candidates, candidates, *law)
 
     @property
     def laws(self) -> list[Mechanism]:
-        if self.triples is None:
-            return [self.first, self.again]
-        law = self.triples.chosen, self.triples.sensitivity, self.triples.scale
-        candidates = len(self.triples.pairs)
-        return [self.first, Selection(candidates, candidates, *law), self.again]
+        chosen = [self._selection] if self._selection else []
+        return [self.first, *chosen, self.again]
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -40,7 +40,7 @@ from dpcore.domain.tally import Tally
 from dpcore.domain.words import summed
 from dpcore.line.mechanism import LogRatio
 from dpcore.mechanisms.grouping import merge_cells
-from dpcore.mechanisms.rounds import Noise, Rounds, TwoRoundsEvent, rounds_drawn
+from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
 Groups = list[tuple[list[Integers], Integers]]
 """For each attribute the group of each cell of its column, with the rows (k,) of outputs that suggest
@@ -48,13 +48,6 @@ them."""
 
 REGROUPED = 2**11
 """The most numbers of an output for which an audit computes log-ratios; more would take minutes."""
-
-
-@dataclass(frozen=True)
-class CompressedMarginsEvent(TwoRoundsEvent):
-    """Two rounds on count tables; the first noisy ones chose the groups that the second counts."""
-
-    kind = "compressed-margins"
 
 
 @dataclass(frozen=True)
@@ -103,8 +96,8 @@ class CompressedMargins(Rounds):
         return self.first.size, self.again.size
 
     @property
-    def event(self) -> CompressedMarginsEvent:
-        return CompressedMarginsEvent(*rounds_drawn(self.first, self.again))
+    def event(self) -> RoundsEvent:
+        return RoundsEvent.of(self.first, self.again, None)
 
     def records(self, values: Integers, cells: Integers | None) -> Tally:
         assert cells is not None  # the privacy line checks the layout

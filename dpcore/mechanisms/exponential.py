@@ -110,6 +110,11 @@ class ExponentialMechanism(Mechanism):
         return cls(choices * candidates, candidates, sensitivity, scale, selections)
 
     @property
+    def choices(self) -> int:
+        """How many choices there are."""
+        return self.size // self.candidates
+
+    @property
     def event(self) -> ExponentialEvent:
         return ExponentialEvent(self.sensitivity, self.scale, self.selections)
 
@@ -121,15 +126,19 @@ class ExponentialMechanism(Mechanism):
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        costs = exact.reshape(-1, self.candidates) / float(self.scale)
-        costs -= costs.min(axis=1, keepdims=True)
-        chosen = costs[np.arange(len(costs)), outputs.astype(np.int64)].sum(axis=1)
-        sums = [logsumexp(-costs / factor, axis=1).sum() for factor in factors]
-        logs = -np.outer(chosen, 1 / factors) - sums
+        """``exact``: scores (k,) of all outputs, or (n, k) of each."""
+        number, choices = outputs.shape
+        costs = exact.reshape(-1, choices, self.candidates) / float(self.scale)
+        costs -= costs.min(axis=2, keepdims=True)
+        of_each = np.broadcast_to(costs, (number, choices, self.candidates))
+        places = outputs.astype(np.int64)[:, :, None]
+        chosen = np.take_along_axis(of_each, places, axis=2).sum(axis=(1, 2))
+        sums = [logsumexp(-costs / factor, axis=2).sum(axis=1) for factor in factors]
+        logs = -np.outer(chosen, 1 / factors) - np.stack(sums, axis=1)
         if self.candidates > COUNTED:
             return [Round(logs)]
-        chances = np.repeat(softmax(-costs[:1], axis=1), len(outputs), axis=0)
-        return [Round(logs, choice=(outputs[:, 0].astype(np.int64), chances))]
+        chances = np.broadcast_to(softmax(-costs[:, 0], axis=1), (number, self.candidates))
+        return [Round(logs, choice=(places[:, 0, 0], chances))]
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
         moves = np.abs(near - far).reshape(-1, self.candidates).max(axis=1)

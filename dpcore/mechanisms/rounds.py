@@ -38,7 +38,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import ABSENT, Exact, Noisy
-from dpcore.mechanisms.exponential import exponential_rho
+from dpcore.mechanisms.exponential import ExponentialEvent, exponential_rho
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
 from dpcore.mechanisms.selection import GAUSSIAN_PRICE
@@ -49,23 +49,39 @@ Kind = Literal["discrete-laplace", "discrete-gaussian"]
 
 
 @dataclass(frozen=True)
-class TwoRoundsEvent(Event):
-    """Noise, and fresh noise on what the first noisy numbers chose.
+class RoundsEvent(Event):
+    """Noise in one round or in two, and choices between or before them.
 
     ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared
-    L2 sensitivities and variances; ``again_``: of the second round, for any choice.
+    L2 sensitivities and variances; ``again_``: of the last round, for any choice; without a round before
+    it the first sensitivity is 0.  ``selections``: how many choices, P(i) proportional to
+    exp(-score_i/score_scale), see exact scores, of which a neighbour changes any by at most
+    ``score_sensitivity``; 0 without such choices.
     """
+
+    kind = "rounds"
 
     noise: str
     sensitivity: Fraction
     scale: Fraction
     again_sensitivity: Fraction
     again_scale: Fraction
+    score_sensitivity: Fraction
+    score_scale: Fraction
+    selections: int
+
+    @classmethod
+    def of(cls, first: Noise | None, again: Noise, choice: ExponentialEvent | None) -> RoundsEvent:
+        """The event of these rounds."""
+        before = _law(first) if first else (Fraction(0), Fraction(1))
+        scores = choice or ExponentialEvent(Fraction(0), Fraction(1), 0)
+        law = scores.sensitivity, scores.scale
+        return cls(again.event.kind, *before, *_law(again), *law, scores.selections)
 
     @property
     def choices(self) -> tuple[Fraction, int]:
-        """The alpha of all choices between the rounds that see exact counts, and how many they are."""
-        return Fraction(0), 1
+        """The alpha of all choices that see exact scores, and how many they are, or 1."""
+        return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections or 1
 
     @property
     def pure_alpha(self) -> Fraction | None:
@@ -73,7 +89,7 @@ class TwoRoundsEvent(Event):
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
-        if min(self.sensitivity, self.scale, self.again_sensitivity, self.again_scale) <= 0:
+        if not self._meant:
             return None
         chosen = exponential_rho(*self.choices)
         if self.noise == "discrete-gaussian":
@@ -82,14 +98,12 @@ class TwoRoundsEvent(Event):
         return (rounds[0] ** 2 + rounds[1] ** 2) / 2 + chosen, Fraction(0)
 
     def covered_by(self, share: Budget) -> bool:
-        if min(self.scale, self.again_scale, share.alpha) <= 0:
+        if not self._meant or share.alpha <= 0:
             return False
         alpha, number = self.choices
         if self.noise == "discrete-gaussian":
             first, again = self.sensitivity, self.again_sensitivity
-            if min(first, again) <= 0:
-                return False
-            least = min(self.scale, self.again_scale)
+            least = min(self.scale, self.again_scale) if first else self.again_scale
             single = (self._spent + GAUSSIAN_PRICE * alpha**2 / number) * least
             return covers_gaussian(single, least, share.alpha, share.beta, Inherited(first + again))
         return self.noise == "discrete-laplace" and self._spent + alpha <= share.alpha
@@ -97,6 +111,14 @@ class TwoRoundsEvent(Event):
     @property
     def _spent(self) -> Fraction:
         return self.sensitivity / self.scale + self.again_sensitivity / self.again_scale
+
+    @property
+    def _meant(self) -> bool:
+        """Whether such rounds can be drawn."""
+        scales = min(self.scale, self.again_scale, self.again_sensitivity, self.score_scale)
+        others = self.sensitivity, self.score_sensitivity, self.selections
+        scored = (self.score_sensitivity > 0) == (self.selections > 0)
+        return scales > 0 and all(each >= 0 for each in others) and scored
 
 
 @dataclass(frozen=True)
@@ -224,11 +246,6 @@ def two_rounds(
     among = Inherited(first[1] + again[1])
     unit = gaussian_variance(min(apart), share.alpha, share.beta, among) / min(apart)
     return DiscreteGaussian(*first, apart[0] * unit), DiscreteGaussian(*again, apart[1] * unit)
-
-
-def rounds_drawn(first: Noise, again: Noise) -> tuple[str, Fraction, Fraction, Fraction, Fraction]:
-    """What an event of two rounds records: which noise, then the sensitivity and scale of either."""
-    return first.event.kind, *_law(first), *_law(again)
 
 
 def _law(noise: Noise) -> tuple[Fraction, Fraction]:

@@ -9,7 +9,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Axis, Categories, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.machines.classifier import Classifier, LossName
-from dpcore.releases.machines.gradients import GradientClassifier, part_for_places
+from dpcore.releases.machines.gradients import GradientClassifier, counts_worth
 from schemas.document import Section
 from schemas.releases.base import (
     Columns,
@@ -163,7 +163,7 @@ class ClassifierSection(ReleaseSection):
             domain = domain_of([*(_coarse(name, c) for name, c in columns.items()), axis])
             release = self.make(GradientClassifier, domain, survey, share, signs=signs)
             weight = None if self.weights == "balanced" else self.weights
-            return replace(release, part=part_for_places(release), weight=weight)
+            return replace(release, counted=counts_worth(release), weight=weight)
         assert self.bandwidth is not None
         assert self.regularisation is not None
         return self.make(

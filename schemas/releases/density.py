@@ -8,10 +8,9 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from schemas.releases.base import GroupedSection, SurveyFacts, domain_of, listed, one_each
 from schemas.releases.named import one_of
@@ -87,19 +86,12 @@ class DensitySection(GroupedSection, SmoothSection):
         release = super().build(survey, share)
         if not isinstance(release, Density):
             return release
-        if not self.groups:
-            return self._beside_points(release)
-        groups = domain_of([*self.group_axes(survey.columns), *release.domain.axes])
-        return self.make(DensitiesByGroup, groups, survey, share, density=release)
-
-    def _beside_points(self, density: Density) -> Release:
-        """With the records at the point masses of its one column, where the mechanism can count them."""
-        axis, *others = density.domain.axes
-        counted = MECHANISMS[self.mechanism].grouped and not others
-        if not (counted and isinstance(axis, Grid) and axis.points):
-            return density
-        own = density.rows, density.share, density
-        return DensityBesidePoints(density.name, density.domain, *own, adjacency=density.adjacency)
+        axis, *others = release.domain.axes
+        points = isinstance(axis, Grid) and axis.points and not others
+        if not self.groups and not (points and MECHANISMS[self.mechanism].grouped):
+            return release
+        domain = domain_of([*self.group_axes(survey.columns), *release.domain.axes])
+        return self.make(DensityOfParts, domain, survey, share, density=release)
 
     def at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.accounting.budget import Budget
 from dpcore.domain.domain import Domain
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.tuned import TunedDensity
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 from schemas.releases.base import SurveyFacts
@@ -24,7 +24,9 @@ class PrivateBandwidth(Section):
         description="quantiles: both quartiles of each column by the exponential mechanism, alpha alone."
     )
     share: WrittenRational = Field(
-        default=Fraction(1, 5), description="The part of the release's alpha that it takes."
+        default=Fraction(1, 5),
+        description="The part of the release's alpha that it takes; with"
+        " Gaussian noise, of its rho.",
     )
     smallest: float = Field(
         ge=0.002,
@@ -40,21 +42,10 @@ class PrivateBandwidth(Section):
             raise ValueError("must lie between 0.001 and 0.999")
         return share
 
-    def tune(
-        self, smooth: Density | SmoothFunction, share: Budget, gaussian: bool
-    ) -> TunedFunction:
+    def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
         """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
-        kind = TunedDensity if isinstance(smooth, Density) else TunedFunction
-        rest, needs_beta = 1 - self.share, gaussian and not share.rho
-        return kind(
-            smooth.name,
-            smooth.domain,
-            smooth.rows,
-            share,
-            smooth,  # type: ignore[arg-type]
-            (ShareWeight(self.share, Fraction(0)), ShareWeight(rest, rest * needs_beta)),
-            adjacency=smooth.adjacency,
-        )
+        own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share
+        return TunedDensity(*own, adjacency=smooth.adjacency)
 
 
 SmoothBandwidth = Annotated[
@@ -83,4 +74,4 @@ class SmoothSection(TransformedSection):
         domain, private = self.domain(survey.columns), self.bandwidth
         if not isinstance(private, PrivateBandwidth):
             return self.at(private, domain, survey, share)
-        return private.tune(self.at(private.smallest, domain, survey, share), share, self.gaussian)
+        return private.tune(self.at(private.smallest, domain, survey, share), share)

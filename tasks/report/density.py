@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from dpcore.releases.base import Release
 from dpcore.releases.densities.answered import AnsweredRelease
-from dpcore.releases.densities.beside_points import DensityBesidePoints
-from dpcore.releases.densities.by_group import DensitiesByGroup
-from dpcore.releases.densities.tuned import TunedFunction
+from dpcore.releases.densities.parts import DensityOfParts
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.table import UNKNOWN
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.band import CurveWithBand, band, enlarged
@@ -60,7 +59,7 @@ def draw_curve(source: Source) -> Drawn:
 
 def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
     """The records at values that have cells of their own."""
-    if not isinstance(source.release, DensityBesidePoints):
+    if not isinstance(source.release, DensityOfParts):
         return []
     file = source.record.tables[-1]
     table = source.read(file)
@@ -74,14 +73,14 @@ def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
 def draw_curves(source: Source) -> Drawn:
     """The published grid of one column for each group, on one scale; of two columns a note."""
     release, table = source.release, source.read(source.record.tables[0])
-    assert isinstance(release, DensitiesByGroup)
+    assert isinstance(release, DensityOfParts)
     columns, (name, *others) = source.plan.described_columns, release.each.domain.names
     if others:
         return Drawn()
-    groups = [read_labels(table, axis.name, columns) for axis in release.groups]
+    groups = [read_labels(table, axis.name, columns) for axis in release.by.axes]
     labels = [", ".join(words) for words in zip(*groups, strict=True)]
     of_each = {label: np.array([other == label for other in labels]) for label in labels}
-    by = " and ".join(quoted(axis.name, columns) for axis in release.groups)
+    by = " and ".join(quoted(axis.name, columns) for axis in release.by.axes)
     title = f"Density of {quoted(name, columns)} by {by}"
     known = [label for label, here in of_each.items() if not _hidden(table)[here].all()]
     if not known:
@@ -125,8 +124,8 @@ def _hidden(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
 
 def _notes(release: Release) -> str:
     """By what all is divided, and on which scale it was estimated, if on another."""
-    smooth = release.smooth if isinstance(release, TunedFunction) else release
-    smooth = smooth.each if isinstance(smooth, DensityBesidePoints) else smooth
+    smooth = release.smooth if isinstance(release, TunedDensity) else release
+    smooth = smooth.each if isinstance(smooth, DensityOfParts) else smooth
     assert isinstance(smooth, AnsweredRelease)
     divided = f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
     scale = f". Estimated{smooth.of_scale.removeprefix(',')}, and shown on that of the column"

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +29,8 @@ from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.transforms import TransformName
+from dpcore.errors import PrivacyLineError
+from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import Release, named_points
 
 
@@ -35,10 +38,21 @@ from dpcore.releases.base import Release, named_points
 class AnsweredRelease(Release):
     """A release of the records that have a value in each of its columns, which are grids.
 
-    ``grouped``: about one of several parts of the records, each with numbers of its own (``parts``).
+    ``grouped``: about one of several parts of the records, each with numbers of its own (``parts``);
+    ``law``: Gaussian noise for at least the sensitivity of the numbers, in place of what the share
+    buys: at a bandwidth that was drawn, which must not decide the noise (``tuned``).
     """
 
     grouped: bool = field(default=False, kw_only=True)
+    law: DiscreteGaussian | None = field(default=None, kw_only=True)
+
+    def gaussian(self, size: int, squared: Fraction) -> DiscreteGaussian:
+        """The noise of as many numbers of such a squared sensitivity."""
+        if self.law is None:
+            return DiscreteGaussian.within(self.share, size, squared)
+        if squared > self.law.l2_sensitivity_squared:
+            raise PrivacyLineError(f"{self.name}: its noise is for a smaller sensitivity")
+        return replace(self.law, size=size)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return (axis.name,)

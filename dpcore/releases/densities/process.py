@@ -139,8 +139,8 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
-        steps, size = Fraction(self.sensitivity) * self.whole, math.prod(self.points)
-        return DiscreteGaussian.within(self.share, size + self.counts_mass, steps * steps)
+        steps = Fraction(self.sensitivity) * self.whole
+        return self.gaussian(math.prod(self.points) + self.counts_mass, steps * steps)
 
     @cached_property
     def _vectors(self) -> list[Integers]:
@@ -151,6 +151,10 @@ class GridProcess(AnsweredRelease):
         ]
 
     def statistic(self, tally: Tally) -> Exact:
+        return Exact(self.numbers(tally))
+
+    def numbers(self, tally: Tally) -> Integers:
+        """The exact statistic: private."""
         tally = self.with_values(tally)
         all_counts = wide(tally.counts, self.most_rows)
         codes = tally.domain.unpack(tally.cells)
@@ -171,9 +175,8 @@ class GridProcess(AnsweredRelease):
         if self.counts_mass:
             number = np.array([int(all_counts.sum()) * self.mass_steps], dtype=total.dtype)
             total = np.concatenate([total, number])
-        return Exact(
-            np.clip(total, -self.largest_statistic, self.largest_statistic).astype(np.int64)
-        )
+        most = self.largest_statistic
+        return np.clip(total, -most, most).astype(np.int64)
 
     @property
     def unit(self) -> float:

@@ -123,6 +123,4 @@ class SpectralDensity(WhitenedDensity):
 
     @cached_property
     def mechanism(self) -> DiscreteGaussian:
-        return DiscreteGaussian.within(
-            self.share, self.basis.size, self._rounded.l2_sensitivity_squared
-        )
+        return self.gaussian(self.basis.size, self._rounded.l2_sensitivity_squared)

@@ -1,8 +1,9 @@
-"""A density or function at bandwidths that are drawn from the records first.
+"""A density or function at a bandwidth that is drawn from the records first.
 
 The choice of the bandwidth and what is drawn at it each have a part of the share
-(``dpcore.mechanisms.staged``); both are one draw.  Before the choice is known, everything is stated for
-the smallest bandwidth, where noise is largest.  Chosen bandwidths are rounded to a public ladder,
+(``dpcore.mechanisms.tuned_noise``); both are one draw.  Before the choice is known, everything is stated
+for the smallest bandwidth, where noise is largest.  The noise itself is that of the smallest bandwidth:
+the sensitivity at any other is hardly smaller.  Chosen bandwidths are rounded to a public ladder,
 smallest * 2^(k/8), so that few of them have to be prepared.
 """
 
@@ -11,18 +12,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import NDArray
 
-from dpcore.accounting.budget import Budget, ShareWeight, split
+from dpcore.accounting.analytic import Inherited
+from dpcore.accounting.budget import Budget
+from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms import Staged
+from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, TunedNoise
+from dpcore.mechanisms.selection import GAUSSIAN_PRICE
 from dpcore.releases.abilities import EstimatesDensity, Samplable
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.densities.bandwidth import Bandwidth, silverman
@@ -40,18 +45,18 @@ CHOSEN = 2
 
 
 @dataclass(frozen=True)
-class TunedFunction(EstimatesDensity):
-    """``smooth``: what is released, as it is at the smallest bandwidth; ``parts``: the claims of the
-    choice and of what follows on the share.
+class TunedDensity(EstimatesDensity, Samplable):
+    """``smooth``: what is released, as it is at the smallest bandwidth; ``part``: of the share, what the
+    choice takes, of its rho or precision with Gaussian noise and else of its alpha.
 
     The rows and the share that ``smooth`` states itself are ignored.
     """
 
     smooth: Density | SmoothFunction
-    parts: tuple[ShareWeight, ShareWeight]
+    part: Fraction
 
     chart = "curve"
-    statistics: ClassVar[tuple[str, ...]] = SmoothFunction.statistics
+    refines = "density"
 
     def __post_init__(self) -> None:
         if len(self.domain.axes) > MOST_COLUMNS:
@@ -64,12 +69,27 @@ class TunedFunction(EstimatesDensity):
             )
         super().__post_init__()
 
+    @property
+    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.smooth.statistics
+
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return self.smooth.published_names(axis)
 
     @cached_property
-    def _shares(self) -> list[Budget]:
-        return split(self.share, self.parts)
+    def _shares(self) -> tuple[Budget, Budget]:
+        rest = self.share * (1 - self.part)
+        law = replace(self.smooth, rows=self.rows, share=rest).mechanism
+        if self.share.rho or not isinstance(law, DiscreteGaussian):
+            return self.share * self.part, rest
+        # The precision of the noise and of the choices, which is 8 GAUSSIAN_PRICE of their rho, is that
+        # of one draw at the share.
+        squared, left = law.l2_sensitivity_squared, 1 - self.part
+        variance = gaussian_variance(
+            squared / left, self.share.alpha, self.share.beta, Inherited(squared)
+        )
+        spent = squared * self.part / left / variance / (8 * GAUSSIAN_PRICE)
+        return Budget(rho=spent), Budget(rho=squared / (2 * variance))
 
     @cached_property
     def choice(self) -> Bandwidth:
@@ -87,16 +107,20 @@ class TunedFunction(EstimatesDensity):
         """The second step at the smallest bandwidth."""
         return replace(self.smooth, rows=self.rows, share=self.rest)
 
-    def after(self, choice: Noisy) -> Density | SmoothFunction:
+    def scores(self, tally: Tally) -> Integers:
+        return self.choice.scores(tally)
+
+    def after(self, chosen: Integers) -> Density | SmoothFunction:
         """The second step at the chosen bandwidths, on the ladder."""
-        return self._at(self.choice.bandwidths(choice))
+        return self._at(self.choice.bandwidths(Noisy(chosen)))
 
     def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
         """The second step at the rungs of the ladder that are nearest."""
-        smallest = self.choice.smallest
+        smallest, law = self.choice.smallest, self._first.mechanism
         rungs = (round(RUNGS * math.log2(h / smallest)) for h in bandwidths)
         nearest = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
-        return replace(self._first, bandwidths=nearest)
+        kept = law if isinstance(law, DiscreteGaussian) else None
+        return replace(self._first, bandwidths=nearest, law=kept)
 
     @property
     def chosen(self) -> int:
@@ -108,15 +132,17 @@ class TunedFunction(EstimatesDensity):
 
     def settled(self, noisy: Noisy) -> tuple[Density | SmoothFunction, Noisy]:
         """What was released at the bandwidth that was chosen, and its draw."""
-        release = self.after(self._choice_of(noisy))
+        release = self.after(noisy.values[: self.chosen])
         values = noisy.values[self.chosen : self.chosen + release.mechanism.size]
         return release, replace(noisy, values=values)
 
     @cached_property
-    def mechanism(self) -> Staged:
-        first = self._first
-        longest = first.most_numbers if isinstance(first, Density) else first.mechanism.size
-        return Staged(self.domain.size, self, self.domain, self.chosen, longest)
+    def mechanism(self) -> TunedNoise:
+        first, law = self._first, self._first.mechanism
+        assert isinstance(law, DiscreteLaplace | DiscreteGaussian)
+        longest = first.most_numbers if isinstance(first, Density) else law.size
+        noise = replace(law, size=longest)
+        return TunedNoise(self.domain.size, self.domain, self.choice.mechanism, noise, self)
 
     def require_publishable(self) -> None:
         self.choice.require_publishable()
@@ -151,6 +177,15 @@ class TunedFunction(EstimatesDensity):
         release, drawn = self.settled(noisy)
         return release.evaluate(drawn, points)
 
+    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        release, drawn = self.settled(noisy)
+        return release.supported_margin(drawn, names)
+
+    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
+        """Records with a value, spread evenly over the density."""
+        release, drawn = self.settled(noisy)
+        return release.sample(drawn, rows)
+
     @property
     def usual(self) -> Density | SmoothFunction:
         """The second step at the bandwidth for columns whose middle half is a quarter of their range."""
@@ -168,27 +203,3 @@ class TunedFunction(EstimatesDensity):
             replace(error, note=f"{error.note}; {least}" if error.note else least)
             for error in self._first.expected_error()
         )
-
-
-@dataclass(frozen=True)
-class TunedDensity(TunedFunction, Samplable):
-    """A density at a drawn bandwidth, from which records can be drawn."""
-
-    smooth: Density
-
-    refines = "density"
-    statistics = Density.statistics
-
-    def _settled(self, noisy: Noisy) -> tuple[Density, Noisy]:
-        release, drawn = self.settled(noisy)
-        assert isinstance(release, Density)
-        return release, drawn
-
-    def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        release, drawn = self._settled(noisy)
-        return release.supported_margin(drawn, names)
-
-    def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records on the column's own grid, spread evenly over the density."""
-        release, drawn = self._settled(noisy)
-        return release.sample(drawn, rows)

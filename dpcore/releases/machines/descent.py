@@ -6,14 +6,20 @@ over all records moves the coefficients by one of Nesterov's accelerated steps, 
 third of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in which
 the noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy gradients
 show that the loss bends too much for them (``STABLE``).  To give both sides the same weight, the
-first round only counts them, and moves nothing.
+first of these rounds only counts them, and moves nothing.
+
+Columns of numbers may be counted in a round before all others, so that their features are finer where
+records are many; else values have even places.  Counts are multiplied by a public whole number, which
+gives them ``FOR_PLACES`` of the precision at the noise that all rounds have.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
 number from 0 to ``SLOPE`` that follows from z, y and the public coefficients.  With R >= |z|^2 for
 every row, the squared L2 norm of what one record adds is at most SLOPE^2 R, and that of the change
-where one replaces another at most 4 SLOPE^2 R.
+where one replaces another at most 4 SLOPE^2 R.  Of the counts of m columns, each times t, these are
+m t^2 and 2 m t^2.
 
-Proof.  |q y z| <= SLOPE sqrt(R), and the triangle inequality.  QED
+Proof.  |q y z| <= SLOPE sqrt(R), and the triangle inequality.  A record is in one cell of each
+column.  QED
 
 R adds up the largest values of each column's coordinates at any places, and of all waves.  No record's
 term depends on another one's, to the last bit: rows are looked up in tables of whole numbers;
@@ -26,28 +32,27 @@ record more changes that by 1 at most.  What a table larger than ``most_rows`` a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Axis
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import LARGEST_EXACT
-from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms import DiscreteGaussian
-from dpcore.mechanisms.gaussian_rounds import GaussianRounds
-from dpcore.releases.base import ErrorStatement, Release
-from dpcore.releases.machines.curves import Places
+from dpcore.releases.machines.curves import even_places, spread_places
 from dpcore.releases.machines.design import Design
-from dpcore.releases.table import Published
-from dpcore.releases.work import Work, publishing
+from dpcore.releases.machines.features import ordered
+
+FOR_PLACES = Fraction(1, 20)
+"""Of the precision (of rho) for the counts of columns, where they are worth it.  In tables of
+``python -m benchmarks.classifiers`` 1/10 and 1/50 are as good."""
 
 ROUNDS, WAVES = 100, 200
 """Of tables of ``python -m benchmarks.classifiers``: 50 rounds have half a point less, 200 no more."""
@@ -72,112 +77,134 @@ MOST = 2**16
 
 ROWS_AT_ONCE = 2**13
 
-DESCENDED = 1.2e-9
-"""Seconds for each distinct row, number in it, and round."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Records:
-    """Private.  ``values``: (k, d) rows times labels, small whole numbers; ``counts``: (k,) of records;
-    ``positive``: (k,) 0 or 1."""
+    """Private.  ``codes``: (k, features) of distinct records; ``signs``: (k,) of their labels;
+    ``counts``: (k,) how many are looked at; ``margins``: the counts of columns, as they are measured."""
 
-    values: NDArray[np.int16]
+    codes: Integers
+    signs: NDArray[np.int16]
     counts: Integers
-    positive: Integers
+    margins: Integers
+    _known: dict[Design, NDArray[np.int16]] = field(default_factory=dict)
 
-    def blocks(self) -> Iterator[tuple[Floats, Integers, Integers]]:
-        for first in range(0, len(self.counts), ROWS_AT_ONCE):
-            part = slice(first, first + ROWS_AT_ONCE)
-            yield self.values[part].astype(np.float64), self.counts[part], self.positive[part]
+    def values(self, design: Design) -> NDArray[np.int16]:
+        """(k, d) rows times labels, small whole numbers.  Those of one design are kept: a draw has the
+        same in all of its rounds."""
+        if design not in self._known:
+            values = np.empty((len(self.codes), design.width), dtype=np.int16)
+            for part in _parts(len(self.codes)):
+                values[part] = design.rows(self.codes[part]) * self.signs[part, None]
+            self._known.clear()
+            self._known[design] = values
+        return self._known[design]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """``coefficients``: (n, d) whole numbers below 2^bits in size; ``slopes``: (n, 2) of 0 to SLOPE, the
-    largest q of a record of the negative and of the positive side.
+    largest q of a record of the negative and of the positive side; ``designs``: those that rows are of,
+    and ``of``: (n,) which one.
 
     What the next step needs: ``settled``: (n, d) where the last one ended, and its ``speed``; ``steps``:
     (n,) its length; ``before``: coefficients and sums of the point before, None at the first one;
-    ``counts``: whether sums here move nothing, and only count both sides.
+    ``measures``: what sums here only count, without moving anything: places, sides, or nothing.
     """
 
     coefficients: Floats
     slopes: Integers
+    designs: tuple[Design, ...]
+    of: Integers
     settled: Floats
     speed: Floats
     steps: Floats
+    measures: tuple[str, ...]
     before: tuple[Floats, Integers] | None = None
-    counts: bool = False
 
 
 class Learnt(NamedTuple):
-    """``coefficients``: (d,) of rows as they are; ``stddev``: of the noise in each, at most, to first
-    order; ``step``: the shortest."""
+    """``coefficients``: (d,) of rows of the ``design`` as they are; ``stddev``: of the noise in each, at
+    most, to first order; ``step``: the shortest."""
 
     coefficients: Floats
+    design: Design
     stddev: float
     step: float
 
 
 @dataclass(frozen=True)
-class Descent(Release):
-    """The last axis of the domain is the label; ``signs``: +1 or -1 for each of its codes; ``weight``:
-    how many times a record of the positive side counts, None: both sides weigh the same."""
+class Descent:
+    """The rounds of a classifier; all public.
 
-    signs: tuple[int, ...] = ()
-    places: Places = ()
-    weight: float | None = 1.0
-    rounds: int = ROUNDS
-    waves: int = WAVES
+    ``signs``: +1 or -1 for each code of the label, which is the last axis of a tally; ``weight``: how
+    many times a record of the positive side counts, None: both sides weigh the same; ``counted``:
+    whether columns of numbers are counted first; ``noise``: the standard deviation of that in each sum.
+    """
 
-    @property
-    def feature_axes(self) -> tuple[Axis, ...]:
-        return self.domain.axes[:-1]
-
-    @cached_property
-    def design(self) -> Design:
-        return Design(self.feature_axes, self.places, self.waves)
-
-    @property
-    def size(self) -> int:
-        """How many numbers are measured."""
-        return int(self.rounds * self.design.width)
-
-    @property
-    def sensitivity_squared(self) -> Fraction:
-        """Of all rounds together: the same at any places."""
-        one = Fraction(SLOPE**2 * self.design.norm_squared)
-        return Fraction(self.rounds) * self.adjacency.squared(moved=4 * one, present=one)
+    axes: tuple[Axis, ...]
+    signs: tuple[int, ...]
+    rows: int
+    most_rows: int
+    adjacency: Adjacency
+    weight: float | None
+    rounds: int
+    waves: int
+    counted: bool
+    noise: float = 0.0
 
     @cached_property
-    def mechanism(self) -> GaussianRounds:
-        noise = _noise_of(self.share, self.size, self.sensitivity_squared)
-        law = self.size, noise.l2_sensitivity_squared, noise.variance
-        once = self.design.width, self.sensitivity_squared / self.rounds
-        return GaussianRounds(*law, self.domain, self.rounds * (once,), self)
+    def even(self) -> Design:
+        """The design at even places; its sizes are those at any places."""
+        return Design(self.axes, tuple(map(even_places, self.axes)), self.waves)
+
+    @cached_property
+    def numbers(self) -> tuple[Axis, ...]:
+        """The columns that may be counted."""
+        return tuple(axis for axis in self.axes if ordered(axis))
 
     @property
-    def _largest(self) -> int:
+    def once(self) -> Fraction:
+        """The squared sensitivity of a gradient."""
+        one = Fraction(SLOPE**2 * self.even.norm_squared)
+        return self.adjacency.squared(moved=4 * one, present=one)
+
+    @cached_property
+    def _of_counts(self) -> Fraction:
+        """That of counts, before they are multiplied."""
+        columns = Fraction(len(self.numbers))
+        return self.adjacency.squared(moved=2 * columns, present=columns)
+
+    @cached_property
+    def times(self) -> int:
+        """What counts are multiplied by."""
+        part = FOR_PLACES / (1 - FOR_PLACES) * self.rounds * self.once / self._of_counts
+        return max(math.isqrt(math.floor(part)), 1)
+
+    @cached_property
+    def laws(self) -> tuple[tuple[int, Fraction], ...]:
+        """How many numbers each round has, and its squared sensitivity."""
+        gradients = self.rounds * ((self.even.width, self.once),)
+        if not self.counted:
+            return gradients
+        cells = sum(axis.size for axis in self.numbers)
+        return ((cells, self.times**2 * self._of_counts), *gradients)
+
+    @property
+    def largest(self) -> int:
         """No number of one record is larger in size."""
-        return SLOPE * self.design.largest
-
-    @property
-    def largest_statistic(self) -> int:
-        return self.most_rows * self._largest
-
-    def statistic(self, tally: Tally) -> Exact:
-        return Exact(tally.counts, tally.cells)
+        return max(SLOPE * self.even.largest, self.times * self.counted)
 
     def records_of(self, tally: Tally) -> Records:
         counts = self._kept(tally)
-        seen = np.flatnonzero(counts)
-        signs = np.asarray(self.signs, dtype=np.int16)[tally.codes(len(self.places))[seen]]
-        codes = np.column_stack([tally.codes(i)[seen] for i in range(len(self.places))])
-        values = np.empty((len(seen), self.design.width), dtype=np.int16)
-        for first in range(0, len(seen), ROWS_AT_ONCE):
-            part = slice(first, first + ROWS_AT_ONCE)
-            values[part] = self.design.rows(codes[part]) * signs[part, None]
-        return Records(values, counts[seen], (signs > 0).astype(np.int64))
+        seen, last = np.flatnonzero(counts), len(self.axes)
+        signs = np.asarray(self.signs, dtype=np.int16)[tally.codes(last)[seen]]
+        codes = np.column_stack([tally.codes(i)[seen] for i in range(last)])
+        margins = np.zeros(0, dtype=np.int64)
+        if self.counted:
+            found = np.concatenate([tally.margin((axis.name,)) for axis in self.numbers])
+            margins = self.times * np.minimum(found, self.most_rows)
+        return Records(codes, signs, counts[seen], margins)
 
     def _kept(self, tally: Tally) -> Integers:
         """Of the records of each cell, how many are looked at."""
@@ -198,7 +225,7 @@ class Descent(Release):
     @property
     def _bits(self) -> int:
         """Coefficients stay below 2^bits, so that products with rows are exact."""
-        return 52 - (self.design.width * self.design.largest).bit_length()
+        return 52 - (self.even.width * self.even.largest).bit_length()
 
     @property
     def _unit(self) -> int:
@@ -206,87 +233,128 @@ class Descent(Release):
         return int(2 ** (self._bits + 4))
 
     def at(self, records: Records, point: Point) -> Integers:
-        sums = np.zeros((len(point.slopes), self.design.width), dtype=object)
-        most, exact = (
-            self.largest_statistic,
-            int(records.counts.sum()) * self._largest < LARGEST_EXACT,
-        )
-        for values, counts, positive in records.blocks():
-            falls = self._unit - values @ point.coefficients.T
-            slopes = np.floor(np.clip(falls, 0, self._unit) * (SLOPE / self._unit)).astype(np.int64)
-            slopes = np.minimum(slopes, SLOPE) * point.slopes.T[positive] // SLOPE * counts[:, None]
-            kind = np.float64 if exact else object
-            found = slopes.T.astype(kind) @ values.astype(kind)
+        if point.measures[:1] == ("places",):
+            return np.tile(records.margins, (len(point.of), 1))
+        sums = np.empty((len(point.of), self.even.width), dtype=np.int64)
+        for i, design in enumerate(point.designs):
+            here = np.flatnonzero(point.of == i)
+            sums[here] = self._gradients(
+                records, records.values(design), point.coefficients[here], point.slopes[here]
+            )
+        return sums
+
+    def _gradients(
+        self, records: Records, rows: NDArray[np.int16], coefficients: Floats, slopes: Integers
+    ) -> Integers:
+        """(n, d) the exact sums of gradients."""
+        sums, most = np.zeros(coefficients.shape, dtype=object), self.most_rows * self.largest
+        exact = int(records.counts.sum()) * self.largest < LARGEST_EXACT
+        kind = np.float64 if exact else object
+        for part in _parts(len(rows)):
+            values, positive = rows[part].astype(np.float64), (records.signs[part] > 0).astype(int)
+            falls = self._unit - values @ coefficients.T
+            q = np.floor(np.clip(falls, 0, self._unit) * (SLOPE / self._unit)).astype(np.int64)
+            q = np.minimum(q, SLOPE) * slopes.T[positive] // SLOPE * records.counts[part, None]
+            found = q.T.astype(kind) @ values.astype(kind)
             sums += found.astype(np.int64) if exact else np.vectorize(int)(found)
         return np.clip(sums, -most, most).astype(np.int64)
 
     @cached_property
     def step(self) -> float:
         """The length of a step, for rows of norm 1 at most and the mean of slopes up to 1."""
-        return min(LEARNT * (1 - MOMENTUM) / (math.sqrt(self.rounds) * self.noise), LONGEST)
-
-    @property
-    def noise(self) -> float:
-        """The standard deviation of the noise in a mean gradient of such rows, in a round."""
-        looked_at = min(self.rows, MOST)
-        return self.mechanism.stddev / (SLOPE * math.sqrt(self.design.norm_squared) * looked_at)
+        noise = self.noise * self._unit_step
+        return min(LEARNT * (1 - MOMENTUM) / (math.sqrt(self.rounds) * noise), LONGEST)
 
     @cached_property
     def _unit_step(self) -> float:
-        """What a step of length 1 moves a coefficient, of rows as they are, for each unit of a sum."""
-        return self.noise / self.mechanism.stddev / math.sqrt(self.design.norm_squared)
+        """What a step of length 1 moves a coefficient, of rows of norm 1 at most, for each unit of a
+        sum."""
+        return 1 / (SLOPE * math.sqrt(self.even.norm_squared) * min(self.rows, MOST))
+
+    @property
+    def _moved(self) -> float:
+        """The same of rows as they are."""
+        return self._unit_step / math.sqrt(self.even.norm_squared)
 
     def first_point(self, times: int) -> Point:
-        zeros, slopes = (
-            np.zeros((times, self.design.width)),
+        zeros = np.zeros((times, self.even.width))
+        return Point(
+            zeros,
             _slopes(np.full(times, self.weight or 1.0)),
+            (self.even,),
+            np.zeros(times, dtype=np.int64),
+            zeros,
+            zeros,
+            np.full(times, self.step),
+            ("places",) * self.counted + ("sides",) * (self.weight is None),
         )
-        steps = np.full(times, self.step)
-        return Point(zeros, slopes, zeros, zeros, steps, counts=self.weight is None)
 
     def next_point(self, point: Point, noisy: Integers) -> Point:
-        if point.counts:
-            return replace(point, slopes=_slopes(self._balancing(noisy)), counts=False)
+        if point.measures:
+            measured, *others = point.measures
+            point = replace(point, measures=tuple(others))
+            if measured == "sides":
+                return replace(point, slopes=_slopes(self._balancing(noisy)))
+            designs = [self._spread(each) for each in noisy]
+            different = {design: i for i, design in enumerate(dict.fromkeys(designs))}
+            of = np.array([different[design] for design in designs])
+            return replace(point, designs=tuple(different), of=of)
         steps = point.steps
         if point.before:
             moved = (point.coefficients - point.before[0]) / self._unit
             squared = np.maximum(np.sum(moved**2, axis=1), np.finfo(float).tiny)
             fallen = np.sum(moved * (point.before[1] - noisy), axis=1)
-            curvature = np.maximum(self._unit_step * fallen / squared, STABLE / LONGEST)
+            curvature = np.maximum(self._moved * fallen / squared, STABLE / LONGEST)
             steps = np.minimum(steps, STABLE / curvature)
-        speed = MOMENTUM * point.speed + (steps * self._unit_step)[:, None] * noisy
+        speed = MOMENTUM * point.speed + (steps * self._moved)[:, None] * noisy
         settled, limit = point.settled + speed, 2**self._bits
         ahead = np.rint((settled + MOMENTUM * speed) * self._unit)
         ahead = np.clip(ahead, 1 - limit, limit - 1)
-        return Point(ahead, point.slopes, settled, speed, steps, (point.coefficients, noisy))
+        return replace(
+            point,
+            coefficients=ahead,
+            settled=settled,
+            speed=speed,
+            steps=steps,
+            before=(point.coefficients, noisy),
+        )
+
+    def _spread(self, counts: Integers) -> Design:
+        """The design at the places that noisy counts (cells,) of columns show."""
+        places = dict(zip((axis.name for axis in self.axes), self.even.places, strict=True))
+        ends = np.cumsum([axis.size for axis in self.numbers])[:-1]
+        for axis, own in zip(self.numbers, np.split(counts, ends), strict=True):
+            places[axis.name] = spread_places(axis, own.astype(np.float64))
+        return replace(self.even, places=tuple(places.values()))
 
     def _balancing(self, noisy: Integers) -> Floats:
         """(n,) how many times the positive side counts: the intercept counts one side less the other.
 
         No share counts as less than two standard deviations of its noise.
         """
-        counted = SLOPE * self.design.intercept * min(self.rows, MOST)
-        least = min(max(0.001, self.mechanism.stddev / counted), 0.5)
+        counted = SLOPE * self.even.intercept * min(self.rows, MOST)
+        least = min(max(0.001, self.noise / counted), 0.5)
         share = np.clip(0.5 + noisy[:, 0] / (2 * counted), least, 1 - least)
         return np.asarray((1 - share) / share)
 
-    def learnt(self, noisy: Noisy) -> Learnt:
-        """The mean of the last third of steps."""
-        point, ends, steps = self.first_point(1), [], []
-        for sums in noisy.values[: self.size].reshape(self.rounds, 1, self.design.width):
+    def learnt(self, rounds: Sequence[Integers]) -> Learnt:
+        """The mean of the last third of steps, by the noisy sums (1, width) of all rounds."""
+        point, ends, steps = self.first_point(1), list[Floats](), list[float]()
+        for sums in rounds:
             point = self.next_point(point, sums)
             ends.append(point.settled[0])
-            steps.append(point.steps[0])
+            steps.append(float(point.steps[0]))
         theta = np.mean(ends[-self._averaged :], axis=0)
-        return Learnt(theta, self._stddev(np.array(steps)), float(min(steps)))
+        gradients = np.array(steps[-self.rounds :])
+        return Learnt(theta, point.designs[0], self.stddev(gradients), min(steps))
 
     @property
     def _averaged(self) -> int:
         return int(self.rounds * AVERAGED) or 1
 
     @cached_property
-    def _averages(self) -> Floats:
-        """How far the sum of each round moves the mean of the last third of steps of 1."""
+    def averages(self) -> Floats:
+        """How far the sum of each gradient moves the mean of the last third of steps of 1."""
         rounds = np.arange(self.rounds)
         ages = np.maximum(rounds[-self._averaged :, None] - rounds + 1, 0)
         found = np.mean((1 - MOMENTUM**ages) / (1 - MOMENTUM), axis=0)
@@ -294,49 +362,16 @@ class Descent(Release):
             found[0] = 0.0
         return np.asarray(found)
 
-    def _stddev(self, steps: Floats) -> float:
-        """Of the noise in a coefficient, at most, to first order."""
-        noise = float(np.linalg.norm(self._averages * steps))
-        return noise * self._unit_step * self.mechanism.stddev
+    def stddev(self, steps: Floats) -> float:
+        """Of the noise in a coefficient, at most, to first order, for steps (rounds,)."""
+        return float(np.linalg.norm(self.averages * steps)) * self._moved * self.noise
 
-    @property
-    def work(self) -> Work:
-        seen = min(self.rows, self.domain.size, MOST)
-        drawn = Work(
-            DESCENDED * seen * self.design.width * self.rounds, 3 * seen * self.design.width
-        )
-        return drawn + publishing(self.design.width + self.size / 20)
 
-    def publish(self, noisy: Noisy) -> Published:
-        """Nothing by itself: ``gradients`` makes a classifier of it."""
-        return Published(())
-
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        steps = np.full(self.rounds, self.step)
-        error = self._stddev(steps) * math.sqrt(self.design.norm_squared)
-        reach = float(self._averages @ steps)
-        return (
-            ErrorStatement(
-                "standard error of a decision value, by the largest that steps can reach",
-                error / reach,
-                "at most, to first order; above 0.05 the records decide little",
-            ),
-            ErrorStatement(
-                "standard error of a decision value",
-                error,
-                "at most, to first order; the margin is at 1, and steps are as short as the noise asks"
-                " for",
-            ),
-        )
+def _parts(rows: int) -> Iterator[slice]:
+    return (slice(first, first + ROWS_AT_ONCE) for first in range(0, rows, ROWS_AT_ONCE))
 
 
 def _slopes(weight: Floats) -> Integers:
     """(n, 2): the largest slope of either side; the side that weighs more has all of it."""
     sides = np.stack([1 / weight, weight], axis=1)
     return np.asarray(np.rint(SLOPE * np.minimum(sides, 1.0)).astype(np.int64))
-
-
-@lru_cache
-def _noise_of(share: Budget, size: int, squared: Fraction) -> DiscreteGaussian:
-    """The same numbers are asked for again and again."""
-    return DiscreteGaussian.within(share, size, squared)

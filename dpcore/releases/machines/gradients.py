@@ -8,17 +8,13 @@
 A coordinate is the place of a number less 1/2 (0 for null), 1 for the record's own category and for a
 null of a number, and 0 otherwise; the tables of contributions hold the place of each cell.
 
-Each column is counted first, so that its features are finer where records are many:
-
-    counts of each column of numbers  --noise-->  places of its values in [0, 1]
-    gradients at places, over records --noise-->  a decision value
-
-Both are priced as one draw, of whose precision the first has ``part``.  It is left out (part 0), and
-places are even ones, where its noise would hide them (``part_for_places``).
+Each column of numbers is counted first, so that its features are finer where records are many, unless
+the noise of such counts would hide the places (``counts_worth``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,20 +24,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms import DiscreteGaussian, StagedGaussian
+from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
-from dpcore.mechanisms.rounds import two_rounds
 from dpcore.releases.base import ErrorStatement, Release, named_points
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.machines.classifier import positive_side, require_answers
-from dpcore.releases.machines.curves import cells_at, even_places, spread_places
-from dpcore.releases.machines.descent import ROUNDS, WAVES, Descent
+from dpcore.releases.machines.curves import cells_at
+from dpcore.releases.machines.descent import MOST, ROUNDS, WAVES, Descent, Learnt
 from dpcore.releases.machines.design import Design, norms
 from dpcore.releases.machines.features import coordinate_names, ordered, require_names_apart
 from dpcore.releases.table import (
@@ -54,16 +48,14 @@ from dpcore.releases.table import (
     interval_columns,
     normal_interval,
 )
-from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.names import dotted_name
-from dpcore.releases.work import Work
-
-FOR_PLACES = Fraction(1, 20)
-"""Of the precision (of rho) for the counts of columns, where they are worth it.  In tables of
-``python -m benchmarks.classifiers`` 1/10 and 1/50 are as good."""
+from dpcore.releases.work import Work, publishing
 
 BLURRED = 0.25
 """Counts are worth it where half of those of a column err by less than this part of the records."""
+
+DESCENDED = 1.2e-9
+"""Seconds for each distinct row, number in it, and round."""
 
 KNOWN = (
     "At most, and to first order: the noise of all gradients where the loss is flat. Steps that stop"
@@ -73,17 +65,17 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class GradientClassifier(Release):
-    """``signs``: +1 or -1 for each code of the label, the last axis; ``part``: of the precision, for the
-    counts by which values get places; 0 for even places; ``weight``: how many times a record of the
-    positive side counts, where one of the negative side counts once; None: both sides weigh the same;
-    ``rounds`` gradients of all records, in the curves and ``waves`` waves."""
+    """``signs``: +1 or -1 for each code of the label, the last axis; ``counted``: whether columns of
+    numbers are counted first; ``weight``: how many times a record of the positive side counts, where one
+    of the negative side counts once; None: both sides weigh the same; ``rounds`` gradients of all
+    records, in the curves and ``waves`` waves."""
 
     finer = "fewer features"
     chart = "predictions"
     statistics = ("place", "contribution", "standard_error", *ENDS)
 
     signs: tuple[int, ...] = ()
-    part: Fraction = FOR_PLACES
+    counted: bool = True
     weight: float | None = 1.0
     rounds: int = ROUNDS
     waves: int = WAVES
@@ -105,84 +97,41 @@ class GradientClassifier(Release):
         return dotted_name(self.name, domain)
 
     @cached_property
-    def _shares(self) -> tuple[Budget, Budget]:
-        """Of both steps, in rho; without a first one, the whole share."""
-        if not self.part:
-            return Budget(), self.share
-        axes = self._numbers
-        squared = self.adjacency.squared(moved=Fraction(2 * len(axes)), present=Fraction(len(axes)))
-        rounds = two_rounds(
-            self.share,
-            "discrete-gaussian",
-            (self.part, 1 - self.part),
-            (sum(axis.size for axis in axes), squared),
-            (self._even.size, self._even.sensitivity_squared),
-        )
-        first, again = (each.event.concentrated for each in rounds)
-        assert first
-        assert again
-        return Budget(rho=first[0]), Budget(rho=again[0])
-
-    @property
-    def _numbers(self) -> tuple[Axis, ...]:
-        return tuple(axis for axis in self.feature_axes if ordered(axis))
+    def _unpriced(self) -> Descent:
+        facts = self.feature_axes, self.signs, self.rows, self.most_rows, self.adjacency
+        return Descent(*facts, self.weight, self.rounds, self.waves, self.counted)
 
     @cached_property
-    def choice(self) -> Margins:
-        """The first step: counts of each column of numbers."""
-        axes, share = self._numbers, self._shares[0]
-        sets = tuple((i,) for i in range(len(axes)))
-        facts = (self.name, Domain(axes), self.rows, share, sets)
-        return Margins(*facts, noise="discrete-gaussian", adjacency=self.adjacency)
-
-    @property
-    def rest(self) -> Budget:
-        """The share of the second step."""
-        return self._shares[1]
-
-    def after(self, choice: Noisy | None) -> Descent:
-        """The second step at the places that the counts show; without them at even ones."""
-        places = dict(zip(self.domain.names, self._even.places, strict=False))
-        if choice is not None:
-            tables = self.choice.measurement.measured(choice)
-            for axis, table in zip(self._numbers, tables, strict=True):
-                places[axis.name] = spread_places(axis, table.table)
-        return replace(self._even, share=self.rest, places=tuple(places.values()))
+    def _noise(self) -> DiscreteGaussian:
+        sizes, squares = zip(*self._unpriced.laws, strict=True)
+        return DiscreteGaussian.within(self.share, sum(sizes), sum(squares, Fraction(0)))
 
     @cached_property
-    def _even(self) -> Descent:
-        """The second step at even places, for the whole share."""
-        places = tuple(even_places(axis) for axis in self.feature_axes)
-        facts = (self.name, self.domain, self.rows, self.share, self.signs, places)
-        sizes = (self.weight, self.rounds, self.waves)
-        return Descent(*facts, *sizes, adjacency=self.adjacency)
+    def descent(self) -> Descent:
+        """The rounds, at the noise that the share buys."""
+        return replace(self._unpriced, noise=self._noise.stddev)
 
     @cached_property
-    def mechanism(self) -> StagedGaussian | GaussianRounds:
-        if not self.part:
-            return self._even.mechanism
-        again = self.after(None).mechanism
-        counts = self.choice.mechanism.size
-        return StagedGaussian(self.domain.size, self, self.domain, counts, again.size, again)
+    def mechanism(self) -> GaussianRounds:
+        law = self._noise.size, self._noise.l2_sensitivity_squared, self._noise.variance
+        return GaussianRounds(*law, self.domain, self.descent.laws, self.descent)
 
     @property
     def largest_statistic(self) -> int:
-        return max(self._even.largest_statistic, self.most_rows)
+        return self.most_rows * self._unpriced.largest
 
     def statistic(self, tally: Tally) -> Exact:
-        return Exact(tally.counts, tally.cells) if self.part else self._even.statistic(tally)
+        return Exact(tally.counts, tally.cells)
 
     @property
     def work(self) -> Work:
-        return self._even.work
+        numbers = min(self.rows, self.domain.size, MOST) * self._unpriced.even.width
+        drawn = Work(DESCENDED * numbers * self.rounds, 3 * numbers)
+        return drawn + publishing(self._unpriced.even.width * (1 + self.rounds / 20))
 
-    def settled(self, noisy: Noisy) -> tuple[Descent, Noisy]:
-        """The second step as it was measured, at its places, and its draw."""
-        if not self.part:
-            return self._even, noisy
-        counts = self.choice.mechanism.size
-        measured = self.after(Noisy(noisy.values[:counts]))
-        return measured, replace(noisy, values=noisy.values[counts:])
+    def learnt(self, noisy: Noisy) -> Learnt:
+        """What the rounds of a draw led to."""
+        return self.descent.learnt(self.mechanism.by_round(noisy.values[None, :]))
 
     def decide(self, noisy: Noisy, codes: Integers) -> tuple[Floats, Floats]:
         """f, and its standard error at most, at cells of the features (k, features).
@@ -190,8 +139,8 @@ class GradientClassifier(Release):
         It is that of the published tables: waves are not rounded, as they are where gradients are
         summed.
         """
-        descent, drawn = self.settled(noisy)
-        design, learnt = descent.design, descent.learnt(drawn)
+        learnt = self.learnt(noisy)
+        design = learnt.design
         rows, phases = design.rows(codes), design.phases(codes)
         curves, waves = np.split(learnt.coefficients, [design.width - 2 * self.waves])
         cosines, sines = np.split(waves * design.amplitude, 2)
@@ -209,10 +158,8 @@ class GradientClassifier(Release):
         return {"decision": decision, **normal_interval(decision, error), "sign_error": turned}
 
     def publish(self, noisy: Noisy) -> Published:
-        descent, drawn = self.settled(noisy)
-        design = descent.design
-        learnt, start, tables = descent.learnt(drawn), 1, []
-        theta = learnt.coefficients
+        learnt, start, tables = self.learnt(noisy), 1, []
+        theta, design = learnt.coefficients, learnt.design
         for domain, curve, where in zip(self.domains, design.curves, design.positions, strict=True):
             stop = start + curve.shape[1]
             value, error = curve @ theta[start:stop], learnt.stddev * norms(curve)
@@ -239,7 +186,7 @@ class GradientClassifier(Release):
             "weight_of_positive": "balanced" if self.weight is None else self.weight,
             "intercept": float(theta[0] * design.intercept),
             "intercept_standard_error": learnt.stddev * design.intercept,
-            "places": "by square roots of noisy counts" if self.part else "even",
+            "places": "by square roots of noisy counts" if self.counted else "even",
             "rounds": self.rounds,
             "step": learnt.step,
             "decision_errors": "Intervals hold the decision value that the same steps would give without"
@@ -270,25 +217,38 @@ class GradientClassifier(Release):
 
     def middles(self, noisy: Noisy) -> list[int]:
         """The cell of each feature in the middle of places; of categories the one in the middle."""
-        places = self.settled(noisy)[0].places
+        places = self.learnt(noisy).design.places
         return [
             int(np.argmin(np.abs(np.asarray(place) - 0.5))) if place else axis.size // 2
             for axis, place in zip(self.feature_axes, places, strict=True)
         ]
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        return self.after(None).expected_error()
+        steps = np.full(self.rounds, self.descent.step)
+        error = self.descent.stddev(steps) * math.sqrt(self.descent.even.norm_squared)
+        return (
+            ErrorStatement(
+                "standard error of a decision value, by the largest that steps can reach",
+                error / float(self.descent.averages @ steps),
+                "at most, to first order; above 0.05 the records decide little",
+            ),
+            ErrorStatement(
+                "standard error of a decision value",
+                error,
+                "at most, to first order; the margin is at 1, and steps are as short as the noise asks"
+                " for",
+            ),
+        )
 
 
-def part_for_places(release: GradientClassifier) -> Fraction:
-    """The part for counts of columns, or 0 where noise would hide the places.
+def counts_worth(release: GradientClassifier) -> bool:
+    """Whether counts of columns show where records are many, in spite of their noise.
 
     Half of a column's counts err, added up, by sqrt(cells / 2) standard deviations of one.
     """
     numbers = [axis.size for axis in release.feature_axes if ordered(axis)]
     if not numbers:
-        return Fraction(0)
-    counts = replace(release, part=FOR_PLACES).choice.mechanism
-    assert isinstance(counts, DiscreteGaussian)
-    blurred = counts.stddev * float(np.sqrt(max(numbers) / 2)) > BLURRED * release.rows
-    return Fraction(0) if blurred else FOR_PLACES
+        return False
+    descent = replace(release, counted=True).descent
+    blurred = descent.noise / descent.times * math.sqrt(max(numbers) / 2)
+    return blurred <= BLURRED * release.rows

@@ -152,6 +152,10 @@ class Quantiles(Release):
         return self._unit * self.most_rows
 
     def statistic(self, tally: Tally) -> Exact:
+        return Exact(self.scores(tally))
+
+    def scores(self, tally: Tally) -> Integers:
+        """The exact scores of all candidates, one choice after the other: private."""
         all_counts, missed = wide(tally.counts, self.most_rows), []
         all_codes = tally.domain.unpack(tally.cells)
         group = Domain(self.groups).pack(all_codes[:, : self.by])
@@ -168,7 +172,7 @@ class Quantiles(Release):
                     )
                     missed.append(misses[candidate])
         scores = np.clip(np.concatenate(missed), 0, self.largest_statistic)
-        return Exact(scores.astype(np.int64))
+        return np.asarray(scores.astype(np.int64))
 
     def _places(self, candidates: Integers, size: int) -> Integers:
         """The cells that the candidates mean, in a column of ``size`` cells."""

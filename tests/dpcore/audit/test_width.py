@@ -11,7 +11,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import short_audit
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.releases import covered
-from dpcore.audit.width import FACTORS, audit_noise, bound_width, rounds_of
+from dpcore.audit.width import FACTORS, audit_noise, bound_width
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import AS_STATED
 from dpcore.releases.tables.margins import Margins
@@ -96,7 +96,7 @@ def test_log_chances_are_those_of_the_stated_law(name: str):
     (drawn,) = (
         table.release.mechanism.rounds_of(outputs, watched[:1], exact[:1])
         if wide
-        else rounds_of(table, outputs, AS_STATED)
+        else table.rounds_of(outputs, AS_STATED)
     )
     _, first, counts = np.unique(outputs, axis=0, return_index=True, return_counts=True)
     common = counts > 2_000

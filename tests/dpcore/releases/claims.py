@@ -4,17 +4,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpcore.line.mechanism import Event
-from dpcore.mechanisms import AdaptiveMargins, BlockGaussian, BlockLaplace
-from dpcore.mechanisms.adaptive_margins import AdaptiveMarginsEvent
+from dpcore.line.mechanism import Mechanism
+from dpcore.mechanisms import (
+    AdaptiveMargins,
+    BlockGaussian,
+    BlockLaplace,
+    CompressedMargins,
+    TunedNoise,
+)
 from dpcore.mechanisms.block_gaussian import BlockGaussianEvent
-from dpcore.mechanisms.compressed_margins import CompressedMarginsEvent
 from dpcore.mechanisms.exponential import ExponentialEvent
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.gaussian_rounds import GaussianRoundsEvent
+from dpcore.mechanisms.rounds import RoundsEvent
 from dpcore.mechanisms.smooth_laplace import SmoothLaplaceEvent
-from dpcore.mechanisms.staged import StagedEvent
-from dpcore.mechanisms.staged_gaussian import StagedGaussianEvent
 from dpcore.releases.base import Release
 from papers.difference_body.mechanism import BodyEvent, DifferenceBody
 from papers.k_norm.mechanism import KNormEvent
@@ -34,35 +37,33 @@ OF_COUNTS = (
     SampledEvent,
     SmoothLaplaceEvent,
     NearRecordsEvent,
-    StagedEvent,
-    StagedGaussianEvent,
     GaussianRoundsEvent,
-    CompressedMarginsEvent,  # what it makes of them is a claim of ``test_compressed_microdata``
 )
 """Events of mechanisms that get the counts themselves."""
 
-BY_RECORDS = CompressedMarginsEvent | StagedGaussianEvent | GaussianRoundsEvent
-"""Those whose own steps count what a record moves."""
+BY_COUNTS = CompressedMargins | TunedNoise
+"""Such mechanisms.  What they make of the counts is a claim of the tests of their releases."""
 
 
 def claim(release: Release) -> Fraction:
     """The stated sensitivity, as a square where it is an L2 norm."""
     event = release.mechanism.event
-    if isinstance(event, SQUARED) and not isinstance(event, OF_COUNTS):
+    if isinstance(release.mechanism, CompressedMargins) or isinstance(event, GaussianRoundsEvent):
+        return release.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
+    if isinstance(event, OF_COUNTS) or isinstance(release.mechanism, TunedNoise):
+        return Fraction(2)
+    if isinstance(event, SQUARED):
         return event.l2_sensitivity_squared
     if isinstance(event, TableEvent):
         return Fraction(1)
-    if isinstance(event, BY_RECORDS):
-        return release.adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
-    if isinstance(event, OF_COUNTS):
-        return Fraction(2)
-    whole = isinstance(event, AdaptiveMarginsEvent | BodyEvent | ExponentialEvent | KNormEvent)
+    whole = isinstance(event, RoundsEvent | BodyEvent | ExponentialEvent | KNormEvent)
     return event.sensitivity if whole else event.l1_sensitivity
 
 
-def squares(event: Event) -> bool:
+def squares(mechanism: Mechanism) -> bool:
     """Whether the claim is about a squared norm."""
-    if isinstance(event, OF_COUNTS):
+    event = mechanism.event
+    if isinstance(event, OF_COUNTS) or isinstance(mechanism, BY_COUNTS):
         return False
     return isinstance(event, SQUARED) or getattr(event, "noise", "") == "discrete-gaussian"
 
@@ -74,7 +75,7 @@ def moved(release: Release, difference: np.ndarray) -> np.ndarray:
         return moved_in_blocks(release.mechanism, difference)
     if isinstance(release.mechanism, AdaptiveMargins):  # later: ``test_adaptive_microdata``
         difference = difference[..., : release.mechanism.first.size]
-    if squares(event):
+    if squares(release.mechanism):
         return (difference**2).sum(axis=-1)
     if isinstance(release.mechanism, DifferenceBody):
         lengths = release.mechanism.body.norm(difference.reshape(-1, difference.shape[-1]))
@@ -108,13 +109,12 @@ def moved_in_blocks(mechanism: BlockGaussian | BlockLaplace, difference: np.ndar
     return total
 
 
-def needs_beta(event: Event) -> bool:
+def needs_beta(mechanism: Mechanism) -> bool:
     """Whether it has no pure form."""
-    if isinstance(event, StagedEvent):
-        return event.choice_beta + event.beta > 0
+    event = mechanism.event
+    if isinstance(event, RoundsEvent):
+        return event.noise == "discrete-gaussian"
     if isinstance(event, NearMeansEvent):
         return False
-    if isinstance(event, CompressedMarginsEvent | StagedGaussianEvent):
-        return event.noise == "discrete-gaussian"
     by_noise = GaussianRoundsEvent | SmoothLaplaceEvent
-    return squares(event) or isinstance(event, by_noise)
+    return squares(mechanism) or isinstance(event, by_noise)

@@ -24,7 +24,7 @@ import numpy as np
 import dpcore.mechanisms
 import dpcore.releases
 import papers
-from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Bins, Categories, Grid
@@ -49,15 +49,13 @@ from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.densities.bandwidth import Bandwidth
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import TunedDensity, TunedFunction
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.machines.classifier import Classifier
-from dpcore.releases.machines.descent import Descent
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
@@ -145,16 +143,16 @@ def heaping(*values: StepValues) -> Heaping:
 
 def tuned(smooth: BinnedDensity) -> TunedDensity:
     """The density at a bandwidth that half of its share buys."""
-    facts, half = (smooth.name, smooth.domain, smooth.rows, smooth.share), ShareWeight(1, 0)
-    return TunedDensity(*facts, smooth, (half, half))
+    facts = smooth.name, smooth.domain, smooth.rows, smooth.share
+    return TunedDensity(*facts, smooth, Fraction(1, 2))
 
 
-def by_group(density: Density, of: Domain) -> DensitiesByGroup:
-    return DensitiesByGroup(density.name, of, density.rows, density.share, density)
+def by_group(density: Density, of: Domain) -> DensityOfParts:
+    return DensityOfParts(density.name, of, density.rows, density.share, density)
 
 
-def beside_points(density: Density) -> DensityBesidePoints:
-    return DensityBesidePoints(density.name, density.domain, density.rows, density.share, density)
+def beside_points(density: Density) -> DensityOfParts:
+    return by_group(density, density.domain)
 
 
 IN_STRATA = SurveyDesign(steps=2, usual=1.5, strata=Categories("region", ("N", "S")), weight="w")
@@ -374,10 +372,10 @@ CASES: dict[str, Case] = {
         alone_attained=0.98,
     ),
     "descent": Case(
-        Descent("d", LABELLED, 2, APPROXIMATE, (-1, 1), ((0.0, 0.4, 0.7, 1.0),), 1.0, 3, 4), fault=3
+        GradientClassifier("d", LABELLED, 2, APPROXIMATE, (-1, 1), False, 1.0, 3, 4), fault=3
     ),
     "gradient classifier": Case(
-        GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), Fraction(1, 2), None, 2, 2),
+        GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), True, None, 2, 2),
         fault=5,
     ),
     "huber regression": Case(
@@ -415,10 +413,10 @@ CASES: dict[str, Case] = {
         tuned(BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5))), fault=4
     ),
     "function at a private bandwidth": Case(
-        TunedFunction(
+        TunedDensity(
             *("f", FEW, 3, APPROXIMATE),
             SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
-            (ShareWeight(1, 0), ShareWeight(2, 1)),
+            Fraction(1, 3),
         ),
         fault=4,
     ),

@@ -28,7 +28,7 @@ from dpcore.mechanisms import (
     DiscreteLaplace,
     Mechanism,
     SmoothLaplace,
-    Staged,
+    TunedNoise,
     laplace,
 )
 from dpcore.mechanisms.block_gaussian import BlockGaussianEvent
@@ -144,7 +144,7 @@ def require_stated_sensitivity(case: Case) -> None:
     for family, tables in pairs:
         found += [float(moved(release, family - table).max()) for table in tables]
         assert np.abs(family).max() <= release.largest_statistic
-    power = 2 if squares(release.mechanism.event) else 1
+    power = 2 if squares(release.mechanism) else 1
     some = found[0] if own else max(found)
     assert attained**power * claim(release) * (1 - ROUNDED) <= some
     assert max(found) <= claim(release) * (1 + ROUNDED)
@@ -197,7 +197,7 @@ def with_less_noise(case: Case) -> Mechanism:
         return replace(mechanism, alpha=4 * mechanism.alpha)
     if isinstance(mechanism, Sampled):
         return replace(mechanism, prior=mechanism.prior // 3)
-    if isinstance(mechanism, Staged):
+    if isinstance(mechanism, TunedNoise):
         generous = replace(case.release.share, alpha=case.fault * case.release.share.alpha)
         return replace(case.release, share=generous).mechanism
     if isinstance(mechanism, AdaptiveMargins | CompressedMargins):
@@ -280,7 +280,7 @@ def test_a_share_of_rho_buys_every_kind_and_is_used_up(case: Case):
 def test_a_share_without_beta_buys_a_pure_mechanism_or_none(case: Case):
     without = replace(case.release, share=replace(case.release.share, beta=Fraction(0)))
     pure = not isinstance(case.release, FoundCategories)  # a thresholded histogram has another form
-    if pure and not needs_beta(case.release.mechanism.event):
+    if pure and not needs_beta(case.release.mechanism):
         assert affordable(without.mechanism.event, without.share)
     else:
         with pytest.raises(ValueError, match="needs beta"):

@@ -9,12 +9,11 @@ import pytest
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import LARGEST_VALUE
-from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import CompressedMargins, SmoothLaplace
 from dpcore.releases.base import LARGEST_STATISTIC, Release
 from dpcore.releases.counts.histogram import Histogram
-from dpcore.releases.densities.beside_points import DensityBesidePoints
-from dpcore.releases.densities.tuned import TunedFunction
+from dpcore.releases.densities.parts import DensityOfParts
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.machines.machine import KernelMachine
 from dpcore.releases.tables.quality import RecordQuality
 from tests.dpcore.releases.contract import CASES, KINDS, opened
@@ -44,10 +43,10 @@ def as_large_as_admitted(release: Release) -> Release:
 def crossing(release: Release) -> Iterator[Release]:
     """The release, or the steps of one that has several: all statistics that cross the privacy line."""
     yield release
-    if isinstance(release, TunedFunction):
+    if isinstance(release, TunedDensity):
         yield release.choice
         for last in (0, max(release.domain.shape) - 1):
-            yield release.after(Noisy(np.arange(release.chosen) % 2 * last))
+            yield release.after(np.arange(release.chosen) % 2 * last)
 
 
 @pytest.mark.parametrize("release", OF_KINDS.values(), ids=OF_KINDS)
@@ -65,7 +64,8 @@ def test_the_largest_tables_stay_below_the_claim_and_are_summed_exactly(release:
             if isinstance(step, KernelMachine | RecordQuality):
                 continue  # these are no sums over records
             times, rounded = most, 0
-            at_mass = isinstance(step, DensityBesidePoints) and cell >= step.axis.cells
+            parts = step if isinstance(step, DensityOfParts) else None
+            at_mass = parts and not parts.by.axes and cell >= parts.each.answered.size
             if hasattr(getattr(step, "each", step), "lattice") and not at_mass:
                 # real numbers, of which each record counts a share
                 shares = [step.adjacency.taper(n, most) for n in (1, most)]

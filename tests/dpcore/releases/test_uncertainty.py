@@ -15,7 +15,7 @@ from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.releases.abilities import Evaluable, Samplable
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.by_group import DensitiesByGroup
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean_curve import MeanCurve
@@ -134,11 +134,11 @@ GROUPS = {
         "c", Domain((SEX, PAY, replace(PAY, name="later"))), 500, Budget.of("1", "1e-6"), times=(0, 1)
     ),
     "moments": Moments("m", Domain((SEX, PAY)), 500, Budget.of("1", "1e-6")),
-    "densities": DensitiesByGroup(
+    "densities": DensityOfParts(
         "d", Domain((SEX, PAY)), 500, Budget.of("1"),
         BinnedDensity("d", Domain((PAY,)), 500, Budget.of("1"), (0.1,)),
     ),
-    "normal densities": DensitiesByGroup(
+    "normal densities": DensityOfParts(
         "d", Domain((SEX, PAY)), 500, Budget.of("1", "1e-6"),
         SpectralDensity("d", Domain((PAY,)), 500, Budget.of("1", "1e-6"), (0.2,)),
     ),
@@ -183,13 +183,20 @@ def test_no_group_of_nobody_has_a_value(name, alpha):
 def test_a_function_is_had_at_points_of_its_domain(name):
     release, (noisy, _) = CASES[name].release, tables(name)
     axes = getattr(release, "feature_axes", release.domain.axes)
-    points = {axis.name: np.linspace(axis.lower, axis.upper, 5) for axis in axes}
+    points = {
+        axis.name: np.resize(axis.categories, 5)
+        if isinstance(axis, Categories)
+        else np.linspace(axis.lower, axis.upper, 5)
+        for axis in axes
+    }
     found = release.evaluate(noisy, points)
     assert all(len(column) == 5 for column in found.values())
     assert np.all(known(found["lower_90"]) <= known(found["upper_90"]))
     with pytest.raises(ValueError, match="points"):
         release.evaluate(noisy, {})
-    outside = {axis.name: np.array([axis.upper + 1]) for axis in axes}
+    *_, last = axes
+    outside = {name: each[:1] for name, each in points.items()}
+    outside[last.name] = np.array([last.upper + 1])
     with pytest.raises(ValueError, match="must lie in"):
         release.evaluate(noisy, outside)
 

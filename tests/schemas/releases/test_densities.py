@@ -1,11 +1,12 @@
 """Densities and functions as a plan states them."""
 
+from fractions import Fraction
+
 import pytest
 
-from dpcore.accounting.budget import Budget
 from dpcore.errors import PlanError
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.densities.waves import Waves
@@ -70,8 +71,7 @@ PRIVATE = {"private": "quantiles", "share": "0.25", "smallest": 0.02}
 def test_a_bandwidth_may_be_drawn_from_the_share_of_its_density(plan_document):
     release = built(plan_document, **(DENSITY | {"bandwidth": PRIVATE}))
     assert isinstance(release, TunedDensity)
-    assert release.choice.share == Budget(release.share.alpha / 4)
-    assert release.rest == Budget(release.share.alpha * 3 / 4, release.share.beta)
+    assert release.part == Fraction(1, 4)
     assert release.smooth.bandwidths == (0.02,)
 
 
@@ -148,7 +148,7 @@ def test_point_masses_of_a_column_are_counted_beside_its_density(plan_document, 
     plan_document["columns"]["income"]["point_masses"] = [0, 9000]
     section = DENSITY | {"columns": ["income"], "mechanism": mechanism}
     release = built(plan_document, **section)
-    assert isinstance(release, DensityBesidePoints)
+    assert isinstance(release, DensityOfParts)
     assert release.points.tolist() == [0, 9000]
     assert release.each.of_rows == "records apart from point masses"
 

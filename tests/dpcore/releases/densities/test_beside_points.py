@@ -1,16 +1,18 @@
 """A density beside point masses: of the records elsewhere, beside the number of records at each mass."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Grid
+from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
-from dpcore.releases.densities.beside_points import DensityBesidePoints
 from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from tests.chance import most_failures
 from tests.dpcore.releases.contract import draws
@@ -25,11 +27,11 @@ KINDS = {
 }
 
 
-def beside(kind: str, relation: str = "replace-one") -> DensityBesidePoints:
+def beside(kind: str, relation: str = "replace-one") -> DensityOfParts:
     of, share = KINDS[kind]
     adjacency = Adjacency(relation)
     density = of("d", DOMAIN, ROWS, share, (H,), adjacency=adjacency)
-    return DensityBesidePoints("d", DOMAIN, ROWS, share, density, adjacency=adjacency)
+    return DensityOfParts("d", DOMAIN, ROWS, share, density, adjacency=adjacency)
 
 
 def tally() -> Tally:
@@ -40,7 +42,7 @@ def tally() -> Tally:
     return Tally.of(DOMAIN, codes)
 
 
-def without_noise(release: DensityBesidePoints) -> Noisy:
+def without_noise(release: DensityOfParts) -> Noisy:
     return Noisy(release.statistic(tally())._values)
 
 
@@ -64,13 +66,35 @@ def test_intervals_of_the_masses_hold_as_often_as_they_say(kind, relation):
     release = beside(kind, relation)
     held, errors = 0, []
     for noisy in draws(release, tally(), 200):
-        table = release._points_table(noisy).columns
+        table = release.table_of_points(release.of_group(noisy, 0)[0]).columns
         inside = (table["lower_90"] <= [AT_ZERO, AT_TOP]) & (table["upper_90"] >= [AT_ZERO, AT_TOP])
         held += int(inside.sum())
         errors += [*(table["estimate"] - [AT_ZERO, AT_TOP])]
     assert 400 - held <= most_failures(400, 0.1)
     assert held <= most_failures(400, 0.9)
     assert np.std(errors) == pytest.approx(release.stddev, rel=0.25)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_masses_are_counted_in_each_group(kind):
+    """All women are at zero, and all men as in ``tally``."""
+    sex, men = Categories("sex", ("F", "M")), tally()
+    both = Domain((sex, PAY))
+    release = replace(beside(kind), domain=both)
+    cells = np.append(PAY.cells, PAY.size + men.cells)
+    noisy = Noisy(release.statistic(Tally(both, cells, np.append(500, men.counts)))._values)
+    density, points = release.publish(noisy).tables
+    assert points.columns["sex"].tolist() == ["F", "F", "M", "M"]
+    np.testing.assert_allclose(points.columns["estimate"], [500, 0, AT_ZERO, AT_TOP], rtol=1e-6)
+    assert np.ma.getmaskarray(density.columns["estimate"])[density.columns["sex"] == "F"].all()
+    counts, _ = release.supported_margin(noisy, ("sex", "pay"))
+    likely = counts.reshape(2, PAY.size)[:, PAY.cells :] * (ROWS + 500 - SILENT) / ROWS
+    np.testing.assert_allclose(likely, [[500, 0, 0], [AT_ZERO, AT_TOP, 0]], atol=5)
+    at = {"sex": np.array(["M", "F", "M"]), "pay": np.array([80.0, 80.0, 50.0])}
+    found = release.evaluate(noisy, at)["estimate"]
+    assert np.ma.getmaskarray(found).tolist() == [False, True, False]
+    alone = release.each.evaluate(release.of_group(noisy, 1)[1], {"pay": at["pay"]})["estimate"]
+    np.testing.assert_allclose(found[[0, 2]], alone[[0, 2]])
 
 
 def test_a_survey_of_nobody_else_says_so():

@@ -10,7 +10,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.by_group import DensitiesByGroup
+from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from papers.difference_body.release import BodyDensity
 from tests.dpcore.releases.densities.density_oracles import kernel_density
@@ -23,12 +23,12 @@ KINDS = {
 }
 
 
-def by_group(kind: str, share: Budget | None = None, relation="replace-one") -> DensitiesByGroup:
+def by_group(kind: str, share: Budget | None = None, relation="replace-one") -> DensityOfParts:
     of, usual = KINDS[kind]
     age, share, adjacency = Domain((AGE,)), share or usual, Adjacency(relation)
     density = of("d", age, ROWS, share, (H,), adjacency=adjacency)
     domain = Domain((SEX, AGE))
-    return DensitiesByGroup("d", domain, ROWS, share, density, adjacency=adjacency)
+    return DensityOfParts("d", domain, ROWS, share, density, adjacency=adjacency)
 
 
 def tally() -> Tally:
@@ -39,7 +39,7 @@ def tally() -> Tally:
     return Tally.of(Domain((SEX, AGE)), Domain((SEX, AGE)).pack(np.stack([sex, age], axis=1)))
 
 
-def without_noise(release: DensitiesByGroup, survey: Tally) -> Noisy:
+def without_noise(release: DensityOfParts, survey: Tally) -> Noisy:
     groups = (survey.cells // 60 == code for code in range(2))
     age = Domain((AGE,))
     numbers = (
@@ -63,8 +63,8 @@ def test_what_cannot_be_of_groups_is_refused():
     age, share = Domain((AGE,)), Budget.of("1")
     body = BodyDensity("d", age, ROWS, share, (H,))
     with pytest.raises(ValueError, match="by: only with the mechanisms"):
-        DensitiesByGroup("d", Domain((SEX, AGE)), ROWS, share, body)
+        DensityOfParts("d", Domain((SEX, AGE)), ROWS, share, body)
     many = Categories("area", tuple(range(257)))
     binned = BinnedDensity("d", age, ROWS, share, (H,))
     with pytest.raises(ValueError, match="257 groups are too many"):
-        DensitiesByGroup("d", Domain((many, AGE)), ROWS, share, binned)
+        DensityOfParts("d", Domain((many, AGE)), ROWS, share, binned)

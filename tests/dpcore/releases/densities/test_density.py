@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
@@ -328,12 +329,12 @@ def test_a_density_by_the_root_is_infinite_at_zero_only():
 
 
 def test_no_body_and_no_private_bandwidth_for_columns_with_nulls():
-    line, one = Domain((Grid("x", 0.0, 1.0, 9, nullable=True),)), ShareWeight(1, 0)
+    line = Domain((Grid("x", 0.0, 1.0, 9, nullable=True),))
     smooth = BinnedDensity("d", line, 10, PURE, (0.1,))
     for build in (
         lambda: BodyDensity("d", line, 10, PURE, (0.3,)),
         lambda: Bandwidth("b", line, 10, PURE, smallest=0.1),
-        lambda: TunedDensity("d", line, 10, PURE, smooth, (one, one)),
+        lambda: TunedDensity("d", line, 10, PURE, smooth, Fraction(1, 2)),
     ):
         with pytest.raises(ValueError, match="for columns without nulls"):
             build()

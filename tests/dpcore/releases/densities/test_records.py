@@ -9,8 +9,8 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.releases.densities.binned_density import BinnedDensity
-from dpcore.releases.densities.by_group import DensitiesByGroup
 from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.parts import DensityOfParts
 from tests.dpcore.releases.contract import drawn
 
 PAY, AGE = Grid("pay", 0.0, 100.0, 250, nullable=True), Grid("age", 18.0, 90.0, 72, integer=True)
@@ -49,7 +49,7 @@ def test_records_of_densities_by_group_are_as_many_and_as_spread_as_their_groups
     age = replace(AGE, nullable=True)
     domain = Domain((SEX, age))
     density = BinnedDensity("d", Domain((age,)), ROWS, MUCH, (0.1,))
-    release = DensitiesByGroup("d", domain, ROWS, MUCH, density)
+    release = DensityOfParts("d", domain, ROWS, MUCH, density)
     sex = np.repeat([0, 1], [3000, 1000])
     ages = np.concatenate([normal(AGE, 0.3, 3, 3000), normal(AGE, 0.7, 4, 1000)])
     noisy = drawn(release, domain.pack(np.stack([sex, ages], axis=1)))

@@ -7,21 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.accounting.budget import Budget, ShareWeight
+from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
-from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import Noisy
-from dpcore.mechanisms import Staged
-from dpcore.releases.abilities import Samplable
+from dpcore.line.mechanism import affordable
+from dpcore.line.statistic import ABSENT
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity, TunedFunction
-from dpcore.sampling.source import SeededSource
+from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity
 from tests.dpcore.releases.contract import drawn, tally_of
 
 DOMAIN = Domain((Grid("x", 0.0, 10.0, 500),))
@@ -31,7 +28,7 @@ SHARE = Budget.of("2", "1e-6")
 
 def density(share: Budget = SHARE, smallest: float = 0.01) -> TunedDensity:
     smooth = SpectralDensity("d", DOMAIN, ROWS, share, (smallest,))
-    return TunedDensity("d", DOMAIN, ROWS, share, smooth, (ShareWeight(1, 0), ShareWeight(3, 1)))
+    return TunedDensity("d", DOMAIN, ROWS, share, smooth, Fraction(1, 4))
 
 
 def normal_records(stddev: float = 1.0) -> Tally:
@@ -41,17 +38,19 @@ def normal_records(stddev: float = 1.0) -> Tally:
 
 def test_the_shares_of_both_steps_add_up_to_that_of_the_release():
     release = density()
-    assert release.choice.share == Budget.of("0.5")
-    assert release.rest == Budget.of("1.5", "1e-6")
     event = release.mechanism.event
-    assert (event.choice, event.choice_alpha, event.alpha) == ("exponential", Fraction(1, 2), 1.5)
+    assert affordable(event, SHARE)
+    assert not affordable(event, SHARE * Fraction(999, 1000))
+    single = SpectralDensity("d", DOMAIN, ROWS, SHARE, (0.01,)).mechanism.variance
+    assert event.again_scale == pytest.approx(single * 4 / 3, rel=1e-3)
     pure = replace(
-        release,
-        share=Budget.of(2),
-        smooth=BinnedDensity("d", DOMAIN, ROWS, SHARE, (0.01,)),
-        parts=(ShareWeight(1, 0), ShareWeight(3, 0)),
+        release, share=Budget.of(2), smooth=BinnedDensity("d", DOMAIN, ROWS, SHARE, (0.01,))
     )
+    assert (pure.choice.share, pure.rest) == (Budget.of("0.5"), Budget.of("1.5"))
     assert pure.mechanism.event.pure_alpha == 2
+    in_rho = replace(release, share=Budget(rho=Fraction(1, 2)))
+    assert in_rho.choice.share == Budget(rho=Fraction(1, 8))
+    assert affordable(in_rho.mechanism.event, in_rho.share)
 
 
 @pytest.mark.parametrize("stddev", [0.8, 1.6])
@@ -69,13 +68,13 @@ def test_what_is_published_is_the_release_at_the_chosen_bandwidth_and_the_choice
     settled, second = release.settled(noisy)
     assert settled.share == release.rest
     assert len(second.values) == settled.mechanism.size
-    assert not noisy.values[CHOSEN + settled.mechanism.size :].any()
+    assert (noisy.values[CHOSEN + settled.mechanism.size :] == ABSENT).all()
     published, plain = release.publish(noisy), settled.publish(second)
     for table, other in zip(published.tables, plain.tables, strict=True):
         for name, column in table.columns.items():
             np.testing.assert_array_equal(column, other.columns[name])
     choice = published.facts["bandwidth_choice"]
-    assert choice["spent"]["alpha"] == "1/2"
+    assert choice["spent"] == release.choice.share.as_strings()
     assert choice["x_from"][0] == pytest.approx(5 - 0.674, abs=0.1)
     x = {"x": np.array([2.0, 5.0])}
     np.testing.assert_array_equal(
@@ -85,30 +84,22 @@ def test_what_is_published_is_the_release_at_the_chosen_bandwidth_and_the_choice
     assert abs(np.mean(codes) - 250) < 10
 
 
-def test_a_step_that_costs_more_than_its_share_is_stopped_at_the_line():
-    """The line is crossed three times: by the whole, and by either step."""
-
-    class Dear:
-        """Claims little and draws at ten times as much."""
-
-        choice, rest = density().choice, density().rest
-
-        def after(self, choice: Noisy) -> SpectralDensity:
-            return SpectralDensity("d", DOMAIN, ROWS, Budget.of("15", "1e-6"), (0.1,))
-
-    mechanism = Staged(DOMAIN.size, Dear(), DOMAIN, CHOSEN, 1000)
-    with pytest.raises(PrivacyLineError, match="no price within its share"):
-        perturb(density().statistic(normal_records()), mechanism, SHARE, SeededSource(1))
+def test_numbers_that_a_record_moves_further_than_the_noise_is_for_are_refused():
+    narrow = SpectralDensity("d", DOMAIN, ROWS, SHARE, (0.01,))
+    law = SpectralDensity("d", DOMAIN, ROWS, SHARE, (0.3,)).mechanism
+    assert replace(narrow, bandwidths=(0.4,), law=law).mechanism.variance == law.variance
+    with pytest.raises(PrivacyLineError, match="for a smaller sensitivity"):
+        _ = replace(narrow, law=law).mechanism
 
 
-def test_a_function_is_no_source_of_records():
+def test_records_of_a_function_follow_it_at_the_drawn_bandwidth():
     smooth = SmoothFunction("f", DOMAIN, ROWS, SHARE, "gaussian", (0.02,), (200,))
-    parts = (ShareWeight(1, 0), ShareWeight(1, 1))
-    release = TunedFunction("f", DOMAIN, ROWS, SHARE, smooth, parts)
-    assert not isinstance(release, Samplable)
-    assert isinstance(density(), Samplable)
+    release = TunedDensity("f", DOMAIN, ROWS, SHARE, smooth, Fraction(1, 2))
+    assert release.statistics == smooth.statistics
     noisy = drawn(release, normal_records())
     assert 0.02 <= release.settled(noisy)[0].bandwidths[0] < 1
+    _, codes = release.sample(noisy, 200)
+    assert abs(np.mean(codes) - 250) < 10
 
 
 SQUARE = Domain((Grid("x", 0.0, 10.0, 500), Grid("y", 0.0, 1.0, 40)))

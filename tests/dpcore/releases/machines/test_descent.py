@@ -1,7 +1,6 @@
 """Classifiers by noisy gradients: exact sums, bounded records, errors that hold, columns together."""
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,10 +10,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.errors import PrivacyLineError
-from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms import StagedGaussian
 from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.releases.machines import descent as module
@@ -22,7 +18,6 @@ from dpcore.releases.machines.curves import PART, SCALE, cells_at, coordinates_o
 from dpcore.releases.machines.descent import SLOPE, Descent, Point
 from dpcore.releases.machines.design import TOGETHER
 from dpcore.releases.machines.gradients import GradientClassifier
-from dpcore.sampling.source import SeededSource
 from tests.chance import FALSE_ALARM
 from tests.dpcore.mechanisms.noise_laws import goodness_of_fit
 from tests.dpcore.releases.contract import drawn, tally_of
@@ -47,13 +42,12 @@ def records(rows: int = ROWS, seed: int = 0, rare: bool = False) -> np.ndarray:
     return DOMAIN.pack(codes)
 
 
-def descent(**stated) -> Descent:
-    places = tuple(even_places(axis) for axis in DOMAIN.axes[:-1])
-    return Descent("d", DOMAIN, ROWS, SHARE, (-1, 1), places, **stated)
-
-
 def classifier(**stated) -> GradientClassifier:
-    return GradientClassifier("c", DOMAIN, ROWS, SHARE, (-1, 1), Fraction(1, 20), **stated)
+    return GradientClassifier("c", DOMAIN, stated.pop("rows", ROWS), SHARE, (-1, 1), **stated)
+
+
+def descent(**stated) -> Descent:
+    return classifier(counted=False, **stated).descent
 
 
 def points_of(codes: np.ndarray) -> dict[str, np.ndarray]:
@@ -67,10 +61,10 @@ def points_of(codes: np.ndarray) -> dict[str, np.ndarray]:
 
 def led_to(release: Descent, number: int, rounds: int) -> Point:
     """Points of all sizes, far beyond those of any table too."""
-    scales = np.geomspace(1, 1e4, number)[:, None] * release.mechanism.stddev
+    scales = np.geomspace(1, 1e4, number)[:, None] * release.noise
     random, point = np.random.default_rng(5), release.first_point(number)
     for _ in range(rounds):
-        noise = random.normal(0, 1, (number, release.design.width)) * scales
+        noise = random.normal(0, 1, (number, release.even.width)) * scales
         point = release.next_point(point, np.rint(noise).astype(np.int64))
     return point
 
@@ -78,7 +72,7 @@ def led_to(release: Descent, number: int, rounds: int) -> Point:
 def without_noise(release: Descent, tally: Tally) -> Noisy:
     """What the rounds are without noise."""
     records, point, sums = release.records_of(tally), release.first_point(1), []
-    for _ in range(release.rounds):
+    for _ in release.laws:
         sums.append(release.at(records, point))
         point = release.next_point(point, sums[-1])
     return Noisy(np.concatenate(sums, axis=None))
@@ -100,9 +94,9 @@ def test_a_record_adds_the_same_whole_numbers_whoever_else_is_there_and_no_more_
         ]
         assert np.array_equal(together, np.sum(alone, axis=0))
         squares = (np.array(alone, dtype=object) ** 2).sum(axis=-1)
-        assert squares.max() <= SLOPE**2 * release.design.norm_squared
+        assert squares.max() <= SLOPE**2 * release.even.norm_squared
         if not rounds:  # at the first point every slope is full
-            assert squares.max() > 0.7 * SLOPE**2 * release.design.norm_squared
+            assert squares.max() > 0.7 * SLOPE**2 * release.even.norm_squared
 
 
 @pytest.mark.parametrize(
@@ -125,12 +119,12 @@ def test_no_neighbour_moves_a_round_by_more_than_the_stated_part(adjacency):
         point = led_to(release, 4, int(random.integers(0, 5)))
         moved = release.at(sides[0], point) - release.at(sides[1], point)
         found.append((moved.astype(object) ** 2).sum(axis=1).max())
-    assert max(found) <= release.sensitivity_squared / release.rounds
-    assert max(found) > 0.1 * release.sensitivity_squared / release.rounds
+    assert max(found) <= release.once
+    assert max(found) > 0.1 * release.once
 
 
 def test_sums_too_large_for_floats_are_exact():
-    release = replace(descent(), rows=10**11)
+    release = descent(rows=10**11)
     cells = np.unique(records(50))
     counts = np.full(len(cells), 10**9)
     point = led_to(release, 2, 3)
@@ -140,7 +134,7 @@ def test_sums_too_large_for_floats_are_exact():
 
 
 def test_of_many_records_as_many_are_looked_at_as_stated_and_one_more_changes_one():
-    release = replace(descent(), rows=10 * module.MOST)
+    release = descent(rows=10 * module.MOST)
     cells = np.unique(records(3000))
     several = np.random.default_rng(1).integers(1, 500, len(cells))
     kept = [release._kept(Tally(DOMAIN, cells, several + more)) for more in range(25)]
@@ -166,13 +160,12 @@ def test_columns_that_act_together_are_learnt_and_a_rare_side_is_found():
 
 def test_intervals_hold_what_the_same_steps_give_without_noise():
     """In nine of ten draws at least; by how far too often is on the page of the kind."""
-    release = replace(classifier(rounds=20, waves=20), part=Fraction(0), rows=4000)
-    even = release._even
+    release = classifier(rounds=20, waves=20, counted=False, rows=4000)
     tally, points = tally_of(DOMAIN, records(4000)), points_of(DOMAIN.unpack(records(40, seed=3)))
-    quiet = release.evaluate(without_noise(even, tally), points)["decision"]
+    quiet = release.evaluate(without_noise(release.descent, tally), points)["decision"]
     inside, scaled = [], []
     for seed in range(25):
-        found = release.evaluate(drawn(even, tally, seed), points)
+        found = release.evaluate(drawn(release, tally, seed), points)
         inside.append((found["lower_90"] <= quiet) & (quiet <= found["upper_90"]))
         scaled.append((found["decision"] - quiet) / found["standard_error"])
     assert np.mean(inside) >= 0.88
@@ -197,7 +190,7 @@ def test_the_published_tables_give_the_decision():
 
 def test_waves_run_over_a_few_columns_and_do_not_change():
     """Published classifiers are evaluated with the frequencies of the day that they were drawn on."""
-    frequencies = np.concatenate(descent().design.frequencies)
+    frequencies = np.concatenate(descent().even.frequencies)
     assert frequencies.shape == (7, module.WAVES)
     axes = np.array([0, 1, 2, 2, 2, 3, 3])
     used = np.stack([np.any(frequencies[axes == i] != 0, axis=0) for i in range(4)])
@@ -206,10 +199,10 @@ def test_waves_run_over_a_few_columns_and_do_not_change():
 
 
 def test_noise_is_that_of_one_draw_at_the_sensitivity_of_all_rounds():
-    release = descent()
+    release = classifier(counted=False)
     law = release.mechanism
     assert isinstance(law, GaussianRounds)
-    assert law.size == release.rounds * release.design.width
+    assert law.size == release.rounds * release.descent.even.width
     assert sum(each.l2_sensitivity_squared for each in law.laws) == law.l2_sensitivity_squared
     noise = drawn(release, (), 2).values.astype(float)
     event = GaussianEvent(law.l2_sensitivity_squared, law.variance)
@@ -242,15 +235,25 @@ def test_values_find_their_cells():
         cells_at(X, np.array([np.nan]))
 
 
-def test_a_second_step_of_other_noise_than_was_priced_is_stopped_after_the_first():
-    release = classifier(rounds=2, waves=2)
-    mechanism = release.mechanism
-    assert isinstance(mechanism, StagedGaussian)
-    quiet = replace(
-        mechanism, again=replace(mechanism.again, variance=4 * mechanism.again.variance)
-    )
-    with pytest.raises(PrivacyLineError, match="not the one that was priced"):
-        perturb(release.statistic(tally_of(DOMAIN, records())), quiet, SHARE, SeededSource(1))
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_counts_of_columns_move_by_what_is_stated_and_give_the_places(relation):
+    release = classifier(adjacency=Adjacency(relation))
+    rounds, cells = release.descent, records(50)
+    point = rounds.first_point(1)
+    others = np.append(cells, records(1, seed=7)), np.append(cells, records(1, seed=8))
+    tables = others if relation == "replace-one" else (cells, others[0])
+    one, other = (rounds.at(rounds.records_of(tally_of(DOMAIN, each)), point) for each in tables)
+    moved = int(((one - other).astype(object) ** 2).sum())
+    (_, claimed), *gradients = rounds.laws
+    assert moved == claimed == rounds.times**2 * (6 if relation == "replace-one" else 3)
+    total = sum(squared for _, squared in gradients)
+    assert float(claimed / (claimed + total)) == pytest.approx(1 / 20, rel=1e-3)
+    quiet = release.learnt(without_noise(rounds, tally_of(DOMAIN, records()))).design
+    x, y, kind, amount = quiet.places
+    assert (kind, len(x), len(amount)) == ((), 32, 32)
+    np.testing.assert_allclose(x, even_places(X), atol=0.01)
+    assert amount[3] > 2 * even_places(AMOUNT)[3]  # where the records are
+    assert y != even_places(Y)
 
 
 def test_a_label_with_nulls_is_refused():

@@ -1,0 +1,117 @@
+"""Choices from the records, and then noise on numbers at the setting chosen, such as a bandwidth.
+
+Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the scores of the choices
+move as ``choice`` states, and the numbers at any setting by at most the sensitivity of ``noise``.
+Output: what was chosen, then the numbers at its setting with noise, and ``ABSENT`` up to a public
+length.  Either price of ``rounds``.
+
+Preconditions.  Those of ``exponential`` and of the noise, whose law is the same at all settings; each
+round crosses the privacy line by itself, and the share covers the price (the privacy line checks it).
+
+Proof.  The setting is post-processing of what was chosen, which is public.  Given it, the second round
+is noise of known law on a vector.  ``rounds`` proves both prices.
+
+Ranges.  Those of both rounds.
+
+Source.  Dwork & Roth 2014, section 3.5; Bun & Steinke 2016; Dong, Roth & Su 2022, Theorem 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpcore.arrays import Integers
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.statistic import ABSENT
+from dpcore.mechanisms.exponential import ExponentialMechanism
+from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
+
+
+class Setting(Hashable, Protocol):
+    """What was chosen."""
+
+    def numbers(self, tally: Tally) -> Integers:
+        """The exact numbers that noise is added to: private."""
+        ...
+
+
+class Tuning(Protocol):
+    """The choices, and what follows from them."""
+
+    def scores(self, tally: Tally) -> Integers:
+        """The exact scores of all candidates: private."""
+        ...
+
+    def after(self, chosen: Integers) -> Setting:
+        """The setting by the numbers (choices,) of candidates: public."""
+        ...
+
+
+@dataclass(frozen=True)
+class TunedNoise(Rounds):
+    """Choices by ``tuning``, and noise on the numbers at their setting: DP at the sum of both.
+
+    ``domain``: of the tally; ``noise``: as long as the numbers at any setting.
+    """
+
+    domain: Domain
+    choice: ExponentialMechanism
+    noise: Noise
+    tuning: Tuning
+
+    sparse = True
+    comparable = False
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return self.domain.words
+
+    @property
+    def laws(self) -> tuple[ExponentialMechanism, Noise]:
+        return self.choice, self.noise
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        return self.choice.choices, self.noise.size
+
+    @property
+    def event(self) -> RoundsEvent:
+        return RoundsEvent.of(None, self.noise, self.choice.event)
+
+    def records(self, values: Integers, cells: Integers | None) -> Tally:
+        assert cells is not None  # the privacy line checks the layout
+        return Tally(self.domain, cells, values)
+
+    def first_point(self, times: int) -> int:
+        return times
+
+    def next_point(self, number: int, point: int, noisy: Integers) -> Integers:
+        return noisy
+
+    def exact(self, number: int, records: Tally, point: Any) -> Integers:
+        if number == 0:
+            return np.tile(self.tuning.scores(records), (point, 1))
+        found = np.full((len(point), self.noise.size), ABSENT)
+        choices, which = np.unique(point, axis=0, return_inverse=True)
+        settings = [self.tuning.after(choice) for choice in choices]
+        for setting in dict.fromkeys(settings):
+            numbers = setting.numbers(records)
+            alike = np.flatnonzero([each == setting for each in settings])
+            found[np.isin(which.ravel(), alike), : len(numbers)] = numbers
+        return found
+
+    def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        """Of the second round at the setting that the best candidates of the first table make."""
+        tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
+        scores = [self.tuning.scores(table) for table in tables]
+        best = scores[0].reshape(self.choice.choices, -1).argmin(axis=1)
+        numbers = [self.tuning.after(best).numbers(table) for table in tables]
+        return max(self.choice.moved_by(cells, *scores), self.noise.moved_by(cells, *numbers))
+
+    def output_width(self, watched: int) -> int:
+        return max(self.numbers, self.choice.size)
