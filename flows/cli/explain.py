@@ -27,8 +27,8 @@ def explain(
         str | None,
         Parameter(
             metavar="RELEASE[:STATEMENT]=ERROR",
-            help="print the least alpha that brings an expected error of a release to this value: its"
-            " first error statement, or the one with STATEMENT in its name",
+            help="print the least alpha of the plan that brings an expected error of a release to this"
+            " value: its first error statement, or the one with STATEMENT in its name",
         ),
     ] = None,
     analysis: Annotated[
@@ -80,8 +80,8 @@ def explain(
             print(words.explain(*asked))
     else:
         found = find_target(loaded, *_read_target(target))
-        output.answer(target_text(loaded, found), target_facts(loaded, found))
-        requested = found.total
+        output.answer(target_text(loaded, found), target_facts(found))
+        requested = found.requested
     grant = loaded.budget.caps if granted is None else granted
     if not grant.covers(spent + requested):
         raise BudgetError("the grant does not cover this release, so it would be refused")
