@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.accounting.budget import decimal_text
-from schemas.plan.protection import Protection
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Drawn, Figure
@@ -30,19 +29,11 @@ WORDS = (
     " are on one survey than on the other: if the noise is what the program says, no score distinguishes"
     " the surveys better.",
 )
-OTHERS = {
-    "like the first": ", all with the first value in every column",
-    "half like either": ", half of them with the first value in every column, half with the last one in",
-}
-"""What the records are that both surveys have, by what the audit calls them."""
 
 
-def draw_audit(
-    audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]], protection: Protection
-) -> Drawn:
+def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
     """The loss that is claimed and the loss that attacks showed."""
-    words = (*TRIED, *WORDS, _surveys(audit["pair"], protection))
-    return Drawn([_shown(audit)], words, [_alone(of_each)] if of_each else [])
+    return Drawn([_shown(audit)], (*TRIED, *WORDS), [_alone(of_each)] if of_each else [])
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
@@ -56,29 +47,6 @@ def in_one_sentence(audit: Mapping[str, Any]) -> str:
         f" surveys {shown} ({100 * audit['level']:.4g}% confidence); the claim is at most"
         f" {decimal_text(claim)}. An attack that finds less is no proof."
     )
-
-
-def _surveys(pair: str, protection: Protection) -> str:
-    """The made-up surveys of an audit, from their name: it states in which columns they differ."""
-    moved, _, others = pair.partition("; others ")
-    columns = moved.partition(" end to end")[0]
-    where, elsewhere = "every column", ""
-    if columns != "all columns":
-        but = columns.startswith("all but ")
-        where = f"every column{columns.removeprefix('all')}" if but else f"the column {columns}"
-        elsewhere = ", and elsewhere the first"
-    one, they = ("one record", "it has")
-    if protection.unit:
-        one, they = (f"the records of one {protection.one}", "they have")
-    differ = (
-        f"differ in {one}: in the first survey {they} the first value that the plan allows in every"
-        f" column, in the second the last one in {where}{elsewhere}"
-        if protection.replaces
-        else f"are the same, but that the second has {one} more: {they} the last value that the plan"
-        f" allows in {where}{elsewhere}"
-    )
-    same = OTHERS.get(others, "") + f" {where}" * (others == "half like either")
-    return f"The two made-up surveys {differ}. The other records are the same in both{same}."
 
 
 def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
