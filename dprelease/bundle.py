@@ -7,7 +7,7 @@ Tables need numpy, pandas and pyarrow only.  What is computed from noisy statist
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -41,7 +41,6 @@ class Bundle:
     path: Path
     manifest: Mapping[str, Any]
     """The facts in ``manifest.json``."""
-    earlier: tuple[Bundle, ...] = ()
 
     @cached_property
     def listing(self) -> BundleTables:
@@ -118,7 +117,7 @@ class Bundle:
                 f"{self.path}: computing from a bundle needs {missing.name}, which is not installed;"
                 f" run: pip install {' '.join(READER)}"
             ) from None
-        return open_bundle(self.path, [each.reader for each in self.earlier])
+        return open_bundle(self.path)
 
     def _lines(self) -> list[tuple[str, str, str]]:
         return [
@@ -143,12 +142,11 @@ class Bundle:
         )
 
 
-def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
+def open_bundle(path: str | Path) -> Bundle:
     """Open a published bundle and check the digest of every file in it.
 
     Args:
         path: The bundle's folder, DATASET/RELEASE_ID.
-        earlier: Opened bundles of the same private table, whose counts improve those of this one.
 
     Raises:
         InputError: The folder is no bundle.
@@ -159,7 +157,7 @@ def open_bundle(path: str | Path, earlier: Sequence[Bundle] = ()) -> Bundle:
     text = manifest_bytes(folder)
     verify_digests(folder)
     try:
-        bundle = Bundle(folder, json.loads(text), tuple(earlier))
+        bundle = Bundle(folder, json.loads(text))
         repr(bundle)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise BundleError(f"{folder / MANIFEST}: is not a valid manifest") from None

@@ -6,7 +6,9 @@ print(found)
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,6 +64,26 @@ class Fit:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     __repr__ = __str__
+
+
+def fit_of(
+    formula: str,
+    family: str,
+    names: Sequence[str],
+    numbers: Iterable[Iterable[float]],
+    hidden: str,
+) -> Fit:
+    """A fit of terms with these values, errors by sampling and errors by privacy.
+
+    ``hidden``: why an error may not be finite.
+    """
+    coefficients = tuple(
+        Coefficient(name, *map(float, each), 1.0)
+        for name, *each in zip(names, *numbers, strict=True)
+    )
+    unknown = [each.name for each in coefficients if not math.isfinite(each.standard_error)]
+    notes = (f"{', '.join(unknown)}: {hidden}; these have no interval",) if unknown else ()
+    return Fit(formula, family, coefficients, notes)
 
 
 def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
