@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.accounting.budget import decimal_text
-from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure
-from tasks.report.parts import DataTable, Drawn, Figure
+from tasks.report.parts import DataTable, Drawn
 
 TRIED = (
     "The audit ran the program on made-up neighbouring surveys as it does for a release, compared the"
@@ -33,7 +32,8 @@ WORDS = (
 
 def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
     """The loss that is claimed and the loss that attacks showed."""
-    return Drawn([_shown(audit)], (*TRIED, *WORDS), [_alone(of_each)] if of_each else [])
+    tables = [_together(audit), *([_alone(of_each)] if of_each else [])]
+    return Drawn((), (*TRIED, *WORDS), tables)
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
@@ -76,37 +76,23 @@ def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
     )
 
 
-def _shown(audit: Mapping[str, Any]) -> Figure:
-    claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
-    estimate, confidence = _number(audit["estimate"]), f"{100 * audit['level']:.4g}%"
-    further = ""
-    if bound < estimate < math.inf:
-        further = f" (the orange line goes on to the best guess, {figure(estimate)})"
-    title = "Privacy loss: claimed, and shown by an attack"
-    says = (
-        f"On made-up surveys the attack showed a loss of at least {figure(bound)}, with {confidence}"
-        f" confidence{further}; {decimal_text(claim)} is claimed"
-    )
-    rows = [
-        Bar("claimed at most", *(float(claim),) * 3),
-        Bar("shown at least", bound, bound, max(estimate, bound)),
-    ]
-    table = DataTable(
+def _together(audit: Mapping[str, Any]) -> DataTable:
+    claim = Fraction(audit["claim"]["alpha"])
+    return DataTable(
         "Result of the audit",
         ("What", "Value"),
         [
             ("result", "passed" if audit["passed"] else "FAILED"),
             ("claimed alpha", decimal_text(claim)),
             ("beta", decimal_text(Fraction(audit["claim"]["beta"]))),
-            ("alpha shown, at least", figure(bound)),
-            ("confidence", confidence),
-            ("alpha, best guess", figure(estimate)),
+            ("alpha shown, at least", figure(_number(audit["lower_bound"]))),
+            ("confidence", f"{100 * audit['level']:.4g}%"),
+            ("alpha, best guess", figure(_number(audit["estimate"]))),
             ("draws on each of two surveys", f"{audit['draws']:,}"),
             ("made-up surveys, as the program calls them", audit["pair"]),
             ("score, as the program calls it", audit["score"]),
         ],
     )
-    return Figure(title, says, bars(rows, title, says, "alpha (epsilon)"), table)
 
 
 def _found(part: Mapping[str, Any] | None, name: str) -> str:

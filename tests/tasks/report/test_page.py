@@ -266,7 +266,7 @@ def test_the_audit_is_shown_and_explained(bundle):
     words = words_of(bundle)
     assert audit["pair"] in words
     assert audit["score"] in words
-    assert "with 99.9% confidence (the orange line goes on to the best guess, 0.5)" in words
+    assert "(99.9% confidence); the claim is at most" in words
     (alone,) = [t for t in page.all("table") if "Each release alone" in t.words]
     assert len(list(alone.all("tr"))) == 1 + len(read_manifest(bundle).releases)
 
