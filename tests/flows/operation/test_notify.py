@@ -160,8 +160,10 @@ def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
     from flows.audit import audit
 
     monkeypatch.setattr("dpcore.releases.counts.histogram.Histogram.l1_sensitivity", Fraction(1, 8))
+    monkeypatch.setattr("flows.audit.deployed_run", lambda: None)
+    monkeypatch.setenv("DPRELEASE_PLANS", str(small_plan.parent))
     with pytest.raises(DPReleaseError):
-        audit(str(small_plan), quick=True)
+        audit(small_plan.stem, quick=True)
     assert told[0]["trouble"] == "an audit found more privacy loss than is claimed"
     assert told[0]["release_id"].startswith("plan-audit-")
 
