@@ -109,7 +109,7 @@ class Progress:
     ] = False
 
     def shown(self, plan: "Plan | None" = None) -> AbstractContextManager[object]:
-        """Within this context, print the progress of steps; with a ``plan``, as bars on a terminal."""
+        """Within this context, print the progress of steps; with a ``plan``, as a bar on a terminal."""
         from flows.operation.progress import showing
 
         if self.quiet:
