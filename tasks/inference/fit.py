@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
@@ -70,16 +71,16 @@ def fit_of(
     formula: str,
     family: str,
     names: Sequence[str],
-    numbers: Iterable[Iterable[float]],
+    numbers: tuple[Floats, Floats, Floats],
     hidden: str,
 ) -> Fit:
-    """A fit of terms with these values, errors by sampling and errors by privacy.
+    """A fit of terms; ``numbers``: (k,) values, errors by sampling and errors by privacy.
 
     ``hidden``: why an error may not be finite.
     """
     coefficients = tuple(
-        Coefficient(name, *map(float, each), 1.0)
-        for name, *each in zip(names, *numbers, strict=True)
+        Coefficient(name, float(value), float(sampling), float(privacy), 1.0)
+        for name, value, sampling, privacy in zip(names, *numbers, strict=True)
     )
     unknown = [each.name for each in coefficients if not math.isfinite(each.standard_error)]
     notes = (f"{', '.join(unknown)}: {hidden}; these have no interval",) if unknown else ()
