@@ -122,12 +122,13 @@ def target_text(plan: Plan, target: NeededBudget) -> str:
             ("wanted", target.error, target.requested),
         )
     ]
-    amounts = (f'{name}: "{amount}"' for name, amount in target.requested.as_strings().items())
+    amounts = target.requested.as_strings().items()
+    request = ", ".join(f'{name}: "{amount}"' for name, amount in amounts if amount != "0")
     return "\n".join(
         [
             f"{target.release}: {target.quantity}",
             text_table(rows),
             "Each release keeps its part of the budget. Change the plan to",
-            f"  requested: {{{', '.join(amounts)}}}",
+            f"  requested: {{{request}}}",
         ]
     )
