@@ -45,7 +45,7 @@ $(VENV)/.docs: $(VENV)/.dev
 
 $(VENV)/.all: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing also the site's, the engines, oracles and the browser's driver of the slow tests" >&2
-	@$(PIP) --editable ".[accounting,dask,demo,dev,docs,evaluation,files,postgres,slow,spark]"
+	@$(PIP) --editable ".[accounting,demo,dev,docs,evaluation,files,postgres,slow,spark]"
 	@touch $@ $(VENV)/.demo $(VENV)/.dev $(VENV)/.docs
 
 # The demo has a home and a ledger of its own, made anew each time: its survey is public.

@@ -7,7 +7,7 @@ Tables need numpy, pandas and pyarrow only.  What is computed from noisy statist
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore.errors import BundleError, InputError
-from dprelease.frames import check_frames, frame_of, frame_of_columns
+from dprelease.frames import frame_of, frame_of_columns
 from tasks.bundle.digests import MANIFEST, manifest_bytes, verify_digests
 from tasks.bundle.listing import BundleTables, ListedTable
 
@@ -41,8 +41,6 @@ class Bundle:
     path: Path
     manifest: Mapping[str, Any]
     """The facts in ``manifest.json``."""
-    frames: str = "pandas"
-    earlier: tuple[Bundle, ...] = ()
 
     @cached_property
     def listing(self) -> BundleTables:
@@ -54,13 +52,13 @@ class Bundle:
         """Every table by its name; synthetic tables and models are named with their folder."""
         return self.listing.tables
 
-    def table(self, name: str, replicates: bool = False) -> Any:
+    def table(self, name: str, replicates: bool = False) -> pd.DataFrame:
         """A table as a data frame; with ``replicates`` also the columns to compute errors with."""
-        return frame_of(self.listing.read(name, replicates=replicates), self.frames)
+        return frame_of(self.listing.read(name, replicates=replicates))
 
-    def best(self, table: str) -> Any:
+    def best(self, table: str) -> pd.DataFrame:
         """A table of counts with the best estimates from all releases."""
-        return self._framed(self.reader.best(table))
+        return frame_of_columns(self.reader.best(table))
 
     def sources(self, table: str) -> list[str]:
         """The releases from which the numbers of ``best``, ``total`` and ``share`` come."""
@@ -78,17 +76,17 @@ class Bundle:
         """The share of the records ``of`` (all by default) that are also in ``part``."""
         return self.reader.share(table, _weights(part), _weights(of))
 
-    def evaluate(self, release: str, points: Mapping[str, Any]) -> Any:
+    def evaluate(self, release: str, points: Mapping[str, Any]) -> pd.DataFrame:
         """A density, function or machine at points, with intervals."""
-        return self._framed(self.reader.evaluate(release, points))
+        return frame_of_columns(self.reader.evaluate(release, points))
 
-    def sample(self, table: str, rows: int) -> Any:
+    def sample(self, table: str, rows: int) -> pd.DataFrame:
         """Any number of synthetic records, as in a synthetic table of the bundle."""
-        return self._framed(self.reader.sample(table, rows))
+        return frame_of_columns(self.reader.sample(table, rows))
 
-    def implicates(self, table: str) -> list[Any]:
+    def implicates(self, table: str) -> list[pd.DataFrame]:
         """The implicates of a synthetic table, each as many records as the survey has."""
-        return [self._framed(each) for each in self.reader.implicates(table)]
+        return [frame_of_columns(each) for each in self.reader.implicates(table)]
 
     def fit(self, formula: str, family: str = "gaussian") -> Fit:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise."""
@@ -119,10 +117,7 @@ class Bundle:
                 f"{self.path}: computing from a bundle needs {missing.name}, which is not installed;"
                 f" run: pip install {' '.join(READER)}"
             ) from None
-        return open_bundle(self.path, [each.reader for each in self.earlier])
-
-    def _framed(self, columns: Mapping[str, Any]) -> Any:
-        return frame_of_columns(columns, self.frames)
+        return open_bundle(self.path)
 
     def _lines(self) -> list[tuple[str, str, str]]:
         return [
@@ -147,25 +142,22 @@ class Bundle:
         )
 
 
-def open_bundle(path: str | Path, earlier: Sequence[Bundle] = (), frames: str = "pandas") -> Bundle:
+def open_bundle(path: str | Path) -> Bundle:
     """Open a published bundle and check the digest of every file in it.
 
     Args:
         path: The bundle's folder, DATASET/RELEASE_ID.
-        earlier: Opened bundles of the same private table, whose counts improve those of this one.
-        frames: What tables are: ``pandas``, ``arrow`` or ``polars``.
 
     Raises:
-        InputError: The folder is no bundle, or there are no such data frames.
+        InputError: The folder is no bundle.
         BundleError: The manifest is not valid, or a file was changed, added or removed after
             publication.
     """
     folder = Path(path)
-    check_frames(frames)
     text = manifest_bytes(folder)
     verify_digests(folder)
     try:
-        bundle = Bundle(folder, json.loads(text), frames, tuple(earlier))
+        bundle = Bundle(folder, json.loads(text))
         repr(bundle)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise BundleError(f"{folder / MANIFEST}: is not a valid manifest") from None
@@ -182,4 +174,4 @@ def _weights(weights: Weights) -> Any:
 
     if not callable(weights):
         return masked(weights)
-    return lambda columns: masked(weights(frame_of_columns(columns, "pandas")))
+    return lambda columns: masked(weights(frame_of_columns(columns)))

@@ -1,4 +1,4 @@
-"""Tables as data frames: pandas, Arrow or Polars."""
+"""Tables as pandas data frames, in which whole numbers with nulls stay whole numbers."""
 
 from __future__ import annotations
 
@@ -9,30 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dpcore.errors import InputError
 
-FRAMES = ("pandas", "arrow", "polars")
-
-
-def check_frames(frames: str) -> None:
-    """Raise ``InputError`` for a kind of data frame that is unknown or not installed."""
-    if frames not in FRAMES:
-        raise InputError(f"frames: must be one of {', '.join(FRAMES)}, not {frames!r}")
-    if frames == "polars":
-        try:
-            import polars  # noqa: F401
-        except ImportError:
-            raise InputError("frames: polars is not installed; run: pip install polars") from None
-
-
-def frame_of(table: pa.Table, frames: str) -> Any:
-    """An Arrow table as a data frame; whole numbers with nulls stay whole numbers."""
-    if frames == "arrow":
-        return table
-    if frames == "polars":
-        import polars
-
-        return polars.from_arrow(table)
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """An Arrow table as a data frame."""
     holes = {
         column.type: pd.Int64Dtype()
         for column in table.columns
@@ -44,10 +23,10 @@ def frame_of(table: pa.Table, frames: str) -> Any:
     return frame.astype({name: table[name].type.to_pandas_dtype() for name in kept})
 
 
-def frame_of_columns(columns: Mapping[str, Any], frames: str) -> Any:
+def frame_of_columns(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Arrays, in which nulls are masked, as a data frame."""
     arrays = {
         name: pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values), from_pandas=False)
         for name, values in columns.items()
     }
-    return frame_of(pa.table(arrays), frames)
+    return frame_of(pa.table(arrays))

@@ -10,7 +10,7 @@ from pathlib import Path
 from dpcore.audit import AuditResult
 from dpcore.errors import InputError
 from flows.approval import await_approval
-from flows.operation.parallel import require_workers, wait_for_all
+from flows.operation.parallel import wait_for_all
 from schemas.plan import Plan
 from tasks.admission import admit
 from tasks.announce.announce import announce, show_audit, tag_run
@@ -62,7 +62,6 @@ def carry_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None 
 
 def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None) -> str:
     tag_run(the_plan.dataset)
-    require_workers()
     log_line(
         f"release {release_id} of {the_plan.dataset}: charged once, however often you run this id"
     )

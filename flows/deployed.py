@@ -1,9 +1,9 @@
 """What the deployments of plans run: whoever starts a run names a plan of the agency, and nothing else.
 
 Prefect's API takes any arguments and any time from everybody who can open its page, and they can have it
-not compare them with the form.  So each flow checks here what it may do: ``release/PLAN`` makes the
-releases that are due on the plan's schedule, and the audit reads no survey.  What else may be asked for,
-``flows.ad_hoc`` compares with what the plan opens.
+not compare them with the form.  So each flow checks what it may do: ``release/PLAN`` here makes the
+releases that are due on the plan's schedule, ``flows.audit`` reads no survey, and ``flows.ad_hoc``
+compares what is asked for with what the plan opens.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -13,10 +13,10 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
 
 from dpcore.errors import InputError
-from flows.course import audit_plan, carry_out
+from flows.course import carry_out
 from flows.operation.embedded import flow
 from flows.operation.identity import current_run
-from flows.operation.notify import HOOKS, notify_crash, notify_failure
+from flows.operation.notify import HOOKS
 from flows.operation.parallel import task_runner
 from schemas.plan import Plan, load_plan
 from tasks.ledger import Ledger
@@ -62,27 +62,6 @@ def release_due(plan: str) -> str:
     if the_plan.series:
         the_plan = at_its_run(the_plan, Ledger(ledger_url()), release_id, due)
     return carry_out(the_plan, release_id, published_folder())
-
-
-@flow(
-    name="audit",
-    flow_run_name="audit: {plan}",
-    on_failure=[notify_failure],
-    on_crashed=[notify_crash],
-)
-def audit_known(plan: str, quick: bool = False) -> None:
-    """Audit every release of a plan, and all of them together.
-
-    Args:
-        plan: The name of a plan in the folder of plans.
-        quick: Make fewer draws, and skip the test of ingest, validation and tally.
-
-    Raises:
-        InputError: The plan cannot be read or is not valid.
-        AuditError: A lower bound is above its claim.
-    """
-    deployed_run()
-    audit_plan(load_plan(known_plan(plan)), quick=quick)
 
 
 def deployed_run() -> FlowRun:

@@ -34,9 +34,8 @@ from dpcore.releases.table import (
 
 @dataclass(frozen=True, eq=False)
 class DrawnRelease:
-    """One release of a bundle, its draw and the draw's digest, and what it measured."""
+    """One release, its draw and the draw's digest, and what it measured."""
 
-    bundle: str
     name: str
     release: TableOfCounts
     agreement: Agreement
@@ -109,11 +108,8 @@ def join(
                 return together.combination_variance({margin.attributes: weights})
 
     except ValueError as error:
-        raise InputError(f"{place}{error}; bundles of another table cannot be joined") from None
-    names = [
-        part.name if part.bundle == informing[0].bundle else f"{part.bundle}/{part.name}"
-        for part in informing
-    ]
+        raise InputError(f"{place}{error}") from None
+    names = [part.name for part in informing]
     draws = frozenset(part.draw for part in informing)
     return Joined(domain.axes, *found, variance_of, release, tuple(names), draws)
 
@@ -147,9 +143,7 @@ def _informing(
     return alike, refined
 
 
-def parts_of(
-    bundle: str, built: Mapping[str, Release], draws: Mapping[str, Noisy]
-) -> list[DrawnRelease]:
+def parts_of(built: Mapping[str, Release], draws: Mapping[str, Noisy]) -> list[DrawnRelease]:
     """The releases that can be combined, as they were measured."""
     found = []
     for name, release in built.items():
@@ -157,7 +151,7 @@ def parts_of(
             continue
         noisy = draws[name]
         if (agreement := release.agreement(noisy)) is not None:
-            found.append(DrawnRelease(bundle, name, release, agreement, noisy, noisy.digest()))
+            found.append(DrawnRelease(name, release, agreement, noisy, noisy.digest()))
     return found
 
 

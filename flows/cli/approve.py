@@ -1,11 +1,9 @@
 """``dprelease approve`` and ``dprelease reject``: a disclosure officer's decision."""
 
-import sys
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from dpcore.errors import ApprovalError
 from flows.cli.arguments import ANSWER, Dataset, LedgerURL, Output
 
 Waiting = Annotated[str, Parameter(name="RELEASE_ID", help="the id of the waiting run")]
@@ -67,25 +65,3 @@ def _decide(
         )
     facts = {"dataset": dataset, "release_id": release_id, "approved": decision.approved}
     output.answer("\n".join(words), facts | {"who": decision.who, "why": decision.why})
-
-
-def ask_officer(dataset: str, release_id: str) -> None:
-    """Ask on the terminal and record the answer.
-
-    Raises ``ApprovalError`` for any answer but ``approve`` and ``reject``; nothing is then recorded.
-    """
-    from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_url
-
-    print(f"{dataset} {release_id} is drawn. Publish it? A decision is final.", file=sys.stderr)
-    answer = _ask("approve or reject: ")
-    if answer not in ("approve", "reject"):
-        raise ApprovalError(f"nothing was decided: {dataset} {release_id} still waits")
-    Ledger(ledger_url()).decide(
-        dataset, release_id, answer == "approve", who=_ask("name: "), why=_ask("reason: ")
-    )
-
-
-def _ask(question: str) -> str:
-    print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()

@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from dpcore.errors import InputError, PlanError
 from dpcore.suggestion import suggestion
 
 if TYPE_CHECKING:
+    from schemas.first_plan.wishes import Purpose, Said
     from schemas.plan import Plan
     from tasks.ledger import Ledger
 
@@ -48,22 +49,43 @@ AnyDataset = Annotated[str | None, Parameter(name="DATASET", help="default: all"
 Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
-def wish(option: str, what: str, example: str) -> Parameter:
+def _wish(option: str, what: str, example: str) -> Parameter:
     """An option for what somebody wants; it may be repeated."""
     words = f"wish: {what}, such as {example}; may be repeated"
     return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
 
 
-Means = Annotated[
-    tuple[str, ...],
-    wish("mean", "a mean or a share, also of each group", '"income by region" or insured'),
-]
-Densities = Annotated[tuple[str, ...], wish("density", "a curve", "income")]
-Maps = Annotated[tuple[str, ...], wish("map", "a density of two columns", '"lon lat"')]
-Models = Annotated[
-    tuple[str, ...],
-    wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"'),
-]
+Texts = tuple[str, ...]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What somebody wants of a table, by the options of several commands."""
+
+    records: Annotated[
+        bool,
+        Parameter(name="--records", negative="", help="wish: synthetic records of all columns"),
+    ] = False
+    tables: Annotated[Texts, _wish("table", "counts of all combinations", '"health x visits"')] = ()
+    means: Annotated[
+        Texts,
+        _wish("mean", "a mean or a share, also of each group", '"income by region" or insured'),
+    ] = ()
+    densities: Annotated[Texts, _wish("density", "a curve", "income")] = ()
+    maps: Annotated[Texts, _wish("map", "a density of two columns", '"lon lat"')] = ()
+    models: Annotated[
+        Texts, _wish("model", "a model", '"visits ~ chronic + age" or "poisson: visits ~ age"')
+    ] = ()
+
+    def said(self, purpose: "Purpose | None" = None) -> "Said":
+        """The wishes as the planner reads them."""
+        from schemas.first_plan.wishes import Said
+
+        return Said(purpose, **asdict(self))
+
+
+NO_WISHES = Wishes()
 
 
 def file_option(words: str, metavar: str = "FILE") -> Parameter:
@@ -87,7 +109,7 @@ class Progress:
     ] = False
 
     def shown(self, plan: "Plan | None" = None) -> AbstractContextManager[object]:
-        """Within this context, print the progress of steps; with a ``plan``, as bars on a terminal."""
+        """Within this context, print the progress of steps; with a ``plan``, as a bar on a terminal."""
         from flows.operation.progress import showing
 
         if self.quiet:

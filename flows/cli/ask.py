@@ -7,16 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from dpcore.errors import ApprovalError, InputError
-from flows.cli.arguments import (
-    ANSWER,
-    Densities,
-    Maps,
-    Means,
-    Models,
-    Output,
-    existing_ledger,
-    wish,
-)
+from flows.cli.arguments import ANSWER, NO_WISHES, Output, Wishes, existing_ledger
 
 
 def ask(
@@ -34,16 +25,7 @@ def ask(
             help="what the answer may cost; at most what the plan requests",
         ),
     ],
-    records: Annotated[
-        bool, Parameter(negative="", help="wish: synthetic records of all columns that are open")
-    ] = False,
-    tables: Annotated[
-        tuple[str, ...], wish("table", "counts of all combinations", '"health x visits"')
-    ] = (),
-    means: Means = (),
-    densities: Densities = (),
-    maps: Maps = (),
-    models: Models = (),
+    wishes: Wishes = NO_WISHES,
     title: Annotated[
         str, Parameter(metavar="TEXT", help="title of the bundle; default: the wishes")
     ] = "",
@@ -55,18 +37,16 @@ def ask(
     same question asked again is answered by the same bundle.
     """
     from flows.course import carry_out
-    from flows.question import NOTHING, select_releases
-    from schemas.first_plan.wishes import Said
+    from flows.question import select_releases
     from tasks.budget.charge import require_budget
     from tasks.bundle.publish import bundle_path
     from tasks.explain.account import question_facts, question_text
     from tasks.workplace.plans import published_folder
 
-    said = Said(None, records, tables, means, densities, models, maps)
-    if said == NOTHING:
+    if wishes == NO_WISHES:
         raise InputError("ask for something: --table, --mean, --model or another wish")
     known = existing_ledger()
-    chosen, part = select_releases(plan, [], alpha, title, analyst, said)
+    chosen, part = select_releases(plan, [], alpha, title, analyst, wishes.said())
     allowance = known.allowance(chosen.dataset, chosen.publication.requester)
     release_id, out = f"{plan}-ask-{chosen.digest[:16]}", published_folder()
     if known.release(chosen.dataset, release_id):

@@ -34,17 +34,16 @@ def audit(
     from schemas.plan import load_plan
     from tasks.explain.tables import text_table
 
-    overrides = read_changes(changes)
-    loaded = load_plan(plan, overrides)
+    loaded = load_plan(plan, read_changes(changes))
     if draws is not None and draws < 1:
         raise InputError("--draws: write a positive whole number")
     failure: AuditError | None = None
     with output.shown():
-        from flows import audit as flow
+        from flows.course import audit_plan
         from tasks.audit.audit import result_rows
 
         try:
-            results: Sequence[Any] = flow.audit(str(plan), quick, draws, overrides)
+            results: Sequence[Any] = audit_plan(loaded, draws, quick)
         except AuditError as error:
             failure, results = error, error.results
     if output.as_json or results:

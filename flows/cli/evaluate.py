@@ -50,14 +50,6 @@ def evaluate(
     page: Annotated[
         Path | None, file_option("also write the results as a page, with charts")
     ] = None,
-    formula: Annotated[
-        tuple[str, ...],
-        Parameter(
-            metavar="FORMULA",
-            help="what should hold of every record, such as 'BMI = Weight / (Height / 100) ** 2' or"
-            " 'end >= start'; may be repeated",
-        ),
-    ] = (),
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
@@ -71,7 +63,7 @@ def evaluate(
     if not not_for_release:
         _require_public(real, synthetic, dataset, plan)
     pair = evaluation.read_pair(real, synthetic, cells)
-    found = evaluation.evaluate(pair, label, formula)
+    found = evaluation.evaluate(pair, label)
     warning = evaluation.NOT_FOR_RELEASE if not_for_release else None
     text = evaluation.evaluation_text(found)
     output.answer(

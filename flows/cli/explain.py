@@ -1,7 +1,6 @@
 """``dprelease explain``: print what a plan costs and how accurate it will be."""
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -13,9 +12,11 @@ from flows.cli.arguments import (
     LedgerURL,
     Output,
     PlanFile,
-    file_option,
     read_changes,
 )
+
+if TYPE_CHECKING:
+    from schemas.plan import Plan
 
 
 def explain(
@@ -27,8 +28,8 @@ def explain(
         str | None,
         Parameter(
             metavar="RELEASE[:STATEMENT]=ERROR",
-            help="print the least alpha that brings an expected error of a release to this value: its"
-            " first error statement, or the one with STATEMENT in its name",
+            help="print the least alpha of the plan that brings an expected error of a release to this"
+            " value: its first error statement, or the one with STATEMENT in its name",
         ),
     ] = None,
     analysis: Annotated[
@@ -43,14 +44,6 @@ def explain(
         Literal["gaussian", "binomial", "poisson"],
         Parameter(help="of the model of --analysis: linear (the default), logistic or Poisson"),
     ] = "gaussian",
-    like: Annotated[
-        Path | None,
-        file_option(
-            "with --analysis: expect a survey like that of a published bundle, such as last year's,"
-            " in place of independent columns that are typical of their bounds",
-            "BUNDLE",
-        ),
-    ] = None,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
@@ -67,10 +60,8 @@ def explain(
             " with `dprelease explain` instead"
         )
     if analysis is not None:
-        _say_analysis(loaded, analysis, family, like, output)
+        _say_analysis(loaded, analysis, family, output)
         return
-    if like:
-        raise InputError("--like: is for --analysis, which is missing")
     asked = loaded, granted, spent, refusal = in_the_ledger(loaded)
     requested = total(loaded.prices.values())
     if target is None:
@@ -80,8 +71,8 @@ def explain(
             print(words.explain(*asked))
     else:
         found = find_target(loaded, *_read_target(target))
-        output.answer(target_text(loaded, found), target_facts(loaded, found))
-        requested = found.total
+        output.answer(target_text(loaded, found), target_facts(found))
+        requested = found.requested
     grant = loaded.budget.caps if granted is None else granted
     if not grant.covers(spent + requested):
         raise BudgetError("the grant does not cover this release, so it would be refused")
@@ -89,15 +80,13 @@ def explain(
         raise BudgetError(refusal)
 
 
-def _say_analysis(plan: Any, formula: str, family: str, like: Path | None, output: Output) -> None:
-    from tasks.bundle.reader import open_bundle
+def _say_analysis(plan: "Plan", formula: str, family: str, output: Output) -> None:
     from tasks.explain.analysis import analysis_dict, analysis_text
 
-    asked: Any = (plan, formula, family, open_bundle(like).evidence if like else None)
     if not output.as_json:
-        print(analysis_text(*asked))
+        print(analysis_text(plan, formula, family))
         return
-    found = analysis_dict(*asked)
+    found = analysis_dict(plan, formula, family)
     output.answer("", found)
     if not found["supported"]:
         raise InputError(found["reason"])

@@ -1,6 +1,7 @@
 """``dprelease init``: write a first plan."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,24 +9,15 @@ from cyclopts import Parameter
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
-from flows.cli.arguments import (
-    ANSWER,
-    Densities,
-    Maps,
-    Means,
-    Models,
-    Output,
-    file_option,
-    wish,
-)
+from flows.cli.arguments import ANSWER, NO_WISHES, Output, Wishes, file_option
 
 
 def init(
     file: Annotated[
         str,
         Parameter(
-            help="a Parquet, CSV, Excel, Stata, SPSS or DuckDB file, or package://NAME/PATH inside a"
-            " Python package"
+            help="a Parquet, CSV, Excel, Stata, SPSS or DuckDB file (whose table the first --table"
+            " names), or package://NAME/PATH inside a Python package"
         ),
     ],
     /,
@@ -38,22 +30,7 @@ def init(
             " any wish, synthetic records, or densities",
         ),
     ] = None,
-    records: Annotated[
-        bool,
-        Parameter(name="--records", negative="", help="wish: synthetic records of all columns"),
-    ] = False,
-    tables: Annotated[
-        tuple[str, ...],
-        wish(
-            "table",
-            "counts of all combinations",
-            '"health x visits" (of a DuckDB file the first one names the table in it)',
-        ),
-    ] = (),
-    means: Means = (),
-    densities: Densities = (),
-    maps: Maps = (),
-    models: Models = (),
+    wishes: Wishes = NO_WISHES,
     questionnaire: Annotated[
         Path | None,
         file_option("a CSV file of what the questionnaire says of each column", "CSV"),
@@ -67,15 +44,15 @@ def init(
     from schemas.first_plan.planner import first_plan
     from schemas.first_plan.questionnaire import read_questionnaire
     from schemas.first_plan.sections import named
-    from schemas.first_plan.wishes import Said
     from schemas.survey.source import TableSource
     from tasks.explain.analysis import model_error
     from tasks.survey.sources import ENDINGS
     from tasks.survey.table_schema import questions_of, table_schema
 
     table = None
-    if tables and not file.lower().endswith(ENDINGS):
-        table, tables = tables[0], tables[1:]
+    if wishes.tables and not file.lower().endswith(ENDINGS):
+        table, *others = wishes.tables
+        wishes = replace(wishes, tables=tuple(others))
     columns = table_schema(TableSource(database=file, table=table) if table else file)
     place = _relative_to(out.parent if out else Path(), file)
     source = {"database": place, "table": table} if table else place
@@ -85,8 +62,7 @@ def init(
     for name in [name for name in questions or {} if name not in columns]:
         meant = suggestion(name, columns)
         output.note(f"{questionnaire}: {name!r} is no column of the table, and left out{meant}")
-    said = Said(purpose, records, tables, means, densities, models, maps)
-    text = first_plan(dataset, source, columns, said, questions, model_error)
+    text = first_plan(dataset, source, columns, wishes.said(purpose), questions, model_error)
     if out is None:
         output.answer(text.removesuffix("\n"), {"plan": text})
         return

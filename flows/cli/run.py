@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from dpcore.errors import ApprovalError, InputError, ServerError
-from flows.cli.approve import ask_officer
+from dpcore.errors import InputError, ServerError
 from flows.cli.arguments import (
     ANSWER,
     Changes,
@@ -63,32 +60,16 @@ def run(
         release_id = _id_when_due(plan, loaded, due)
     if release_id is not None:
         check_release_id(release_id)
-    undecided: str | None = None
     with output.shown(loaded):
         from flows.release import release
 
-        publish = partial(
-            release,
-            plan=str(plan),
-            release_id=release_id,
-            out=str(out or published_folder()),
-            overrides=overrides,
-        )
         try:
-            bundle = publish()
+            bundle = release(str(plan), release_id, str(out or published_folder()), overrides)
         except ServerError as lost:
             if lost.before_the_run:
                 names = {"dataset": loaded.dataset, "release_id": release_id or ""}
                 record_event("run", **names, outcome=str(lost.exit_code), seconds=0)
             raise
-        except ApprovalError as waiting:
-            if not waiting.release_id or not sys.stdin.isatty():
-                raise
-            undecided = waiting.release_id
-    if undecided is not None:
-        ask_officer(loaded.dataset, undecided)
-        with output.shown(loaded):
-            bundle = publish(release_id=undecided)
     facts = {"bundle": bundle, "dataset": loaded.dataset, "release_id": Path(bundle).name}
     output.answer(bundle, facts)
 

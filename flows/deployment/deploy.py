@@ -24,7 +24,8 @@ from prefect.utilities.callables import parameter_schema
 
 from dpcore.errors import BudgetError, InputError, PlanError
 from flows.ad_hoc import ad_hoc
-from flows.deployed import audit_known, release_due
+from flows.audit import audit
+from flows.deployed import release_due
 from flows.operation.exhaustion import covered, pause_schedule, resume_schedules
 from flows.operation.lost import POOL, TAG
 from schemas.plan import Plan, load_plan
@@ -96,7 +97,7 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
             deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form, more=more))
         which = {"plan": list(plans)}
         if plans:
-            deployed.append(_deploy(client, audit_known, "audit-a-plan", choices=which))
+            deployed.append(_deploy(client, audit, "audit-a-plan", choices=which))
         if ledger_exists():
             Ledger(ledger_url()).share()
             _pause_exhausted(client, plans)

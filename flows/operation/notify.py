@@ -91,21 +91,17 @@ def notify_lost(runs: Iterable[tuple[str, FlowRun]]) -> None:
 
 
 def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify if a dataset has less left than its plan's ``warn_below``, or its schedule soon ends."""
+    """Notify if the budget of a dataset covers only a few more runs of its plan's schedule."""
     plan = _plan(flow_run)
-    if plan is None:
+    if plan is None or plan.operation.schedule is None:
         return
     ledger = Ledger(ledger_url(), create=False)
-    left = ledger.remaining(plan.dataset)
-    names, grant = names_of(flow.name, flow_run), _last_grant(plan.dataset)
-    threshold = plan.operation.warn_below.budget
-    if not left.covers(threshold):
-        notify_once(*names, f"{LOW}: {left} left", f"below {threshold}, {grant}")
-    warn_runs = plan.operation.warn_runs
-    if plan.operation.schedule and runs_left(plan, left, ledger) <= warn_runs:
+    left, most = ledger.remaining(plan.dataset), plan.operation.warn_runs
+    if runs_left(plan, left, ledger) <= most:
         words = runs_text(plan, left, datetime.now(UTC), ledger)
-        event = f"{_asked(flow_run)['plan']}: at most {warn_runs} runs left, {grant}"
-        notify_once(*names, f"{LOW}: it covers {words}", event)
+        grant = _last_grant(plan.dataset)
+        event = f"{_asked(flow_run)['plan']}: at most {most} runs left, {grant}"
+        notify_once(*names_of(flow.name, flow_run), f"{LOW}: it covers {words}", event)
 
 
 def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:

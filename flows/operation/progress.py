@@ -1,8 +1,7 @@
-"""Shows the progress of steps: lines on standard error, bars below them on a terminal, or in a notebook.
+"""Shows the progress of steps: lines on standard error, and a bar on a terminal or in a notebook.
 
-The bars are for people who wait: one for each release and synthetic table, and one for the whole run
-with the time that is left, by the work that ``dprelease explain`` expects of each.  A notebook has the
-last one alone.  In a pipe, a file or a log there are only lines.
+The bar is for people who wait: of the whole run, with the time that is left, by the work that
+``dprelease explain`` expects of each release.  In a pipe, a file or a log there are only lines.
 """
 
 from __future__ import annotations
@@ -15,15 +14,14 @@ from html import escape
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from schemas.plan import Plan
 from tasks.explain.work import START, work_of
 from tasks.workplace.step import LOGGER, StepProgress
 
 SHARES = {"draw": (0.0, 0.3), "write tables": (0.3, 1.0), "synthesize": (0.0, 1.0)}
-"""By step: the part of its release's bar that it fills, from where to where."""
+"""By step: the part of its release's work that it is, from where to where."""
 
 WHOLE = {
     "check budget": 0.5,  # starting up is over
@@ -35,13 +33,10 @@ WHOLE = {
 }
 """By step of the whole run: how much of the work that belongs to no release is then done."""
 
-PATIENCE = 10.0
-"""Seconds of expected work after which the pace so far counts as much as the expected one."""
-
 
 @contextmanager
 def showing(plan: Plan | None, level: int = logging.INFO, *, unseen: bool = True) -> Iterator[None]:
-    """Within this context, show the lines of steps of this level; ``plan``: of the run, to show bars.
+    """Within this context, show the lines of steps of this level; ``plan``: of the run, to show its bar.
 
     ``unseen``: print the lines also where nobody waits for them, in a pipe or a file.
     """
@@ -50,13 +45,13 @@ def showing(plan: Plan | None, level: int = logging.INFO, *, unseen: bool = True
         yield
         return
     can_move = console.is_terminal and not console.is_dumb_terminal
-    bars = _Bars(plan, console) if plan and can_move and not show else None
+    bar = _Bar(plan, console) if plan and can_move and not show else None
     before = LOGGER.handlers, LOGGER.level, LOGGER.propagate
-    handler = _InNotebook(plan, show) if show else bars or _Lines(console)
+    handler = _InNotebook(plan, show) if show else bar or _Lines(console)
     LOGGER.handlers, LOGGER.propagate = [handler], False
-    LOGGER.setLevel(logging.DEBUG if bars or show else level)
+    LOGGER.setLevel(logging.DEBUG if bar or show else level)
     try:
-        with bars.display if bars else nullcontext():
+        with bar.display if bar else nullcontext():
             yield
     finally:
         if show:
@@ -76,8 +71,8 @@ class _Lines(logging.Handler):
         self.console.print(record.getMessage(), soft_wrap=True, markup=False)
 
 
-class _Bars(_Lines):
-    """Prints the lines about the ends of steps, and moves the bars."""
+class _Bar(_Lines):
+    """Prints the lines about the ends of steps, and moves the bar."""
 
     def __init__(self, plan: Plan, console: Console):
         super().__init__(console)
@@ -85,21 +80,19 @@ class _Bars(_Lines):
             TextColumn("  {task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[now]}", style="dim", markup=False),
-            _Left(),
+            TimeRemainingColumn(),
             console=console,
             transient=True,
             refresh_per_second=4,
         )
-        seconds = {name: 0.2 + release.work.seconds for name, release in plan.built.items()}
-        seconds |= {table.name: 0.2 for table in plan.synthesis}
-        self.rest = max(START.seconds, work_of(plan).seconds - sum(seconds.values()))
-        self.bars = {name: self._add(name, total) for name, total in seconds.items()}
-        self.whole = self._add(f"all of {plan.dataset}", self.rest + sum(seconds.values()))
+        self.seconds = {name: 0.2 + release.work.seconds for name, release in plan.built.items()}
+        self.seconds |= {table.name: 0.2 for table in plan.synthesis}
+        of_releases = sum(self.seconds.values())
+        self.rest = max(START.seconds, work_of(plan).seconds - of_releases)
+        self.done = dict.fromkeys(self.seconds, 0.0)
         self.done_alone = 0.0
-        self._move_whole("starting")
-
-    def _add(self, name: str, seconds: float) -> TaskID:
-        return self.display.add_task(name, total=seconds, now="", ends=None)
+        words = f"all of {plan.dataset}"
+        self.bar = self.display.add_task(words, total=self.rest + of_releases, now="starting")
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.INFO:
@@ -109,40 +102,28 @@ class _Bars(_Lines):
 
     def _move(self, moment: StepProgress) -> None:
         part, ended = moment.done / moment.of, moment.done == moment.of == 1
-        if moment.about in self.bars and moment.step in SHARES:
-            bar = self.bars[moment.about]
+        if moment.about in self.done and moment.step in SHARES:
             first, last = SHARES[moment.step]
-            total = self.display.tasks[bar].total or 0.0
-            place = total * (first + (last - first) * part)
-            now = "" if ended else moment.words.partition(": ")[0]
-            completed = max(place, self.display.tasks[bar].completed)
-            self.display.update(bar, completed=completed, now=now)
+            place = self.seconds[moment.about] * (first + (last - first) * part)
+            self.done[moment.about] = max(place, self.done[moment.about])
         elif ended:
             self.done_alone = max(self.done_alone, self.rest * WHOLE.get(moment.step, 0.0))
-        self._move_whole("" if ended else moment.step)
-
-    def _move_whole(self, now: str) -> None:
-        """Move the bar of the whole run, and say when it will end: as expected, at the pace so far."""
-        done = sum(self.display.tasks[bar].completed for bar in self.bars.values())
-        done += self.done_alone
-        whole = self.display.tasks[self.whole]
-        elapsed, left = whole.elapsed or 0.0, (whole.total or 0.0) - done
-        pace = (elapsed + PATIENCE) / (done + PATIENCE)
-        self.display.update(self.whole, completed=done, now=now, ends=elapsed + left * pace)
+        done = self.done_alone + sum(self.done.values())
+        self.display.update(self.bar, completed=done, now="" if ended else moment.step)
 
 
 class _InNotebook(logging.Handler):
-    """Shows the last line, and the bar of the whole run if there is a plan."""
+    """Shows the last line, and the bar if there is a plan."""
 
     def __init__(self, plan: Plan | None, show: Callable[[str], None]):
         super().__init__()
-        self.bars, self.show = _Bars(plan, Console(quiet=True)) if plan else None, show
+        self.bar, self.show = _Bar(plan, Console(quiet=True)) if plan else None, show
 
     def emit(self, record: logging.LogRecord) -> None:
         value, moment = "", getattr(record, "moment", None)
-        if self.bars:
-            self.bars.emit(record)
-            whole = self.bars.display.tasks[self.bars.whole]
+        if self.bar:
+            self.bar.emit(record)
+            (whole,) = self.bar.display.tasks
             value = f' value="{whole.completed / (whole.total or 1):.3f}"'
         words = moment.words if moment else record.getMessage().strip()
         self.show(f"<progress{value}></progress> {escape(words)}")
@@ -158,14 +139,3 @@ def _notebook() -> Callable[[str], None] | None:
     shown: Any = IPython.display
     handle = shown.display(shown.HTML(""), display_id=True)
     return lambda html: handle.update(shown.HTML(html))
-
-
-class _Left(ProgressColumn):
-    """The time that is left of the whole run."""
-
-    def render(self, task: Task) -> Text:
-        ends = task.fields["ends"]
-        if ends is None or task.finished:
-            return Text()
-        seconds = max(round(ends - (task.elapsed or 0.0)), 0)
-        return Text(f"about {seconds // 60}:{seconds % 60:02} left" if seconds else "", "cyan")

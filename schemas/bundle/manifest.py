@@ -6,7 +6,7 @@
                        one file for a release of more than 1,000 tables
   replicates/*.parquet  row by row beside the table of the same name: its numbers with their noise
                        drawn again; as CSV where they are few
-  replicates/README.md  how to compute errors with them, in pandas, R, SQL or a spreadsheet
+  replicates/README.md  how to compute errors with them, in pandas, R or SQL
   densities/*.parquet  grids and coefficients
   classifiers/*.parquet
   microdata/*.parquet  synthetic records

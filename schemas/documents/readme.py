@@ -7,9 +7,8 @@ language.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jinja2
 from scipy.special import stdtrit
@@ -62,25 +61,6 @@ class RowCondition:
         if isinstance(self.value, str):
             value = "'" + self.value.replace("'", "''") + "'"
         return f"{_named(self.column)} {self.sign.replace('==', '=')} {value}"
-
-    def sheet(self, letter: str, rows: int) -> str:
-        value = str(self.value).upper() if isinstance(self.value, bool) else str(self.value)
-        for special in "~*?":  # the others are wildcards, which it escapes
-            value = value.replace(special, f"~{special}")
-        wanted = ("=" if self.equal else "<=") + value.replace('"', '""')
-        return f'${letter}$2:${letter}${rows + 1},"{wanted}"'
-
-
-class Sheet(NamedTuple):
-    """Formulas below the CSV file's table: their column and first row, the columns of the replicates,
-    and the sums of the chosen rows and of all rows."""
-
-    at: str
-    row: int
-    first: str
-    last: str
-    part: str
-    whole: str
 
 
 @dataclass(frozen=True)
@@ -141,21 +121,6 @@ class Example:
         classes = [f'{_literal(name)} = "{kinds[kind]}"' for name, kind in columns if kind in kinds]
         more = f",\n  colClasses = c({', '.join(classes)})" if classes else ""
         return f'read.csv("{self.csv}", check.names = FALSE, na.strings = character(){more})'
-
-    @property
-    def sheet(self) -> Sheet:
-        letters = {
-            name: letter(i) for i, name in enumerate((*self.whole.columns, *self.again.names))
-        }
-        at, rows = letters[self.again.column], self.whole.rows
-
-        def summed(conditions: Sequence[RowCondition]) -> str:
-            cells = f"{at}$2:{at}${rows + 1}"
-            given = [each.sheet(letters[each.column], rows) for each in conditions]
-            return f"SUMIFS({','.join([cells, *given])})" if given else f"SUM({cells})"
-
-        first, last = (letters[self.again.names[i]] for i in (0, -1))
-        return Sheet(at, rows + 3, first, last, summed(self.rows), summed(self.first))
 
 
 TEMPLATES = jinja2.Environment(
@@ -240,16 +205,6 @@ def _conditions(file: TableFile, plan: Plan) -> Iterator[RowCondition]:
         elif name in (about, f"{about}_to"):
             low, high = (float(bound) for bound in column.bounds)
             yield RowCondition(name, float(plain((low + high) / 2)), equal=False)
-
-
-def letter(position: int) -> str:
-    """The letters of a spreadsheet's column: A, B, ..., Z, AA, ..."""
-    text = ""
-    position += 1
-    while position:
-        position, rest = divmod(position - 1, 26)
-        text = chr(ord("A") + rest) + text
-    return text
 
 
 def _instead(record: ReleaseRecord, missing: list[TableFile]) -> str:

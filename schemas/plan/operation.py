@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, StrictStr, field_validator, model_validator
 
-from dpcore.accounting.budget import Budget
 from schemas.document import Section
 from schemas.numbers import WrittenRational
 
@@ -51,26 +50,6 @@ class Schedule(Section):
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError("unknown time zone; write a name such as Europe/Lisbon") from None
         return timezone
-
-
-class Threshold(Section):
-    """An amount of remaining budget below which the operator is notified."""
-
-    alpha: WrittenRational = Field(
-        default=Fraction(0), description="The alpha that should be left."
-    )
-    beta: WrittenRational = Field(default=Fraction(0), description="The beta that should be left.")
-    gamma: WrittenRational = Field(
-        default=Fraction(0), description="The gamma that should be left."
-    )
-    rho: WrittenRational = Field(
-        default=Fraction(0),
-        description="The rho that should be left, with concentrated composition.",
-    )
-
-    @property
-    def budget(self) -> Budget:
-        return Budget(self.alpha, self.beta, self.gamma, self.rho)
 
 
 class Requests(Section):
@@ -111,9 +90,6 @@ class Operation(Section):
     )
     requests: Requests | None = Field(
         default=None, description="What others may request in Prefect's form; by default nothing."
-    )
-    warn_below: Threshold = Field(
-        default=Threshold(), description="Warn when the dataset has less than this left."
     )
     warn_runs: int = Field(
         default=3,

@@ -40,7 +40,7 @@ class CountTables(ABC):
 
     @property
     @abstractmethod
-    def all_parts(self) -> list[DrawnRelease]: ...
+    def parts(self) -> list[DrawnRelease]: ...
 
     @abstractmethod
     def table(self, name: str) -> Columns: ...
@@ -108,13 +108,13 @@ class CountTables(ABC):
         return share_of(lambda each: self._sum(table, columns, each), factors * chosen, factors)
 
     def joined(self, table: str) -> Joined | None:
-        """What all releases of this and of earlier bundles say of a table together."""
+        """What all releases of the bundle say of a table together."""
         if table not in self._joins:
             release = self.plan.built[self.record_of(table).name]
             found = None
             if isinstance(release, TableOfCounts):
                 domain = self._domains[table]
-                found = join(f"{table}: ", domain, release, self.all_parts)
+                found = join(f"{table}: ", domain, release, self.parts)
             self._joins[table] = found
         return self._joins[table]
 

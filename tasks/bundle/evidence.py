@@ -22,7 +22,7 @@ def evidence_of(
 ) -> Evidence:
     """The evidence of the release that answers a model, or that with the most columns.
 
-    ``parts``: also of earlier bundles.  Raises ``InputError`` where the bundle has none.
+    Raises ``InputError`` where the bundle has none.
     """
     answers = answering(plan, formula)
     if not answers:

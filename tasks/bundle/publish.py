@@ -347,7 +347,7 @@ def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
         of, parts = _MEASURED.get(drawn, (None, []))
         if of is not plan:  # parts are found by the very releases of a plan
             draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
-            parts = parts_of(release_id, plan.built, draws)
+            parts = parts_of(plan.built, draws)
             _MEASURED.clear()
             _MEASURED[drawn] = plan, parts
         return parts

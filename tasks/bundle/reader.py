@@ -16,10 +16,9 @@ dprelease itself.  It needs pyarrow, but neither Prefect nor a database.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +60,6 @@ class BundleReader(CountTables):
 
     path: Path
     manifest: Manifest
-    earlier: tuple[BundleReader, ...] = ()
-    """Bundles of the same private table, whose counts are combined with those of this one."""
 
     @cached_property
     def listing(self) -> BundleTables:
@@ -214,8 +211,7 @@ class BundleReader(CountTables):
         answers = answering(self.plan, formula)
         source = answers[0].name if answers else ""
         if source not in self._evidence:
-            parts = [part for bundle in (self, *self.earlier) for part in bundle._parts]
-            self._evidence[source] = evidence_of(self.plan, parts, self.draw, formula)
+            self._evidence[source] = evidence_of(self.plan, self.parts, self.draw, formula)
         return self._evidence[source]
 
     @cached_property
@@ -223,18 +219,10 @@ class BundleReader(CountTables):
         return {}
 
     @cached_property
-    def _parts(self) -> list[DrawnRelease]:
+    def parts(self) -> list[DrawnRelease]:
         """Everything that counts, as it was measured."""
         draws = {name: self.draw(name) for name in self.plan.built}
-        return parts_of(self.manifest.release_id, self.plan.built, draws)
-
-    @cached_property
-    def all_parts(self) -> list[DrawnRelease]:
-        """Those of this bundle, of the earlier ones and of theirs, each draw once."""
-        found: dict[tuple[str, str, str], DrawnRelease] = {}
-        for part in chain(self._parts, *(bundle.all_parts for bundle in self.earlier)):
-            found.setdefault((part.bundle, part.name, part.draw), part)
-        return list(found.values())
+        return parts_of(self.plan.built, draws)
 
     def record_of(self, table: str) -> ReleaseRecord:
         """The release of a table."""
@@ -248,19 +236,17 @@ class BundleReader(CountTables):
         return {table.name: record for record in self.manifest.releases for table in record.tables}
 
 
-def open_bundle(path: str | Path, earlier: Sequence[BundleReader] = ()) -> BundleReader:
+def open_bundle(path: str | Path) -> BundleReader:
     """Open a published bundle and check every file in it.
 
     Args:
         path: The bundle's folder, DATASET/RELEASE_ID.
-        earlier: Opened bundles of the same private table, whose counts improve those of this one, with
-            their own earlier ones; each draw counts once.
 
     Returns:
         The bundle, with methods for its tables, functions, synthetic records and sums.
 
     Raises:
-        InputError: The folder is no bundle, or an earlier bundle is not opened or of another dataset.
+        InputError: The folder is no bundle.
         BundleError: The manifest is not valid, or a file was changed, added or removed after
             publication.
 
@@ -271,14 +257,4 @@ def open_bundle(path: str | Path, earlier: Sequence[BundleReader] = ()) -> Bundl
     folder = Path(path)
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
-    if not (
-        isinstance(earlier, Sequence) and all(isinstance(each, BundleReader) for each in earlier)
-    ):
-        raise InputError(f"{folder}: earlier must be a list of opened bundles, [open_bundle(...)]")
-    for bundle in earlier:
-        if bundle.manifest.dataset != manifest.dataset:
-            raise InputError(
-                f"{folder}: is of {manifest.dataset}, and {bundle.path} of {bundle.manifest.dataset};"
-                " only bundles of one table can be joined"
-            )
-    return BundleReader(folder, manifest, tuple(earlier))
+    return BundleReader(folder, manifest)

@@ -1,8 +1,8 @@
-"""Compares two tables: margins, contradictions, shapes of numbers, classifiers."""
+"""Compares two tables: margins, shapes of numbers, classifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -23,12 +23,6 @@ from tasks.evaluate.classifiers import (
     propensity_auc,
     require_classifiers,
     transfer,
-)
-from tasks.evaluate.contradictions import (
-    Determined,
-    JudgedFormula,
-    determined_columns,
-    judged_formula,
 )
 from tasks.evaluate.tables import TablePair
 
@@ -67,8 +61,6 @@ class Evaluation:
     classifier: Transfer
     correlations: Spread | None
     quantiles: Mapping[str, QuantileErrors]
-    determined: Sequence[Determined]
-    formulas: Sequence[JudgedFormula]
     shapes: Mapping[str, Shape]
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,24 +84,14 @@ class Evaluation:
                 }
                 for name, errors in self.quantiles.items()
             },
-            "determined": [asdict(one) for one in self.determined],
-            "formulas": [asdict(one) for one in self.formulas],
-            "shapes": {
-                name: {key: value for key, value in asdict(shape).items() if key != "curves"}
-                for name, shape in self.shapes.items()
-            },
+            "shapes": {name: {"distance": each.distance} for name, each in self.shapes.items()},
         }
 
 
-def evaluate(pair: TablePair, label: str | None = None, formulas: Sequence[str] = ()) -> Evaluation:
-    """Compare the two tables.
-
-    ``label``: the column that the classifiers learn to predict; ``formulas``: rules that every
-    record should obey.
-    """
+def evaluate(pair: TablePair, label: str | None = None) -> Evaluation:
+    """Compare the two tables; ``label``: the column that the classifiers learn to predict."""
     require_classifiers()
     label = label or default_label(pair)
-    judged = [judged_formula(pair, formula) for formula in formulas]
     real, synthetic, sizes = pair.codes
     names = pair.columns
     distances = {
@@ -132,8 +114,6 @@ def evaluate(pair: TablePair, label: str | None = None, formulas: Sequence[str] 
         transfer(pair, label),
         _correlations(pair),
         {name: quantile_errors(*values, LEVELS) for name, values in numbers.items()},
-        determined_columns(pair),
-        judged,
         {name: compared_shapes(*values) for name, values in numbers.items()},
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.estimates.shapes import Rounding, Shape
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map
 from tasks.charts.svg import figure
@@ -69,20 +68,6 @@ def summary(e: Evaluation) -> DataTable:
         name = max(e.shapes, key=lambda name: e.shapes[name].distance)
         far = f"{e.shapes[name].distance:.3f} at worst"
         rows.append(("Distance of distribution functions", far, f"0: equal; worst at {name}"))
-    if e.determined:
-        most, count = e.determined[0], len(e.determined)
-        rows.append(
-            (
-                "Contradictions of one column by another",
-                f"{most.contradicted:.1%} of records at worst",
-                f"0%: none; of {count} such pairs, worst at {most.by} and {most.column}",
-            )
-        )
-    if e.formulas:
-        off = max(e.formulas, key=lambda one: one.broken_in_synthetic)
-        rows.append(
-            ("Broken formulas", f"{off.broken_in_synthetic:.1%} of records at worst", off.formula)
-        )
     return DataTable(
         "Real and synthetic records compared", ("Measure", "Found", "How to read it"), rows
     )
@@ -91,8 +76,6 @@ def summary(e: Evaluation) -> DataTable:
 def sections_of(e: Evaluation) -> Iterator[PageSection]:
     """The sections for which there are results."""
     yield _margins(e)
-    if e.determined or e.formulas:
-        yield _contradictions(e)
     if e.shapes:
         yield _numbers(e)
 
@@ -134,44 +117,6 @@ def _margins(e: Evaluation) -> PageSection:
     )
 
 
-def _contradictions(e: Evaluation) -> PageSection:
-    tables = []
-    if e.determined:
-        rows = [
-            (f"{d.by} determines {d.column}", *map(_percent, (d.contradicted, d.if_independent)))
-            for d in e.determined
-        ]
-        header = ("In all real records", "Contradicted", "If independent")
-        caption = "Columns that determine others: share of the synthetic records that contradict"
-        tables.append(DataTable(caption, header, rows[:WORST]))
-    if e.formulas:
-        shown = [
-            (
-                f.formula,
-                _percent(f.broken_in_real),
-                _percent(f.broken_in_synthetic),
-            )
-            for f in e.formulas
-        ]
-        tables.append(
-            DataTable(
-                "Formulas: share of the records that break them",
-                ("Formula", "Real", "Synthetic"),
-                shown,
-            )
-        )
-    more = len(e.determined) - WORST
-    return PageSection(
-        "contradictions",
-        "Contradictions",
-        "Rules that all real records obey and some synthetic ones do not. Pairs of columns are listed"
-        " only if chance hardly explains them."
-        + (f" {more} more pairs are contradicted less often." if more > 0 else ""),
-        (),
-        tables,
-    )
-
-
 def _numbers(e: Evaluation) -> PageSection:
     figures = []
     for name, shape in e.shapes.items():
@@ -183,43 +128,6 @@ def _numbers(e: Evaluation) -> PageSection:
                 " synthetic records"
             )
         figures.append(Figure(name, says, number_chart(name, shape, name, says)))
-    rounded = DataTable(
-        "How values are rounded, and how many are multiples (other than 0) of the most typical step of"
-        " the real table",
-        (
-            "Column",
-            "Real decimals",
-            "Synthetic decimals",
-            "Step",
-            "Real multiples",
-            "Synthetic multiples",
-        ),
-        [
-            (
-                name,
-                _places(shape.real),
-                _places(shape.synthetic),
-                figure(shape.step),
-                _percent(shape.real.multiples),
-                _percent(shape.synthetic.multiples),
-            )
-            for name, shape in e.shapes.items()
-        ],
-    )
-    heaped = [(name, shape) for name, shape in e.shapes.items() if shape.atoms]
-    atoms = DataTable(
-        "Single values that one in a hundred real records has, in columns of many values",
-        (
-            "Column",
-            "Values",
-            "Real records",
-            "Synthetic records",
-            "Worst at",
-            "Real share",
-            "Synthetic share",
-        ),
-        [(name, *_atoms(shape)) for name, shape in heaped],
-    )
     quantiles = DataTable(
         "Quantiles, real / synthetic",
         ("Column", "5%", "25%", "50%", "75%", "95%"),
@@ -237,25 +145,11 @@ def _numbers(e: Evaluation) -> PageSection:
     return PageSection(
         "numbers",
         "Shapes of numbers",
-        "How numeric columns are distributed, null left out, and whether synthetic values are rounded as"
-        " people round them. Real records are filled, synthetic ones a line; the charts show the middle"
-        " 99% of the real values.",
+        "How numeric columns are distributed, null left out. Real records are filled, synthetic ones a"
+        " line; the charts show the middle 99% of the real values.",
         figures,
-        [rounded, *([atoms] if heaped else []), quantiles],
+        [quantiles],
     )
-
-
-def _places(rounding: Rounding) -> str:
-    return "more than 6" if rounding.decimals is None else str(rounding.decimals)
-
-
-def _atoms(shape: Shape) -> Iterator[str]:
-    assert shape.worst_atom is not None
-    assert shape.worst_shares is not None
-    yield str(shape.atoms)
-    yield from map(_percent, (shape.real.atoms, shape.synthetic.atoms))
-    yield figure(shape.worst_atom)
-    yield from map(_percent, shape.worst_shares)
 
 
 def _percent(share: float) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
-from dpcore.estimates.design import cells_of
-from dpcore.estimates.evidence import Evidence, SimulatedEvidence
+from dpcore.estimates.evidence import SimulatedEvidence
 from dpcore.post.tables.joined import joined
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.moments import Moments
@@ -38,30 +37,14 @@ RELATED = 1.4
 public tables (``benchmarks.first_hour``)."""
 
 
-def expected_fit(
-    plan: Plan, formula: str, family: str, like: Evidence | None = None
-) -> tuple[str, Fit]:
-    """The release that would answer, and the model fitted to records that are not the survey's.
+def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
+    """The release that would answer, and the model fitted to made-up records.
 
-    ``like``: of a published bundle, whose records and tables the survey is supposed to be like; else
-    columns are independent, each as is typical of its bounds.  Raises ``InputError`` where the plan
-    does not support the model, naming what it would have to measure.
+    Their columns are independent, each as is typical of its bounds.  Raises ``InputError`` where the
+    plan does not support the model, naming what it would have to measure.
     """
     answers = answering(plan, formula)
-    found = None
-    if like is None or not answers:
-        found = fit_measured(
-            plan,
-            None,
-            formula,
-            family,
-            lambda domain: supposed_shares(plan, domain, {}),
-        )
-    if found and like is not None:
-        raise InputError(
-            f"--like: is for tables of counts; what {found[0]} will find is expected of independent"
-            " columns alone: leave the option out"
-        )
+    found = fit_measured(plan, None, formula, family, partial(supposed_shares, plan))
     if found:
         alone = isinstance(plan.built[found[0]], MeasuredModel)
         return found[0], found[1] if alone else _related(found[1])
@@ -70,24 +53,18 @@ def expected_fit(
             "the plan has no counts of records that models could be fitted to; add a release of kind"
             " microdata-margins or margins over the columns"
         )
-    known = {} if like is None else like.columns
-    measured = [each.as_supposed(supposed_shares(plan, each.domain, known)) for each in answers]
+    measured = [each.as_supposed(supposed_shares(plan, each.domain)) for each in answers]
     domain = measured[0].domain
-    lacking = [n for n in domain.names if n in formula and n not in known]
-    if like is not None and lacking:
-        raise InputError(f"--like: the bundle has no records with {', '.join(lacking)}")
     tables = [(each.release.of_nothing, each.release.domain.axes) for each in measured]
     known_tables = [(of, axes) for of, axes in tables if of is not None]
     first = measured[0].release.domain.axes
     agreement = measured[0].read(joined(known_tables, first))
-    size = min(max(plan.rows, FEWEST), MOST) if like is None else len(like.codes)
-    codes, columns = _made_up(plan, answers[0].domain, known, size)
+    codes, columns = _made_up(plan, answers[0].domain, min(max(plan.rows, FEWEST), MOST))
     for place, group in measured[0].groups.items():
         codes[:, place] = group[codes[:, place]]
     rows, most = float(plan.rows), plan.adjacency.most
     evidence = SimulatedEvidence(domain, agreement, rows, codes, columns, most, plan.assumed)
-    expected = fit(evidence, formula, family)
-    return answers[0].name, expected if like is not None else _related(expected)
+    return answers[0].name, _related(fit(evidence, formula, family))
 
 
 def _related(found: Fit) -> Fit:
@@ -96,33 +73,20 @@ def _related(found: Fit) -> Fit:
     return replace(found, coefficients=tuple(larger))
 
 
-def supposed_shares(plan: Plan, domain: Domain, known: Mapping[str, Any]) -> dict[str, Floats]:
-    """By column, the share of each cell (cells,): of known values, else as is typical."""
-    found = typical_of(plan.columns, domain.axes)
-    for axis in domain.axes:
-        if axis.name in known:
-            counts = np.bincount(cells_of(axis, known[axis.name]), minlength=axis.size)
-            found[axis.name] = counts / counts.sum()
-    return found
+def supposed_shares(plan: Plan, domain: Domain) -> dict[str, Floats]:
+    """By column, the share of each cell (cells,), as is typical."""
+    return typical_of(plan.columns, domain.axes)
 
 
-def _made_up(
-    plan: Plan, domain: Domain, known: Mapping[str, Any], size: int
-) -> tuple[Integers, dict[str, Any]]:
-    """Codes (size, axes) and columns of records: the known ones, and others independent of them."""
-    generator, shares = np.random.default_rng(0), supposed_shares(plan, domain, {})
-    codes = [
-        cells_of(axis, known[axis.name])
-        if axis.name in known
-        else generator.choice(axis.size, size, p=shares[axis.name])
-        for axis in domain.axes
-    ]
-    columns = dict(known)
+def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str, Any]]:
+    """Codes (size, axes) and columns of records with independent columns."""
+    generator, shares = np.random.default_rng(0), supposed_shares(plan, domain)
+    codes = [generator.choice(axis.size, size, p=shares[axis.name]) for axis in domain.axes]
+    columns: dict[str, Any] = {}
     for axis, own in zip(domain.axes, codes, strict=True):
-        if axis.name not in known:
-            even = {axis.name: ColumnDensity.uniform(axis)} if isinstance(axis, Bins) else {}
-            # By itself: to relate the ranks of several columns takes time, and these are independent.
-            columns |= decode_records(Domain((axis,)), own[:, None], even, generator)
+        even = {axis.name: ColumnDensity.uniform(axis)} if isinstance(axis, Bins) else {}
+        # By itself: to relate the ranks of several columns takes time, and these are independent.
+        columns |= decode_records(Domain((axis,)), own[:, None], even, generator)
     return np.stack(codes, axis=1), columns
 
 
@@ -159,13 +123,11 @@ def analyses_text(plan: Plan) -> list[str]:
     return [line for pair in zip(titles, texts, strict=True) for line in ("", *pair)]
 
 
-def analysis_dict(
-    plan: Plan, formula: str, family: str, like: Evidence | None = None
-) -> dict[str, Any]:
+def analysis_dict(plan: Plan, formula: str, family: str) -> dict[str, Any]:
     """What is expected of a model, as JSON values; of an unsupported one why, and what would do."""
     asked = {"formula": formula, "family": family}
     try:
-        name, found = expected_fit(plan, formula, family, like)
+        name, found = expected_fit(plan, formula, family)
     except InputError as error:
         also = error.also if isinstance(error, UnmeasuredError) else ()
         return asked | {"supported": False, "reason": str(error), "also": [list(s) for s in also]}
@@ -178,12 +140,12 @@ def _finite(value: Any) -> Any:
     return None if value == np.inf else value
 
 
-def analysis_text(plan: Plan, formula: str, family: str, like: Evidence | None = None) -> str:
+def analysis_text(plan: Plan, formula: str, family: str) -> str:
     """The expected standard errors of a model's coefficients."""
-    return _text(formula, family, *expected_fit(plan, formula, family, like), like)
+    return _text(formula, family, *expected_fit(plan, formula, family))
 
 
-def _text(formula: str, family: str, name: str, found: Fit, like: Evidence | None = None) -> str:
+def _text(formula: str, family: str, name: str, found: Fit) -> str:
     width = max(len(c.name) for c in found.coefficients)
     lines = [
         f"{formula}   ({family}), from {name}: supported",
@@ -197,9 +159,7 @@ def _text(formula: str, family: str, name: str, found: Fit, like: Evidence | Non
     ]
     lines.append(
         "For independent columns, each as is typical of its bounds; real errors are often within a"
-        " factor three. --like BUNDLE expects a survey like that of a published bundle."
-        if like is None
-        else "For a survey like that of the bundle."
+        " factor three."
     )
     lines += [f"Note: {note}" for note in found.notes]
     return "\n".join(lines)

@@ -7,11 +7,11 @@ for a model beside the sampling errors that its coefficients have anyway.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from dpcore.accounting.budget import decimal_text
 from dpcore.advice.usable import GOOD, in_words, relative_error, verdict
@@ -22,6 +22,7 @@ from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
 from tasks.explain.analysis import model_error
+from tasks.explain.target import LADDER, least_loss
 
 MOST_LINES = 5
 
@@ -32,11 +33,6 @@ GOOD_WORD = verdict(0.0)
 NEVER = (
     "; no budget that protects people makes it good: use fewer columns, wider cells or more records"
 )
-
-STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
-LADDER = [Fraction(step) * Fraction(10) ** power for power in (-3, -2, -1, 0) for step in STEPS]
-LADDER += [Fraction(10), Fraction(15), Fraction(20)]
-"""Amounts of alpha or rho that are proposed."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
         error = None if found else relative_error(built, _shares(plan, built))
         if error is not None:
             says = verdict(error)
-            enough = None if says == GOOD_WORD else _enough(plan, name)
+            enough = None if says == GOOD_WORD else least_loss(plan, name, partial(_is_good, plan))
             yield Verdict(name, says, in_words(built, error), enough)
     for each in plan.analyses:
         with suppress(InputError):
@@ -87,23 +83,9 @@ def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
     return float(loss) * times * ratio
 
 
-def _enough(plan: Plan, name: str) -> Fraction | None:
-    """The least of the ladder with which a release is good, if its part of the budget stays."""
-    place, requested = list(plan.built).index(name), plan.requested
-    coordinate = requested.coordinates[0]
-
-    def good(loss: Fraction) -> bool:
-        budget = plan.budget.asking(replace(requested, **{coordinate: loss}))
-        changed = plan.changed(budget=budget)
-        with suppress(ValueError):  # the share is too small for any noise
-            built = changed.release(plan.releases[place], changed.shares[place])
-            error = relative_error(built, _shares(plan, built))
-            return error is not None and error <= GOOD
-        return False
-
-    higher = [loss for loss in LADDER if loss > requested.loss]
-    found = bisect_left(higher, True, key=good)
-    return higher[found] if found < len(higher) else None
+def _is_good(plan: Plan, built: Release) -> bool:
+    error = relative_error(built, _shares(plan, built))
+    return error is not None and error <= GOOD
 
 
 def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:

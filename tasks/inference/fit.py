@@ -6,10 +6,13 @@ print(found)
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
@@ -62,6 +65,26 @@ class Fit:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     __repr__ = __str__
+
+
+def fit_of(
+    formula: str,
+    family: str,
+    names: Sequence[str],
+    numbers: tuple[Floats, Floats, Floats],
+    hidden: str,
+) -> Fit:
+    """A fit of terms; ``numbers``: (k,) values, errors by sampling and errors by privacy.
+
+    ``hidden``: why an error may not be finite.
+    """
+    coefficients = tuple(
+        Coefficient(name, float(value), float(sampling), float(privacy), 1.0)
+        for name, value, sampling, privacy in zip(names, *numbers, strict=True)
+    )
+    unknown = [each.name for each in coefficients if not math.isfinite(each.standard_error)]
+    notes = (f"{', '.join(unknown)}: {hidden}; these have no interval",) if unknown else ()
+    return Fit(formula, family, coefficients, notes)
 
 
 def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:

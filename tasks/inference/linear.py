@@ -12,13 +12,12 @@ import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
-from dpcore.estimates.model import Coefficient
 from dpcore.post.points import Points
 from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.numbers.moments import HIDDEN, Moments
 from schemas.plan import Plan
 from tasks.inference.designs import numbers_of
-from tasks.inference.fit import Fit, answering
+from tasks.inference.fit import Fit, answering, fit_of
 
 EXACT = 1e-9
 """By what part of its size a term may differ from a sum of columns: rounding."""
@@ -78,10 +77,4 @@ def fit_points(
         found = points.regression(terms, response)
     except ValueError as error:
         raise InputError(f"{formula}: {error}") from None
-    coefficients = tuple(
-        Coefficient(name, float(value), float(sampling), float(privacy), 1.0)
-        for name, value, sampling, privacy in zip(names, *found, strict=True)
-    )
-    hidden = [each.name for each in coefficients if not np.isfinite(each.standard_error)]
-    notes = (f"{', '.join(hidden)}: {HIDDEN}; these have no interval",) if hidden else ()
-    return Fit(formula, "gaussian", coefficients, notes)
+    return fit_of(formula, "gaussian", names, found, HIDDEN)

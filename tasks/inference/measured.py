@@ -11,7 +11,6 @@ from dpcore.advice.models import expected_model
 from dpcore.arrays import Floats
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.estimates.model import Coefficient
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
@@ -21,7 +20,7 @@ from dpcore.releases.numbers.moments import Moments
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from schemas.releases.model import ModelSection
-from tasks.inference.fit import Fit, answering
+from tasks.inference.fit import Fit, answering, fit_of
 from tasks.inference.linear import fit_moments
 
 Draws = Callable[[str], Noisy]
@@ -100,15 +99,8 @@ def _fitted(release: MeasuredModel, draws: Draws | None, shares: Shares | None) 
         found = expected_model(release, shares(Domain(release.terms.axes)))
     errors = [np.sqrt(np.diag(each)) for each in (found.sampling, found.privacy)]
     sampling, privacy = (np.where(found.hidden, np.inf, each) for each in errors)
-    coefficients = tuple(
-        Coefficient(name, float(value), float(of_survey), float(of_noise), 1.0)
-        for name, value, of_survey, of_noise in zip(
-            release.terms.names, found.values, sampling, privacy, strict=True
-        )
-    )
-    hidden = [each.name for each in coefficients if not np.isfinite(each.standard_error)]
-    notes = (f"{', '.join(hidden)}: {HIDDEN}; these have no interval",) if hidden else ()
-    return Fit(release.formula, release.family, coefficients, notes)
+    numbers = (found.values, sampling, privacy)
+    return fit_of(release.formula, release.family, release.terms.names, numbers, HIDDEN)
 
 
 def _meaning(formula: str) -> tuple[object, ...]:

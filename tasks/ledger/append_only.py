@@ -82,23 +82,6 @@ _POSTGRESQL = [
 ]
 
 
-def guard_charges(connection: Connection) -> None:
-    """Make the trigger on charges anew, for columns that were added to a ledger."""
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("DROP TRIGGER ledger_charge_update")
-        connection.exec_driver_sql(_SQLITE[-1])
-    else:
-        for statement in (_POSTGRESQL[0], _MOVE.replace("CREATE", "CREATE OR REPLACE", 1)):
-            connection.exec_driver_sql(statement)
-
-
-def guard_added(connection: Connection, table: Table) -> None:
-    """Add the triggers to a table that was added to a ledger."""
-    sqlite = connection.dialect.name == "sqlite"
-    for statement in _guards(table) if sqlite else [_POSTGRESQL[0], _guard(table)]:
-        connection.exec_driver_sql(statement)
-
-
 def protect(connection: Connection) -> None:
     """Add the triggers to a ledger that has none, in the transaction that makes its tables."""
     for statement in _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL:

@@ -22,7 +22,6 @@ from dpcore.errors import UnusableLedgerError
 from tasks.ledger import tables
 from tasks.ledger.append_only import protect
 from tasks.ledger.records import RESTORE, utc_now
-from tasks.ledger.upgrade import BEFORE, older, upgrade
 
 
 class Database(ABC):
@@ -55,21 +54,6 @@ class Database(ABC):
         except SQLAlchemyError as error:
             raise UnusableLedgerError(
                 f"the ledger failed with {type(error).__name__} (ledger {self.shown})"
-            ) from None
-
-    def upgrade(self) -> None:
-        """Bring a ledger of the layout before to this one; the user must own its tables."""
-        try:
-            with self.engine.connect() as connection, connection.begin():
-                self.begin(connection, write=True)
-                layout = older(connection)
-                if layout is not None:
-                    upgrade(connection, layout)
-        except DBAPIError as error:
-            raise UnusableLedgerError(
-                "this ledger has an older layout, and could not be brought to version"
-                f" {tables.VERSION}: {self.explain(error)}. The user who made it can:"
-                f" dprelease ledger show (ledger {self.shown})"
             ) from None
 
     def create_tables(self, connection: Connection) -> None:
@@ -105,15 +89,6 @@ class Database(ABC):
     def no_ledger_message(self) -> str:
         """The message for a database without our tables."""
         return f"this database holds no ledger, or its tables were removed: check the URL, or {RESTORE}"
-
-    def is_older(self) -> bool:
-        """Whether the ledger has a layout that can be upgraded; reads alone."""
-        try:
-            with self.engine.connect() as connection, connection.begin():
-                self.begin(connection, write=False)
-                return connection.scalar(select(tables.schema.c.version)) in BEFORE
-        except DBAPIError:
-            return False  # the first transaction says what is wrong
 
     def _require_layout(self, connection: Connection) -> None:
         versions = list(connection.scalars(select(tables.schema.c.version)))

@@ -43,8 +43,6 @@ class LedgerReader:
         if not 0 < lock_seconds <= 86_400:
             raise ValueError(f"lock_seconds must be above 0 and at most a day, not {lock_seconds}")
         self._database = _open(url, lock_seconds, create)
-        if self._database.is_older():
-            self._database.upgrade()
         with self._database.transaction(write=False):
             pass  # opening a transaction refuses a ledger that is damaged or of another layout
 

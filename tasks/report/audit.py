@@ -6,10 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpcore.accounting.budget import decimal_text
-from schemas.plan.protection import Protection
-from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure
-from tasks.report.parts import DataTable, Drawn, Figure
+from tasks.report.parts import DataTable, Drawn
 
 TRIED = (
     "The audit ran the program on made-up neighbouring surveys as it does for a release, compared the"
@@ -30,19 +28,12 @@ WORDS = (
     " are on one survey than on the other: if the noise is what the program says, no score distinguishes"
     " the surveys better.",
 )
-OTHERS = {
-    "like the first": ", all with the first value in every column",
-    "half like either": ", half of them with the first value in every column, half with the last one in",
-}
-"""What the records are that both surveys have, by what the audit calls them."""
 
 
-def draw_audit(
-    audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]], protection: Protection
-) -> Drawn:
+def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
     """The loss that is claimed and the loss that attacks showed."""
-    words = (*TRIED, *WORDS, _surveys(audit["pair"], protection))
-    return Drawn([_shown(audit)], words, [_alone(of_each)] if of_each else [])
+    tables = [_together(audit), *([_alone(of_each)] if of_each else [])]
+    return Drawn((), (*TRIED, *WORDS), tables)
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
@@ -56,29 +47,6 @@ def in_one_sentence(audit: Mapping[str, Any]) -> str:
         f" surveys {shown} ({100 * audit['level']:.4g}% confidence); the claim is at most"
         f" {decimal_text(claim)}. An attack that finds less is no proof."
     )
-
-
-def _surveys(pair: str, protection: Protection) -> str:
-    """The made-up surveys of an audit, from their name: it states in which columns they differ."""
-    moved, _, others = pair.partition("; others ")
-    columns = moved.partition(" end to end")[0]
-    where, elsewhere = "every column", ""
-    if columns != "all columns":
-        but = columns.startswith("all but ")
-        where = f"every column{columns.removeprefix('all')}" if but else f"the column {columns}"
-        elsewhere = ", and elsewhere the first"
-    one, they = ("one record", "it has")
-    if protection.unit:
-        one, they = (f"the records of one {protection.one}", "they have")
-    differ = (
-        f"differ in {one}: in the first survey {they} the first value that the plan allows in every"
-        f" column, in the second the last one in {where}{elsewhere}"
-        if protection.replaces
-        else f"are the same, but that the second has {one} more: {they} the last value that the plan"
-        f" allows in {where}{elsewhere}"
-    )
-    same = OTHERS.get(others, "") + f" {where}" * (others == "half like either")
-    return f"The two made-up surveys {differ}. The other records are the same in both{same}."
 
 
 def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
@@ -108,37 +76,23 @@ def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
     )
 
 
-def _shown(audit: Mapping[str, Any]) -> Figure:
-    claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
-    estimate, confidence = _number(audit["estimate"]), f"{100 * audit['level']:.4g}%"
-    further = ""
-    if bound < estimate < math.inf:
-        further = f" (the orange line goes on to the best guess, {figure(estimate)})"
-    title = "Privacy loss: claimed, and shown by an attack"
-    says = (
-        f"On made-up surveys the attack showed a loss of at least {figure(bound)}, with {confidence}"
-        f" confidence{further}; {decimal_text(claim)} is claimed"
-    )
-    rows = [
-        Bar("claimed at most", *(float(claim),) * 3),
-        Bar("shown at least", bound, bound, max(estimate, bound)),
-    ]
-    table = DataTable(
+def _together(audit: Mapping[str, Any]) -> DataTable:
+    claim = Fraction(audit["claim"]["alpha"])
+    return DataTable(
         "Result of the audit",
         ("What", "Value"),
         [
             ("result", "passed" if audit["passed"] else "FAILED"),
             ("claimed alpha", decimal_text(claim)),
             ("beta", decimal_text(Fraction(audit["claim"]["beta"]))),
-            ("alpha shown, at least", figure(bound)),
-            ("confidence", confidence),
-            ("alpha, best guess", figure(estimate)),
+            ("alpha shown, at least", figure(_number(audit["lower_bound"]))),
+            ("confidence", f"{100 * audit['level']:.4g}%"),
+            ("alpha, best guess", figure(_number(audit["estimate"]))),
             ("draws on each of two surveys", f"{audit['draws']:,}"),
             ("made-up surveys, as the program calls them", audit["pair"]),
             ("score, as the program calls it", audit["score"]),
         ],
     )
-    return Figure(title, says, bars(rows, title, says, "alpha (epsilon)"), table)
 
 
 def _found(part: Mapping[str, Any] | None, name: str) -> str:

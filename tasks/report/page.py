@@ -60,7 +60,7 @@ def report_page(
         analyses=analysis_parts(plan, manifest, bundle),
         budget=history_figure(history_until(history, manifest.drawn_at)),
         audited=in_one_sentence(manifest.audit),
-        audit=draw_audit(manifest.audit, manifest.audit_of_each, plan.protection),
+        audit=draw_audit(manifest.audit, manifest.audit_of_each),
         limits=limits(plan),
     )
 

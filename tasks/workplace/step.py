@@ -103,10 +103,7 @@ class Step(Generic[P, R]):
         """Run the step at the same time as others; outside a flow run, at once."""
         if in_flow_run():
             submit: Any = self.task.submit
-            # On the way to another machine Prefect's quotes change what they hold.
-            elsewhere = "DPRELEASE_DASK" in os.environ
-            given = args if elsewhere else map(_unsearched, args)
-            future: PrefectFuture[R] = submit(*given, **kwargs)
+            future: PrefectFuture[R] = submit(*map(_unsearched, args), **kwargs)
             return future
         done: Future[R] = Future()
         done.set_result(self.fn(*args, **kwargs))

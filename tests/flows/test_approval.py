@@ -1,6 +1,5 @@
 """Approval without a server: the ledger's word decides, however it got there."""
 
-import io
 import os
 from pathlib import Path
 
@@ -76,25 +75,6 @@ def test_a_bundle_whose_approval_the_ledger_does_not_know_is_found_out(guarded_p
     for approval in (forged, None):
         with pytest.raises(BundleError, match="approval"):
             verify_budget(manifest.model_copy(update={"approval": approval}), Ledger(ledger_url()))
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("answers", "code", "published"),
-    [
-        ("approve\nC. Officer\nchecked\n", 0, True),
-        ("", 5, False),
-    ],
-)
-def test_a_person_at_a_terminal_is_asked(guarded_plan, monkeypatch, answers, code, published):
-    monkeypatch.setattr("sys.stdin", Terminal(answers))
-    assert run(guarded_plan) == code
-    assert (guarded_plan.parent / "out" / "survey" / "r1").exists() is published
 
 
 def test_deciding_needs_a_ledger_and_a_draw(own_home, capsys):

@@ -80,7 +80,7 @@ def test_the_full_audit_rehearses_the_path_of_the_survey(small_plan, sure, monke
 
 @pytest.mark.slow
 def test_the_flow_leaves_a_table_and_fails_when_a_bound_is_above_its_claim(
-    small_plan, too_little_noise
+    small_plan, too_little_noise, monkeypatch
 ):
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import ArtifactFilter
@@ -88,7 +88,9 @@ def test_the_flow_leaves_a_table_and_fails_when_a_bound_is_above_its_claim(
 
     # What a deployment with this entry point loads.
     audit = import_object("flows.audit:audit")
-    state = audit(str(small_plan), quick=True, return_state=True)
+    monkeypatch.setattr("flows.audit.deployed_run", lambda: None)
+    monkeypatch.setenv("DPRELEASE_PLANS", str(small_plan.parent))
+    state = audit(small_plan.stem, quick=True, return_state=True)
     assert state.is_failed()
     mine = ArtifactFilter(flow_run_id={"any_": [state.state_details.flow_run_id]})
     with get_client(sync_client=True) as client:

@@ -16,7 +16,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 from dpcore.errors import BundleError
-from schemas.documents.readme import letter
 from schemas.plan import Plan
 from tasks.bundle.reader import open_bundle
 from tests.tasks.made_up import publish_made_up
@@ -105,63 +104,19 @@ def by_r(bundle: Path) -> list[float]:
     return [float(n) for line in done.stdout.splitlines() for n in line.split()[1:]]
 
 
-def equals(criterion: str, value: str) -> bool:
-    """What a spreadsheet means by a text criterion: after "=", * and ? are wildcards, ~ escapes."""
-    assert criterion.startswith("="), "anything else may begin with an operator, such as <=50K"
-    signs = re.findall(r"~[~*?]|.", criterion[1:], re.S)
-    wild = {"*": ".*", "?": "."}
-    pattern = "".join(wild.get(sign) or re.escape(sign.removeprefix("~") or sign) for sign in signs)
-    return re.fullmatch(pattern, value, re.S | re.I) is not None
-
-
-def by_sheet(bundle: Path) -> list[float]:
-    """The sum and its error, as a spreadsheet computes the formulas of the page."""
-    text = (bundle / "replicates" / "README.md").read_text()
-    paths = re.search(
-        r"open `(.*?\.csv)`, put the columns of `(.*?\.csv)` beside it", text
-    ).groups()
-    both = [pd.read_csv(bundle / each, keep_default_na=False) for each in paths]
-    frame = pd.concat(both, axis=1)
-    columns = {letter(i): frame[name] for i, name in enumerate(frame)}
-    at, conditions = re.search(r"\(sum\): `=SUM(?:IFS)?\((\w+)\$2:\w+\$\d+(.*)\)`", text).groups()
-    chosen = np.ones(len(frame), dtype=bool)
-    for column, wanted in re.findall(r',\$(\w+)\$2:\$\w+\$\d+,"((?:[^"]|"")*)"', conditions):
-        wanted = wanted.replace('""', '"')
-        values = columns[column]
-        if wanted.startswith("<="):
-            chosen &= (values <= float(wanted[2:])).to_numpy()
-        else:
-            chosen &= (
-                values.astype(str).map(lambda value, text=wanted: equals(text, value)).to_numpy()
-            )
-    first, last, number = re.search(
-        rf"\(\((\w+?)\d+:(\w+?)\d+-{at}\d+\)\^2\)/(\d+)\)", text
-    ).groups()
-    letters = list(columns)
-    again = letters[letters.index(first) : letters.index(last) + 1]
-    assert len(again) == int(number)
-    total = columns[at][chosen].sum()
-    spread = [columns[each][chosen].sum() - total for each in again]
-    return [total, float(np.mean(np.square(spread)) ** 0.5)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["margins", *OTHERS])
-def test_pandas_sql_and_spreadsheets_give_the_same_errors(home, margins, kind):
+def test_pandas_and_sql_give_the_same_errors(home, margins, kind):
     columns = DOCUMENT["columns"] | (SMALL if kind == "many" else {})
     bundle = margins if kind == "margins" else made(home, OTHERS[kind], columns=columns)
-    pandas = by_pandas(bundle)
-    assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
-    assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
+    assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["body mass", "उम्र", "𠀀"])
 def test_the_lines_run_for_names_in_any_script_and_with_blanks(home, name):
     columns = {name: {"type": "categorical", "categories": ["ж 'ж'", "𠀀"]}}
     bundle = made(home, OTHERS["histogram"] | {"columns": [name]}, columns=columns)
-    pandas = by_pandas(bundle)
-    assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
-    assert by_sheet(bundle) == pytest.approx(pandas[:2], rel=1e-4, abs=1e-4)
+    assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
 def test_a_series_is_read_one_quantity_at_a_time(home):
@@ -196,15 +151,10 @@ def coded(folder: Path, categories: list, nullable: bool = True) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("categories", [None, *CODES], ids=str)
-def test_sql_spreadsheets_and_r_take_a_category_for_itself(home, margins, categories):
+def test_sql_and_r_take_a_category_for_itself(home, margins, categories):
     bundle = margins if categories is None else coded(home, categories)
     pandas = by_pandas(bundle)
     assert by_sql(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
-    if categories and isinstance(categories[0], str):
-        page = (bundle / "replicates" / "README.md").read_text()
-        (criterion,) = re.findall(r'SUMIFS\(.*?,"((?:[^"]|"")*)"\)', page)
-        wanted = next(category for category in categories if category)
-        assert [each for each in categories if equals(criterion, each)] == [wanted]
     if shutil.which("Rscript") is None:
         pytest.skip("R is not installed")
     assert by_r(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
@@ -281,12 +231,6 @@ def test_the_first_page_opens_a_table_in_r(margins):
         text=True,
     ).stdout
     assert "lower_90" in shown
-
-
-def test_letters_are_those_of_spreadsheets():
-    assert [letter(i) for i in (0, 25, 26, 51, 52, 701, 702)] == [
-        *("A", "Z", "AA", "AZ", "BA", "ZZ", "AAA")
-    ]
 
 
 def test_a_title_is_text_and_not_markup(home):

@@ -58,7 +58,7 @@ def test_words_that_cannot_be_published_are_refused(plan):
 def test_moving_the_schedule_does_not_change_the_digest(plan, plan_path, plan_document):
     plan_document["operation"] = {
         "schedule": {"cron": "0 6 1 * *", "timezone": "Europe/Lisbon"},
-        "warn_below": {"alpha": "3"},
+        "warn_runs": 5,
     }
     moved = load_plan(write_plan(plan_path.parent, plan_document))
     assert moved.digest == plan.digest

@@ -10,7 +10,6 @@ from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
 from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
-from dpcore.errors import InputError
 from dpcore.estimates.joined import DrawnRelease, join, replicates_of_best
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
@@ -56,9 +55,7 @@ def parts(built, seed: int) -> list[DrawnRelease]:
             tally = Tally(WHOLE, np.arange(WHOLE.size), COUNTS.ravel()).roll_up(names)
         exact = release.statistic(tally)
         noisy = perturb(exact, release.mechanism, release.share, SeededSource(100 * seed + i))
-        found.append(
-            DrawnRelease("b", release.name, release, release.agreement(noisy), noisy, f"{i}")
-        )
+        found.append(DrawnRelease(release.name, release, release.agreement(noisy), noisy, f"{i}"))
     return found
 
 
@@ -111,38 +108,11 @@ def test_weights_are_not_combined_with_records_nor_tables_that_passed_a_threshol
     weighted = replace(built[0], adjacency=Adjacency(weighted=True), name="w")
     rest = parts(built, 1)
     agreement = replace(rest[0].agreement, total=None)
-    rest.append(DrawnRelease("b", "w", weighted, agreement, rest[0].noisy, "9"))
+    rest.append(DrawnRelease("w", weighted, agreement, rest[0].noisy, "9"))
     assert join("", Domain((PLACE, SEX)), built[1], rest).sources == ("h", "m")
     passed = replace(built[0], thresholded=True)
     assert passed.agreement(None) is None
     assert join("", Domain((SEX, PLACE)), passed, rest) is None
-
-
-@pytest.mark.slow
-def test_an_earlier_bundle_of_the_same_table_makes_errors_smaller(plan_document, tmp_path):
-    kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
-    plan_document |= {"releases": kept, "synthesis": []}
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    folders = [publish_made_up(plan, name, tmp_path / "out") for name in ("r1", "r2")]
-    first = open_bundle(folders[0])
-    both = open_bundle(folders[1], earlier=[first])
-    table = "pairs.sex.region"
-    assert both.sources(table) == ["pairs", "r1/pairs"]
-    alone = open_bundle(folders[1]).total(table, lambda t: t["sex"] == "F")
-    found = both.total(table, lambda t: t["sex"] == "F")
-    assert found.standard_error == pytest.approx(alone.standard_error / 2**0.5)
-    mean = (alone + first.total(table, lambda t: t["sex"] == "F")) * 0.5
-    assert found.value == pytest.approx(mean.value)
-    assert found.draws == mean.draws
-    for earlier in ([both], [first, first], [both, first, open_bundle(folders[1])]):
-        again = open_bundle(folders[1], earlier=earlier).total(table, lambda t: t["sex"] == "F")
-        assert again == found, "each draw counts once, also that of a bundle's own earlier ones"
-    elsewhere = first.manifest.model_copy(update={"dataset": "elsewhere"})
-    with pytest.raises(InputError, match="only bundles of one table can be joined"):
-        open_bundle(folders[1], earlier=[replace(first, manifest=elsewhere)])
-    for wrong in ([str(folders[0])], str(folders[0]), first):
-        with pytest.raises(InputError, match="earlier must be a list of opened bundles"):
-            open_bundle(folders[1], earlier=wrong)
 
 
 def test_a_lone_histogram_says_what_the_reader_says(plan_document, tmp_path):

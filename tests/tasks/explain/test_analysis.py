@@ -14,7 +14,6 @@ from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
 from flows.cli import main
 from schemas.plan import load_plan
-from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import (
     RELATED,
     analysis_dict,
@@ -25,7 +24,6 @@ from tasks.explain.analysis import (
 from tasks.explain.explain import explain
 from tasks.inference.fit import fit
 from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def test_expected_errors_are_those_of_a_draw_from_such_a_survey(plan_document, t
     release = plan.built[name]
     assert name == "pairs"
     generator = np.random.default_rng(1)
-    shares = supposed_shares(plan, release.domain, {})
+    shares = supposed_shares(plan, release.domain)
     codes = np.stack([generator.choice(len(p), plan.rows, p=p) for p in shares.values()], axis=1)
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     exact = release.statistic(Tally(release.domain, cells, counts))
@@ -83,22 +81,6 @@ def test_the_command_says_the_same_as_json(plan_document, tmp_path, capsys, plan
     refused = json.loads(printed.out)
     assert (refused["supported"], refused["also"]) == (False, [["sex", "children", "income"]])
     assert refused["reason"] in printed.err
-    assert main(["explain", path, "--like", path]) == 2
-    assert "--analysis, which is missing" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_bundle_stands_for_the_survey_that_is_expected(plan_document, tmp_path, capsys):
-    path = write_plan(tmp_path, plan_document)
-    bundle = publish_made_up(load_plan(path), "r1", tmp_path / "out")
-    command = ["explain", str(path), "--analysis", "income ~ children", "--like", str(bundle)]
-    assert main(command) == 0
-    assert "For a survey like that of the bundle." in capsys.readouterr().out
-    like = open_bundle(bundle).evidence
-    assert set(like.columns) >= {"children", "income"}
-    del like.columns["income"]
-    with pytest.raises(InputError, match="no records with income"):
-        expected_fit(load_plan(path), "income ~ children", "gaussian", like)
 
 
 def test_texts_whose_categories_noise_merges_answer_no_model(plan_document, tmp_path):
