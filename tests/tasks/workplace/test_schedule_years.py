@@ -52,7 +52,9 @@ def expected(fields: list[Field], zone: ZoneInfo, year: int) -> set[datetime]:
     found = set()
     for day in days(on, year):
         offsets = offsets_near(day, zone)
-        walls = [datetime(*day.timetuple()[:3], hour, minute) for hour in hours for minute in minutes]
+        walls = [
+            datetime(*day.timetuple()[:3], hour, minute) for hour in hours for minute in minutes
+        ]
         found.update(instant(wall, zone, offsets) for wall in walls)
     return found
 
