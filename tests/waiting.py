@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 SECONDS = 600
 """Anything that takes longer never comes."""
 
-BETWEEN = 0.1
+BETWEEN = 0.25
+"""Each look costs a server processor time too, which the test waits for."""
 
 T = TypeVar("T")
 

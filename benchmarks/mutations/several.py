@@ -11,7 +11,6 @@ from benchmarks.mutations.fault import CONTRACT, Fault, of_mechanism, of_release
 SERIES = "tests/dpcore/domain/test_series.py"
 EVENTS = "tests/dpcore/mechanisms/test_events.py"
 FRESH, PRICES = "tests/dpcore/audit/test_fresh.py", "tests/dpcore/audit/test_price.py"
-REHEARSAL = "tests/tasks/audit/test_rehearsal.py"
 
 
 def _of_rounds(name: str, module: str, old: str, new: str, audit: str, *tests: str) -> Fault:
@@ -183,21 +182,21 @@ SEVERAL: tuple[Fault, ...] = (
         'filter(lambda t: t["_before"] < periods.most)',
         'filter(lambda t: t["_before"] <= periods.most)',
         audit="plan of a series",
-    )._replace(tests=(REHEARSAL,)),
+    ),
     of_survey(
         "a unit's last periods are kept in a series",
         "bounding",
         "order_by=table[PERIOD]",
         "order_by=table[PERIOD].desc()",
         audit="plan of a series",
-    )._replace(tests=(REHEARSAL,)),
+    ),
     of_survey(
         "a wide record has one member too many",
         "linked",
         'members.filter(lambda t: t["_place"] < unit.max_rows)',
         'members.filter(lambda t: t["_place"] <= unit.max_rows)',
         audit="plan of households",
-    )._replace(tests=(REHEARSAL,)),
+    ),
     Fault(
         "a run of a series costs the cube of its part",
         "schemas/plan/series.py",

@@ -16,7 +16,8 @@ from dpcore.domain.tally import Tally
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.densities.density import Density
 from tests.chance import shares
-from tests.conftest import those_slow
+from tests.conftest import ROOT, those_slow
+from tests.dpcore.releases.contract import concrete_releases
 
 UNFITTED = ("histogram, rows private", "weighted histogram", "gaussian hierarchy")
 FITTED = ("margins, rows private", "weighted margins", "adaptive microdata")
@@ -24,6 +25,34 @@ FITTED = ("margins, rows private", "weighted margins", "adaptive microdata")
 
 CELLS = 480
 """Every release of counts here has a table of so many cells, whose noise is independent."""
+
+RELEASES_OF = "tests/dpcore/releases"
+ELSEWHERE = {
+    # Of the population, or of the noise in it.
+    "EstimatesRun": f"{RELEASES_OF}/models/test_by_period.py",
+    "MeanCurve": f"{RELEASES_OF}/numbers/test_mean_curve.py",
+    "MeasuredModel": "tests/benchmarks/test_models.py",
+    "Moments": "tests/benchmarks/test_moments.py",
+    "RecordQuality": f"{RELEASES_OF}/tables/test_quality.py",
+    "Heaping": f"{RELEASES_OF}/counts/test_heaping.py",
+    "SampledHistogram": "papers/sampled_histogram/test_sampled_histogram.py",
+    "NearRecords": "papers/near_records/test_near_records.py",
+    "NearSeries": "papers/near_records/test_near_records.py",
+    # As those of another kind: of counts, of the table of each period, of the fit to merged cells.
+    "MinimaxCount": f"{RELEASES_OF}/counts/test_count.py",
+    "SeriesRun": f"{RELEASES_OF}/tables/test_series.py",
+    "CompressedMicrodata": f"{RELEASES_OF}/tables/test_compressed_microdata.py",
+    # Steps to another release, at what they found.
+    "Bandwidth": f"{RELEASES_OF}/densities/test_bandwidth.py",
+    "TunedDensity": f"{RELEASES_OF}/densities/test_tuned.py",
+    "TunedFunction": f"{RELEASES_OF}/densities/test_tuned.py",
+    "FoundBounds": f"{RELEASES_OF}/counts/test_found_bounds.py",
+    "FoundCategories": f"{RELEASES_OF}/counts/test_found.py",
+    # What is trained in steps is no function of one noisy statistic.
+    "Descent": f"{RELEASES_OF}/machines/test_descent.py",
+    "GradientClassifier": f"{RELEASES_OF}/machines/test_descent.py",
+}
+"""The kinds whose intervals are not measured here, and the tests of what they say of their errors."""
 
 
 def found(name: str, population: int, draws: int) -> list[Coverage]:
@@ -107,9 +136,12 @@ def test_cells_that_passed_a_threshold_lie_in_their_intervals(name: str):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["binned density", "spectral density"])
+@pytest.mark.parametrize(
+    "name",
+    ["binned density", "spectral density", "gamma density", "body density", "coefficient density"],
+)
 def test_densities_lie_in_their_intervals_and_bands(name: str):
-    release, draws = RELEASES[name](POPULATIONS[1].rows), 2000
+    release, draws = RELEASES[name](POPULATIONS[1].rows), 500
     assert isinstance(release, Density)
     found = band_coverage(release, draws)
     least, most = shares(draws, 0.9)
@@ -175,6 +207,13 @@ def test_ranks_of_all_groups_at_once_lie_within_the_stated_error(name: str):
     object.__setattr__(release, "rank_error", release.rank_error / 10)
     narrow = measure(release, tally(POPULATIONS[0], release.domain), 50)[1]
     assert narrow.cover < 0.9
+
+
+def test_every_kind_of_release_with_intervals_is_measured():
+    """Here, or where ``ELSEWHERE`` says."""
+    measured = {type(build(100)) for build in RELEASES.values()}
+    assert {kind.__name__ for kind in concrete_releases() - measured} == {*ELSEWHERE}
+    assert all((ROOT / path).is_file() for path in ELSEWHERE.values())
 
 
 @pytest.mark.slow

@@ -10,6 +10,20 @@ from tests.conftest import DATA
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="needs the test data")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("design", [name for name in DESIGNS if name != "records"])
+def test_intervals_hold_the_population_whatever_the_design(design):
+    """Over 20 surveys from a fixed seed; those of the survey itself do so too."""
+    columns, frame = load("fair_affairs")
+    family, formula = QUESTIONS["fair_affairs"][0]
+    release = built(columns, 20_000, "2", family, formula, design)
+    found = summary(repeated(release, codes_of(release, frame), 20, 1, design=design))
+    for coverage in (found["coverage"], found["survey"]):
+        assert abs(coverage - 0.95) < 0.02 + 5 * found["coverage_error"]
+    assert 1 < found["width_ratio"] < 3
+    assert found["refused"] == 0
+
+
 @pytest.mark.parametrize("design", [name for name in DESIGNS if name != "records"])
 def test_intervals_of_means_and_shares_of_groups_hold_the_population(design):
     """Over 20 surveys from a fixed seed."""

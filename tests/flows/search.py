@@ -16,6 +16,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -50,9 +51,16 @@ def needles(value: str | int | float) -> list[bytes]:
     return sorted(needle for needle in packed if len(needle) >= 5)
 
 
+def pattern_of(texts: Iterable[bytes]) -> re.Pattern[bytes]:
+    """Any of the texts, by their first byte: hundreds side by side take ten times as long."""
+    groups = groupby(sorted(texts), lambda text: text[:1])
+    rests = {first: b"|".join(re.escape(text[1:]) for text in of) for first, of in groups}
+    return re.compile(b"|".join(re.escape(f) + b"(?:" + rest + b")" for f, rest in rests.items()))
+
+
 def occurrences(folder: Path, values: Iterable[str | int | float]) -> list[str]:
     """Where any of the values stands in the files of the folder or in their names."""
-    pattern = re.compile(b"|".join(re.escape(n) for value in values for n in needles(value)))
+    pattern = pattern_of({needle for value in values for needle in needles(value)})
     found = []
     for path in sorted(folder.rglob("*")):
         if pattern.search(str(path.relative_to(folder)).encode()):
@@ -64,7 +72,7 @@ def occurrences(folder: Path, values: Iterable[str | int | float]) -> list[str]:
 
 def values_in(folder: Path, values: Iterable[str | int | float]) -> set[str | int | float]:
     """Those of the values that stand in any file of the folder."""
-    patterns = {v: re.compile(b"|".join(map(re.escape, needles(v)))) for v in values}
+    patterns = {v: pattern_of(needles(v)) for v in values}
     found: set[str | int | float] = set()
     for path in folder.rglob("*"):
         for view in views(path) if path.is_file() else ():

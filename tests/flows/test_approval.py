@@ -57,6 +57,21 @@ def test_a_release_waits_until_it_is_approved(guarded_plan, capsys):
     assert verify_budget(manifest, Ledger(ledger_url())) == Budget.of(4)
 
 
+@pytest.mark.slow
+def test_a_rejection_publishes_nothing_and_gives_nothing_back(guarded_plan, capsys):
+    assert run(guarded_plan) == 5
+    assert decide("reject") == 0
+    for _ in range(2):
+        assert run(guarded_plan) == 5
+        said = capsys.readouterr().err
+        assert "rejected by C. Officer (cells are large)" in said
+        assert "its budget stays spent" in said
+    assert not (guarded_plan.parent / "out" / "survey" / "r1").exists()
+    assert Ledger(ledger_url()).spent("survey") == Budget.of(4)
+    assert decide("approve") == 1
+    assert "a decision is final" in capsys.readouterr().err
+
+
 def test_publication_itself_refuses_what_is_not_approved(guarded_plan, monkeypatch):
     from flows.release import release
 

@@ -48,6 +48,15 @@ def test_right_releases_pass_and_nothing_is_charged(small_plan, sure, own_home, 
 
 
 @pytest.mark.slow
+def test_too_little_noise_is_found_with_exit_code_4(small_plan, too_little_noise, capsys):
+    assert main(["audit", str(small_plan), "--quick"]) == 4
+    printed = capsys.readouterr()
+    assert "FAILED" in printed.out
+    assert "passed  0" not in printed.out.splitlines()[1]
+    assert "people" in printed.err
+
+
+@pytest.mark.slow
 def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_holds(
     small_plan, monkeypatch
 ):

@@ -42,3 +42,10 @@ def test_a_run_whose_budget_another_run_took_meanwhile_charges_and_draws_nothing
     assert ledger.spent("survey") == Budget.of("3/2")
     assert not ledger.release("survey", "r1")
     assert not (tmp_path / "out" / "survey" / "r1").exists()
+
+
+def test_a_grant_that_grows_during_a_run_is_there_for_the_next(plan, tmp_path, monkeypatch):
+    more = {"who": "the board", "why": "a third release"}
+    meanwhile(monkeypatch, lambda ledger: ledger.grant("survey", Budget.of(1), **more))
+    release(plan, "r1", tmp_path / "out")
+    assert Ledger(ledger_url()).remaining("survey") == Budget.of(2)

@@ -13,6 +13,7 @@ from dpcore.errors import BundleError
 from schemas.bundle.manifest import Manifest
 from schemas.plan import published_plan
 from schemas.survey.found import NONE, OTHER
+from tasks.budget.recover import recover
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import _verify_found, read_manifest, verify_budget
 from tasks.ledger import Ledger, State
@@ -105,6 +106,14 @@ def test_a_run_that_stopped_in_between_neither_searches_nor_pays_again(tmp_path,
     searched = next(r for r in bundle.manifest.releases if r.name == "categories-job")
     assert searched.draw_sha256 == before["categories-job"].digest
     assert release(plan, "r", tmp_path / "out") == bundle.path
+
+
+def test_a_ledger_that_forgot_the_release_gets_it_back_from_the_bundle(tmp_path, monkeypatch):
+    bundle = open_bundle(release(written(tmp_path, JOBS), "r", tmp_path / "out"))
+    other = Ledger(f"sqlite:///{tmp_path}/other.db")
+    other.grant("jobs", bundle.plan.budget.granted.budget, "A. Officer", "test")
+    assert recover(other, tmp_path / "out" / "jobs", "A. Officer", "test") == ["r"]
+    assert other.spent("jobs") == Ledger(ledger_url()).spent("jobs")
 
 
 def test_other_categories_than_were_found_are_noticed(tmp_path):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BudgetError, BundleError, DataError
+from dpcore.errors import BudgetError, BundleError, DataError, LedgerError
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
@@ -215,6 +215,18 @@ def test_retry_after_crash_publishes_the_same_noise(bundle, plan_path):
 
 
 @pytest.mark.slow
+def test_another_release_pays_and_draws_again_while_the_budget_lasts(bundle, plan_path):
+    other = run(plan_path, "r2")
+    name = "tables/people.parquet"
+    assert (bundle / name).read_bytes() != (other / name).read_bytes()
+    assert Ledger(ledger_url()).spent("survey") == Budget.of("8", "2e-6")
+    os.remove(plan_path.parent / "survey.parquet")  # reading it would be another error
+    with pytest.raises(BudgetError, match="alpha"):
+        run(plan_path, "r3")
+    assert not (bundle.parent / "r3").exists()
+
+
+@pytest.mark.slow
 def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
     bundle, plan_path, plan_document
 ):
@@ -224,6 +236,21 @@ def test_a_plan_that_claims_more_than_the_ledger_granted_is_refused(
         run(plan_path, "r9")
     Ledger(ledger_url()).grant("survey", Budget.of("990"), who="board", why="extended")
     run(plan_path, "r9")
+
+
+@pytest.mark.slow
+def test_a_lost_ledger_and_an_old_copy_of_one_stop_the_release(bundle, plan_path, own_home):
+    ledger = own_home / "ledger.sqlite"
+    old = ledger.read_bytes()
+    ledger.unlink()
+    with pytest.raises(LedgerError, match="this ledger has no charge for it"):
+        run(plan_path, "r2")
+    assert not (bundle.parent / "r2").exists()
+    ledger.write_bytes(old)
+    run(plan_path, "r2")
+    ledger.write_bytes(old)
+    with pytest.raises(LedgerError, match="this ledger has no charge for it"):
+        run(plan_path, "r3")
 
 
 def test_a_changed_bundle_is_noticed(bundle, plan_path):

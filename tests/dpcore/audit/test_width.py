@@ -14,6 +14,7 @@ from dpcore.audit.releases import covered
 from dpcore.audit.width import FACTORS, audit_noise, bound_width
 from dpcore.errors import AuditError
 from dpcore.line.mechanism import AS_STATED
+from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
 from tests.chance import most_failures
@@ -62,6 +63,17 @@ def test_gaussian_noise_of_half_its_scale_fails_though_its_alpha_is_hardly_seen(
     assert wrong.gaussian.lower_bound > wrong.gaussian.claim
     assert not wrong.width.passed
     assert len(wrong.faults) == 2
+
+
+@pytest.mark.slow
+def test_right_releases_are_hardly_ever_accused():
+    """Of 200 audits at 95% confidence; the bound by Markov's inequality is far from sharp."""
+    release = Histogram("h", TABLE, 50, Budget.of("1"))
+    tables = tables_of(release)[:1]
+    accused = sum(
+        not audit_noise(tables, 60, 0.05, SeededSource(seed))[0].passed for seed in range(200)
+    )
+    assert accused <= most_failures(200, 0.05)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.machines.features import KAPPA, FourierFeatures
 from dpcore.machines.losses import Hinge
-from dpcore.machines.sensitivity import default_gap, weight_sensitivity
+from dpcore.machines.sensitivity import default_gap, smallest_gap, weight_sensitivity
 
 
 def random_problem(rng, largest=40):
@@ -25,6 +25,30 @@ def random_problem(rng, largest=40):
     return features, labels, weights, n, float(10 ** rng.uniform(-4, 0.2))
 
 
+def test_sensitivity_bounds_every_replacement_and_is_reached():
+    rng = np.random.default_rng(15)
+    largest = 0.0
+    for trial in range(150):
+        n, size = int(rng.integers(1, 9)), int(rng.integers(1, 5))
+        regularisation = float(10 ** rng.uniform(-2, 0.5))
+        points = rng.standard_normal((n + 1, size))
+        points /= np.linalg.norm(points, axis=1, keepdims=True) * (1 + 1e-15)
+        if trial % 2:
+            points[:] = points[0]
+        labels = rng.choice([-1, 1], n + 1)
+        if trial % 4 >= 2:
+            points[n], labels[n] = points[0], -labels[0]
+        gap = 1e-10 / regularisation / n**2
+        before, after = (
+            Hinge().train(points[rows], labels[rows], np.ones(n), n, regularisation, gap).weights
+            for rows in (slice(0, n), slice(1, n + 1))
+        )
+        moved = float(np.linalg.norm(before - after))
+        assert moved <= weight_sensitivity(n, regularisation, 1.0, gap)
+        largest = max(largest, moved / weight_sensitivity(n, regularisation, 1.0, 0.0))
+    assert 0.999 < largest < 1.0001
+
+
 def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
     rng = np.random.default_rng(16)
     for _ in range(60):
@@ -36,6 +60,16 @@ def test_a_dropped_record_moves_the_weights_by_half_of_it_at_most():
         without = Hinge().train(features, labels, fewer, n, regularisation, gap).weights
         moved = float(np.linalg.norm(with_it - without))
         assert moved <= 0.501 * weight_sensitivity(n, regularisation, gap=0.0)
+
+
+def test_least_tolerance_is_met_for_a_hundred_million_records():
+    rng = np.random.default_rng(19)
+    for _ in range(60):
+        features, labels, _, _, regularisation = random_problem(rng)
+        weights = np.floor(np.exp(rng.random(len(labels)) * math.log(1e6))).astype(int)
+        tolerance = smallest_gap(regularisation)
+        solution = Hinge().train(features, labels, weights, 10**8, regularisation, tolerance)
+        assert solution.gap <= tolerance
 
 
 @pytest.mark.parametrize("rows", [1, 7, 10**4, 10**6])

@@ -125,6 +125,36 @@ def test_low_counts_are_not_predictively_private_at_any_small_gamma():
     assert f"{float(chance_of_exposure(2, 1000, 1)):.3f}" in PAGE
 
 
+@pytest.mark.parametrize("candidates", [1, 2, 3])
+def test_an_adversary_with_all_but_one_record_gains_gamma_for_each_candidate(candidates: int):
+    """The overlap is n - 1; the other points of the adversary's own sample are the candidates."""
+    for population in POPULATIONS[::4]:
+        fails = 0.0
+        for rest, chance in tables(5, population[0]):
+            for of in range(2):
+                counts = moved(rest, -1, of)
+                unsafe = sum(population[to] * (not SAFE[counts, of, to]) for to in range(2))
+                fails += chance * population[of] * (1 - (1 - unsafe) ** candidates)
+        assert fails <= candidates * LOW.exposure + 1e-12
+
+
+@pytest.mark.parametrize("overlap", [0, 2, 4, 5])
+def test_an_adversary_with_a_smaller_overlap_faces_a_mixture(overlap: int):
+    """Its least beta, averaged over what the adversary knows, is gamma at most."""
+    alpha = float(LOW.l1_sensitivity / LOW.scale)
+    laws = {counts: law(counts, LOW) for counts, _ in tables(6, 0.5)}
+    for chance in (0.05, 1 / 6, 0.5):
+        average = 0.0
+        for known, likely in tables(overlap, chance):
+            mixed = [np.zeros(len(laws[6, 0])) for _ in range(2)]
+            for hidden, part in tables(5 - overlap, chance):
+                rest = tuple(k + h for k, h in zip(known, hidden, strict=True))
+                for cell in range(2):
+                    mixed[cell] += part * laws[moved(rest, -1, cell)]
+            average += likely * 2 * chance * (1 - chance) * least_beta(*mixed, alpha)
+        assert average <= LOW.exposure
+
+
 def smooth_law(counts: Table, mechanism: SmoothLaplace) -> np.ndarray:
     """Chances of the noisy sum (from -150 on) and the noisy level (from -40 on)."""
     values = np.array(counts)
@@ -159,6 +189,17 @@ def test_a_smooth_sum_promises_a_weaker_alpha_to_everybody(rows: int, gamma: str
         for of, to in product(range(4), repeat=2):
             if table[of] and of < to:
                 assert least_beta(laws[table], laws[moved(table, of, to)], alpha) <= beta
+
+
+def test_a_smooth_sum_is_not_predictively_private_at_its_own_alpha():
+    """One record far from all others, replaced by one of theirs: any prediction set contains them."""
+    share = Budget.of("4", "0.05", "0.5")
+    mechanism = SmoothLaplace.within(share, 16, 80)
+    assert mechanism.trimmed == 10
+    table = (79, *(0,) * 14, 1)
+    laws = [smooth_law(each, mechanism) for each in (table, moved(table, 15, 0))]
+    assert least_beta(*laws, 4.0) > 0.3 > share.beta
+    assert least_beta(*laws, plain_alpha(mechanism)) <= share.beta
 
 
 def test_gamma_does_not_add_up_for_bins_that_were_chosen_in_view_of_a_histogram():

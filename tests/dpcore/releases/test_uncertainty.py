@@ -22,7 +22,7 @@ from dpcore.releases.numbers.mean_curve import MeanCurve
 from dpcore.releases.numbers.moments import Moments
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.table import Table, TableColumn, Uncertainty
-from tests.dpcore.releases.contract import CASES, KINDS, drawn, draws
+from tests.dpcore.releases.contract import CASES, KINDS, drawn, draws, one_of_each
 
 pytestmark = pytest.mark.usefixtures("short_fits")
 FUNCTIONS = [
@@ -109,6 +109,20 @@ def near(release, table, column):
 
 
 ALPHAS = (Fraction(1, 20), Fraction(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", one_of_each(type))
+def test_no_number_lies_outside_its_own_interval_however_much_noise_there_is(name):
+    case = CASES[name]
+    share = replace(case.release.share, alpha=case.release.share.alpha * ALPHAS[0])
+    try:
+        release = replace(case.release, share=share)
+        noisy = drawn(release, case.near + case.company)
+    except ValueError:
+        pytest.skip("the share buys no noise")
+    for table in release.publish(noisy).tables:
+        require_inside(release, table)
 
 
 def require_inside(release, table):

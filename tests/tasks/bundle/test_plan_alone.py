@@ -18,6 +18,9 @@ from tests.tasks.made_up import publish_made_up
 EXPLAINED = 3.0
 """CPU seconds to read and explain a plan."""
 
+PLANS = 14
+"""Explained of every kind and mechanism: over 500 in all, in half a minute of one processor."""
+
 WORK, MUCH_WORK = 0.2, 10.0
 """Seconds: of a plan that says that it takes longer to publish, another one is published instead."""
 
@@ -94,6 +97,15 @@ def test_a_plan_of_every_mechanism_is_refused_or_published(tmp_path, kind, mecha
 )
 def test_another_plan_of_every_mechanism_is_audited_too(tmp_path, kind, mechanism):
     any_number(tmp_path, kind, mechanism, 1, audited=True)
+
+
+@pytest.mark.slow
+def test_five_hundred_plans_are_explained_in_three_seconds_each():
+    """All of random numbers at their extremes."""
+    assert PLANS * len(MECHANISMS) > 500
+    for seed in range(PLANS):
+        for kind, mechanism in MECHANISMS:
+            explained(plan_of(kind, mechanism, f"explained {seed}"))
 
 
 def any_number(folder: Path, kind: str, mechanism: str, seed: int, audited: bool) -> None:

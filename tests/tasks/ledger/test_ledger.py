@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -308,6 +309,10 @@ class TestCommit:
                 ledger.commit(dataset, release_id, name, noisy(1))
             assert ledger.committed(dataset, release_id, name) is None
 
+    def test_a_large_draw_is_kept(self, ledger):
+        large = Noisy(np.arange(2**20))
+        assert ledger.commit("wages", "r1", "a", large).digest() == large.digest()
+
     def test_a_draw_too_large_for_the_database_is_refused_in_words(self, ledger, monkeypatch):
         monkeypatch.setattr("tasks.ledger.ledger.MAX_PAYLOAD_BYTES", 100)
         with pytest.raises(LedgerError, match="fewer cells"):
@@ -389,6 +394,20 @@ class TestHistory:
         assert (lines[4].who, lines[4].why) == ("B. Operator", "disk died")
         assert [line.dataset for line in ledger.history()] == ["wages"] * 5 + ["health"]
 
+    def test_times_are_utc(self, ledger):
+        at = datetime.fromisoformat(ledger.history()[0].at)
+        assert at.utcoffset() == timedelta(0)
+        assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
+
+    def test_a_charge_remembers_everything(self, ledger):
+        ledger.reserve("wages", "r1", "p", charges(a="1/2"))
+        charge = ledger.release("wages", "r1")["a"]
+        assert charge.charge_id == charge_id("wages", "r1", "a")
+        assert (charge.dataset, charge.release_id, charge.release_name) == ("wages", "r1", "a")
+        assert (charge.plan_digest, charge.event) == ("p", {"noise": "a"})
+        assert charge.budget == Budget.of("1/2")
+        assert (charge.committed_at, charge.digest) == (None, None)
+
 
 def test_names_that_run_together_are_different_charges():
     assert charge_id("ab", "c", "d") != charge_id("a", "bc", "d")
@@ -432,6 +451,12 @@ class TestDamage:
             ):
                 connection.execute(update(tables.charge).values(**values))
         assert ledger.release("wages", "r1")["a"].state is State.RESERVED
+
+    def test_an_unknown_layout_is_refused(self, ledger):
+        with ledger._database.transaction(write=True) as connection:
+            connection.execute(update(tables.schema).values(version=99))
+        with pytest.raises(LedgerError, match=r"layout version 99.*version 5"):
+            ledger.reserve("wages", "r1", "p", charges(a="1/2"))
 
     def test_a_failed_transaction_leaves_nothing(self, ledger):
         def fail_half_way() -> None:

@@ -20,7 +20,7 @@ from schemas.survey.columns import Column
 from schemas.survey.unit import MOST_STEPS
 from tasks.survey.ingest import ingest
 from tasks.survey.tally import LARGEST_PACK, pack, tallies
-from tests.tasks.survey.tables import assert_tells_nothing, column
+from tests.tasks.survey.tables import AWKWARD, assert_tells_nothing, column
 
 
 def survey(tmp_path: Path, frame: pd.DataFrame, columns: Mapping[str, Column]) -> Path:
@@ -233,6 +233,24 @@ def test_the_grid_agrees_at_its_edges_and_next_to_them(lower, upper, cells, tmp_
         assert_agrees(database, frame, Domain((Bins("x", tuple(np.unique(edges).tolist())),)))
 
 
+def test_the_upper_bound_is_in_the_last_cell(tmp_path):
+    frame = pd.DataFrame({"x": [1.0], "i": [9]})
+    columns = {"x": column("continuous", bounds=(0, 1)), "i": column("integer", bounds=(0, 9))}
+    database = survey(tmp_path, frame, columns)
+    axes = (columns["x"].axis("x"), columns["x"].bins("x", [0, 0.5, 1]))
+    assert [tally(database, Domain((axis,))).cells.tolist() for axis in axes] == [[1023], [1]]
+    axes = (columns["i"].axis("i"), columns["i"].bins("i", [0, 9, 10]))
+    assert [tally(database, Domain((axis,))).cells.tolist() for axis in axes] == [[9], [1]]
+
+
+def test_awkward_names_and_categories_stay_text(tmp_path):
+    name = """it's "quoted" - a; name"""
+    frame = pd.DataFrame({name: AWKWARD * 2})
+    columns = {name: column("categorical", categories=AWKWARD)}
+    database = survey(tmp_path, frame, columns)
+    assert_agrees(database, frame, Domain((columns[name].axis(name),)))
+
+
 def test_whole_numbers_that_doubles_cannot_tell_apart_at_the_largest_bounds(tmp_path):
     top = 2**53
     frame = pd.DataFrame({"i": [top - 2, top - 1, top, top]})
@@ -247,6 +265,12 @@ def test_an_empty_table_has_an_empty_tally(tmp_path):
     found = tally(survey(tmp_path, frame, columns), Domain((columns["i"].axis("i"),)), 0)
     assert found.cells.shape == found.counts.shape == (0,)
     assert found.cells.dtype == found.counts.dtype == np.int64
+
+
+def test_a_domain_without_axes_counts_the_records(table):
+    database, frame = table
+    found = tally(database, Domain(()), len(frame))
+    assert (found.cells.tolist(), found.counts.tolist()) == ([0], [len(frame)])
 
 
 TENTHS = {"bounds": (0, 1)}

@@ -49,12 +49,14 @@ def expected(fields: list[Field], zone: ZoneInfo, year: int) -> set[datetime]:
     """The due times of a year by its definition: day by day, and minute by minute of the wall."""
     (_, minutes), (_, hours), *on = fields
     hours = hours & set(range(24))
-    return {
-        instant(datetime(day.year, day.month, day.day, hour, minute), zone)
-        for day in days(on, year)
-        for hour in hours
-        for minute in minutes
-    }
+    found = set()
+    for day in days(on, year):
+        offsets = offsets_near(day, zone)
+        walls = [
+            datetime(*day.timetuple()[:3], hour, minute) for hour in hours for minute in minutes
+        ]
+        found.update(instant(wall, zone, offsets) for wall in walls)
+    return found
 
 
 def days(on: list[Field], year: int) -> Iterator[date]:
@@ -69,11 +71,19 @@ def days(on: list[Field], year: int) -> Iterator[date]:
         day += timedelta(days=1)
 
 
-def instant(wall: datetime, zone: ZoneInfo) -> datetime:
+def offsets_near(day: date, zone: ZoneInfo) -> set[timedelta]:
+    """From UTC, on the day and a day and a half before and after it."""
+    begins = datetime(*day.timetuple()[:3], tzinfo=UTC)
+    moments = [begins + timedelta(hours=hours) for hours in range(-36, 61, 2)]
+    offsets = {moment.astimezone(zone).utcoffset() for moment in moments}
+    return {offset for offset in offsets if offset is not None}
+
+
+def instant(wall: datetime, zone: ZoneInfo, offsets: set[timedelta]) -> datetime:
     """The first moment at which clocks show this time; of one that they skip, by the later offset."""
-    around = [wall.replace(tzinfo=UTC) + timedelta(hours=hours) for hours in range(-36, 37, 2)]
-    offsets = {moment.astimezone(zone).utcoffset() for moment in around}
-    moments = [wall.replace(tzinfo=UTC) - offset for offset in offsets if offset is not None]
+    moments = [wall.replace(tzinfo=UTC) - offset for offset in offsets]
+    if len(moments) == 1:
+        return moments[0]
     shown = [m for m in moments if m.astimezone(zone).replace(tzinfo=None) == wall]
     if shown:
         return min(shown)

@@ -136,6 +136,17 @@ def test_an_interaction_that_no_pair_shows_is_found_measured_and_in_the_records(
     assert distance(made, noisy) < 0.05 < 0.3 < distance(*among_coins(0, 0))
 
 
+def test_triples_are_scored_by_noisy_pairs_and_by_no_exact_one():
+    made = Microdata("x", SIX, 5000, SHARE, noise="discrete-gaussian", chosen=3, triples=2)
+    law, exact = made.mechanism, opened(made, tally_of(SIX, SIX.pack(planted())))
+    pairs = law.first.size
+    noisy = exact[None, :pairs] + np.arange(pairs) % 7 * 50
+    scores = law.exact(1, exact, noisy)
+    without = np.where(np.arange(law.size) < pairs, 0, exact)
+    np.testing.assert_array_equal(law.exact(1, without, noisy), scores)
+    assert (law.exact(1, exact, noisy[:, ::-1]) != scores).any()
+
+
 def test_only_triples_that_were_chosen_are_supported():
     made, noisy = among_coins(2, 1)
     counts, error = made.supported_margin(noisy, PLANTED)

@@ -1,6 +1,7 @@
 """Contingency margins: what is counted, how far neighbours lie apart, what the errors are."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.tables.fitted import LARGEST_TOTAL
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.names import file_word
-from tests.dpcore.releases.contract import drawn, opened, tally_of
+from tests.dpcore.releases.contract import drawn, exact_vector, opened, tally_of
 
 DOMAIN = Domain(
     (
@@ -49,6 +50,22 @@ def counted_by_hand(sets: tuple) -> np.ndarray:
 def test_the_statistic_is_the_tables_one_after_the_other(sets: tuple):
     counted = opened(margins(sets=sets), tally_of(DOMAIN, RECORDS))
     np.testing.assert_array_equal(counted, counted_by_hand(sets))
+
+
+@pytest.mark.parametrize(("columns", "ways"), [(4, 1), (4, 2), (5, 3), (3, 3), (6, 2)])
+def test_all_margins_of_one_order_move_by_twice_their_number(columns: int, ways: int):
+    """METHODS d: L1 = 2 C(k, w), and L2 = sqrt(2 C(k, w)), by two records that share nothing."""
+    domain = Domain(tuple(Categories(f"c{i}", (0, 1)) for i in range(columns)))
+    sets = tuple(combinations(range(columns), ways))
+    number = math.comb(columns, ways)
+    pure = Margins("m", domain, 1, SHARE, sets)
+    approximate = Margins("m", domain, 1, SHARE, sets, "discrete-gaussian")
+    assert pure.mechanism.event.l1_sensitivity == 2 * number
+    assert approximate.mechanism.event.l2_sensitivity_squared == 2 * number
+    tables = np.stack([exact_vector(pure, (c,)) for c in range(domain.size)])
+    moves = np.abs(tables - tables[0]).sum(axis=1)
+    assert moves.max() == moves[-1] == 2 * number
+    assert ((tables - tables[0]) ** 2).sum(axis=1).max() == 2 * number
 
 
 @every_noise

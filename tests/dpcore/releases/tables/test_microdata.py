@@ -15,6 +15,7 @@ from dpcore.domain.axes import Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.estimates.distances import margin_errors
 from dpcore.line.statistic import Noisy
+from dpcore.post.tables.margins import margins_of
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
@@ -47,13 +48,18 @@ def noisy_of(of: Margins) -> Noisy:
     return drawn(of, DOMAIN.pack(population()), 3)
 
 
-def test_records_resemble_the_survey():
-    codes = population()
-    domain, records = release().sample(noisy_of(release()), ROWS)
+def test_records_resemble_the_survey_and_published_counts_are_their_margins():
+    codes, noisy = population(), noisy_of(release())
+    domain, records = release().sample(noisy, ROWS)
     assert domain == DOMAIN
     assert records.shape == (ROWS, 4)
     assert margin_errors(codes, records, DOMAIN.shape, 1).mean < 0.03
     assert margin_errors(codes, records, DOMAIN.shape, 2).mean < 0.08
+    published = release().publish(noisy)
+    assert published.facts == {"tables": 6, "cells": release().measurement.cells}
+    for table, attrs in zip(published.tables, release().tables, strict=True):
+        whole = margins_of(records, DOMAIN.shape, [attrs])[0]
+        np.testing.assert_array_equal(table.columns["count"], whole.ravel())
 
 
 @pytest.mark.parametrize("rows", [0, 1, 777])
