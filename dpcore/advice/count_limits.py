@@ -29,7 +29,7 @@ q e (1 - exp(alpha e)/(b - 1 + exp(alpha e))), of the order q log(b)/alpha (Hall
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -109,8 +109,25 @@ def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: in
     ``replaced``: the number of records is fixed, so those in no block are in one more cell.  Where
     records are added, a table without any is a reference: the chance is exp(alpha e)/b.
     """
-    best = 0.0
-    for q in _doublings(records if replaced else 1):
+    blocks = records if replaced else 1
+    found = _block_risks(alpha, cells, records, replaced, most, blocks)
+    return max((q * risk / (q + replaced) for q, risk in found), default=0.0)
+
+
+def sparse_table_risk(
+    alpha: float, cells: int, records: int, replaced: bool, most: int, occupied: int
+) -> float:
+    """The same for all cells together, over the tables of at most ``occupied`` occupied cells."""
+    blocks = min(records, occupied - 1) if replaced else 1
+    found = _block_risks(alpha, cells, records, replaced, most, blocks)
+    return max((q * risk for q, risk in found), default=0.0)
+
+
+def _block_risks(
+    alpha: float, cells: int, records: int, replaced: bool, most: int, blocks: int
+) -> Iterator[tuple[int, float]]:
+    """Numbers q of blocks, at most ``blocks``, each with the risk that a block adds."""
+    for q in _doublings(blocks):
         block = (cells - replaced) // q
         if block < 2:
             break
@@ -120,10 +137,8 @@ def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: in
         )
         ratio = np.exp(np.minimum(alpha * units, 700))
         found = ratio / (block - 1 + ratio) if replaced else np.minimum(ratio / block, 1)
-        risks = units * most * (1 - found) * (q / (q + replaced))
-        best = max(best, float(risks.max(initial=0)))
-    return best
+        yield q, float((units * most * (1 - found)).max(initial=0))
 
 
 def _doublings(most: int) -> Iterable[int]:
-    return (2**k for k in range(max(most, 1).bit_length()))
+    return (2**k for k in range(most.bit_length()))

@@ -20,7 +20,7 @@ from typing import Protocol, runtime_checkable
 
 from dpcore.accounting.budget import Budget
 from dpcore.advice.cell_noise import alike, cell_variances
-from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
+from dpcore.advice.count_limits import count_risk, sparse_risk, sparse_table_risk, table_risk
 from dpcore.advice.margin_limits import least_total
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import LaplaceNoise
@@ -119,6 +119,17 @@ def _histogram(release: Histogram) -> list[Least]:
     step, cells, rows = float(release.step), release.domain.size, release.most_rows
     replaced = release.adjacency.relation == "replace-one"
     sparse = "expected L1 error per occupied cell, at most"
+    if release.occupied is not None:
+        whole = "expected L1 error of the table, at most"
+        known = sparse_table_risk(alpha, cells, rows, replaced, most, release.occupied)
+        return [
+            Least(
+                whole,
+                stated[whole],
+                step * known,
+                f"{among}, for at most {release.occupied:,} occupied cells",
+            )
+        ]
     if sparse in stated:
         risk = sparse_risk(alpha, cells, rows, replaced, most)
         return [Least(sparse, stated[sparse], step * risk, among)]
