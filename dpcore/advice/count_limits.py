@@ -18,6 +18,18 @@ and both of its cells err.  Where records are added and removed, each cell is a 
 2012, Proposition 2.4.2, has the same rate, p/alpha, with an unknown constant; Proposition 2.3.1 has
 exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha: METHODS l.)
 
+**On every table.**  An answer that ignores the data is exact on one table, but such a mechanism has a
+large worst case.  One whose worst-case loss is w errs on every table: let k m be a change of the count
+that m units can make.  Of two counts i, j that far apart, an answer x to j has mean |x - i| >= k m - w,
+and is at most exp(alpha m) times as likely as an answer to i, so the expected error at i is at least
+
+    exp(-alpha m) (k m - w),
+
+and exp(-alpha m) (k m - sqrt(w))^2 for the squared loss, by the triangle inequality of that norm.  From
+every count in 0..n there is one k m away, up or down, if 2 k m <= n.  (Hall 2012, Proposition 2.3.2, and
+Hall, Rinaldo & Wasserman 2011, Proposition 3.2, use Markov's inequality instead: of w = 1/alpha is
+left .135 here, and .03 there.)  In a table the bound holds cell by cell.
+
 **A sparse table.**  Split the cells into q blocks of b, and put e records into one cell of each, each
 cell equally likely.  The correct cell is the only one within L1 distance e of the table, and a
 mechanism finds it with probability at most exp(alpha e)/(b - 1 + exp(alpha e)), as the e records of one
@@ -87,6 +99,20 @@ def _mean_loss(alpha: float, units: int, power: int) -> float:
         return float(((means[:, None] - counts) ** 2 * chances).sum() / (units + 1))
     losses = np.where(distances, distances.astype(float) ** power, 0)
     return float((chances @ losses).min(axis=1).sum() / (units + 1))
+
+
+def uniform_risk(
+    alpha: float, records: int, worst: float, loss: str = "absolute", most: int = 1
+) -> float:
+    """A lower bound of the expected loss at every count, for a worst-case loss of at most ``worst``."""
+    power = POWERS[loss]
+    if not power:
+        return max(0.0, (1 - worst) * math.exp(-alpha)) if records >= 2 * most else 0.0
+    error = worst ** (1 / power)
+    best = error / most + power / alpha
+    units = {max(1, min(int(best) + i, records // (2 * most))) for i in (0, 1)}
+    found = (math.exp(-alpha * m) * max(0.0, most * m - error) ** power for m in units)
+    return max(found) if records >= 2 * most else 0.0
 
 
 def table_risk(alpha: float, cells: int, records: int, pairs: bool, most: int = 1) -> float:

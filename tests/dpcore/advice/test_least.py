@@ -65,6 +65,7 @@ def test_the_least_error_is_below_that_of_every_table(built):
     for release in built:
         for error in least_errors(release):
             assert 0 < error.least <= error.value * (1 + 1e-6)
+            assert 0 <= (error.on_every_table or 0) <= error.value
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -82,6 +83,7 @@ def test_geometric_noise_is_the_best_for_a_count(loss, adjacency):
     (error,) = least_errors(made)
     assert error.ratio == pytest.approx(1, abs=1e-4)
     assert error.among == "all mechanisms of alpha 0.5"
+    assert 0.05 < error.on_every_table / error.value < 0.25
 
 
 def test_a_minimax_count_is_the_best_by_its_program():
