@@ -12,6 +12,7 @@ from papers.k_norm.mechanism import DiscreteKNorm
 from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.near_records.by_distribution import NearRecordsMechanism
 from papers.near_records.by_series import NearMeansMechanism
+from papers.random_proportion.mechanism import RandomProportion
 from papers.sampled_histogram.mechanism import Sampled
 
 THEOREMS: tuple[type[Mechanism], ...] = (
@@ -21,5 +22,6 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     NearMeansMechanism,
     DiscreteKNorm,
     DifferenceBody,
+    RandomProportion,
 )
 """Number i - 1 is the mechanism of theorem Pi.  Others cite the numbers: new ones go to the end."""

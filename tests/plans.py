@@ -145,6 +145,9 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "weights": lambda chance, kind, so_far: chance.choice(["balanced", 0.001, 1000.0]),
     "chosen": lambda chance, kind, so_far: 1,
     "curve": lambda chance, kind, so_far: chance.choice(["load", "of-ages", "mixed"]),
+    "occupied": lambda chance, kind, so_far: (
+        chance.choice([1, 2, 40]) if so_far["mechanism"] == "thresholded-laplace" else None
+    ),
     "triples": lambda chance, kind, so_far: chance.choice([0, 1]),
 }
 

@@ -68,6 +68,7 @@ RELEASES |= {
     f"{name} of many records": replace(RELEASES[name], rows=500)
     for name in (
         "random histogram",
+        "random count",
         "adaptive microdata",
         "adaptive triples",
         "compressed microdata",

@@ -255,6 +255,13 @@ FAULTS: tuple[Fault, ...] = (
         unseen="all tables of releases are right",
     ),
     of_paper(
+        "a count is exact one too far",
+        "random_proportion/mechanism",
+        "return np.asarray(np.minimum(counts, self.rows - counts) < self.exact_below)",
+        "return np.asarray(np.minimum(counts, self.rows - counts) <= self.exact_below)",
+        audit="random count of many records",
+    ),
+    of_paper(
         "an urn without public balls",
         "sampled_histogram/mechanism",
         "prior = math.ceil(a * weight * (1 + 1e-12))",

@@ -6,12 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.papers.constructions import constructions_section
 from benchmarks.papers.experiment import Experiment, Line
 
 INTRODUCTION = """# The papers' experiments, repeated
 
 This page repeats the experiments of the papers behind dprelease with its own releases and fixed
 seeds. `make papers` writes it. The column "in the paper" quotes the paper's description of a plot.
+[All constructions](#all-constructions) of the papers are listed at the end.
 """
 
 
@@ -24,7 +26,7 @@ def page(
     """Markdown, one section for each experiment."""
     folder = Path(os.path.relpath(images, path.parent)).as_posix()
     sections = [section(each, found.get(each.name), folder) for each in experiments]
-    return "\n".join([INTRODUCTION, *sections])
+    return "\n".join([INTRODUCTION, *sections, constructions_section()])
 
 
 def section(experiment: Experiment, lines: list[Line] | None, folder: str) -> str:

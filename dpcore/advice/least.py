@@ -20,7 +20,13 @@ from typing import Protocol, runtime_checkable
 
 from dpcore.accounting.budget import Budget
 from dpcore.advice.cell_noise import alike, cell_variances
-from dpcore.advice.count_limits import count_risk, sparse_risk, table_risk
+from dpcore.advice.count_limits import (
+    count_risk,
+    sparse_risk,
+    sparse_table_risk,
+    table_risk,
+    uniform_risk,
+)
 from dpcore.advice.margin_limits import least_total
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import LaplaceNoise
@@ -42,13 +48,15 @@ LARGE = Fraction(10**8)
 class Least:
     """The error of a release in one quantity, and the least in the class ``among``.
 
-    ``least`` is None where only the rate is known.
+    ``least`` is None where only the rate is known.  ``on_every_table``: what a mechanism of the class
+    errs by on any table at all, if its worst case is no larger than ``value``.
     """
 
     quantity: str
     value: float
     least: float | None
     among: str
+    on_every_table: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -98,8 +106,10 @@ def _alpha(release: Release) -> tuple[float, str]:
 
 def _count(release: Count) -> list[Least]:
     stated, (alpha, among) = release.expected_error()[0], _alpha(release)
-    least = count_risk(alpha, release.most_rows, release.loss, release.adjacency.most)
-    return [Least(stated.quantity, stated.value, least, among)]
+    rows, most = release.most_rows, release.adjacency.most
+    least = count_risk(alpha, rows, release.loss, most)
+    everywhere = uniform_risk(alpha, rows, stated.value, release.loss, most)
+    return [Least(stated.quantity, stated.value, least, among, everywhere)]
 
 
 def _mean(release: Mean) -> list[Least]:
@@ -108,7 +118,8 @@ def _mean(release: Mean) -> list[Least]:
     assert isinstance(release.mechanism, DiscreteLaplace)
     one = stated.value / release.mechanism.stddev * float(release.mechanism.l1_sensitivity)
     least = one * math.sqrt(count_risk(alpha, release.rows, "squared"))
-    return [Least(stated.quantity, stated.value, least, among)]
+    everywhere = uniform_risk(alpha, release.rows, (stated.value / one) ** 2, "squared")
+    return [Least(stated.quantity, stated.value, least, among, one * math.sqrt(everywhere))]
 
 
 def _histogram(release: Histogram) -> list[Least]:
@@ -119,15 +130,30 @@ def _histogram(release: Histogram) -> list[Least]:
     step, cells, rows = float(release.step), release.domain.size, release.most_rows
     replaced = release.adjacency.relation == "replace-one"
     sparse = "expected L1 error per occupied cell, at most"
+    if release.occupied is not None:
+        whole = "expected L1 error of the table, at most"
+        known = sparse_table_risk(alpha, cells, rows, replaced, most, release.occupied)
+        return [
+            Least(
+                whole,
+                stated[whole],
+                step * known,
+                f"{among}, for at most {release.occupied:,} occupied cells",
+            )
+        ]
     if sparse in stated:
         risk = sparse_risk(alpha, cells, rows, replaced, most)
         return [Least(sparse, stated[sparse], step * risk, among)]
     one, table = f"standard error of a {release.unit.number}", "expected L1 error of the table"
     squared = count_risk(alpha, rows, "squared", most) if cells > 1 or not replaced else 0.0
     whole = table_risk(alpha, cells, rows, replaced, most)
+    everywhere = of_cell = 0.0
+    if squared:
+        everywhere = uniform_risk(alpha, rows, (stated[one] / step) ** 2, "squared", most)
+        of_cell = uniform_risk(alpha, rows, stated[table] / step / cells, most=most)
     return [
-        Least(one, stated[one], step * math.sqrt(squared), among),
-        Least(table, stated[table], step * whole, among),
+        Least(one, stated[one], step * math.sqrt(squared), among, step * math.sqrt(everywhere)),
+        Least(table, stated[table], step * whole, among, step * cells * of_cell),
     ]
 
 

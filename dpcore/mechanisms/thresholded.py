@@ -79,13 +79,51 @@ class ThresholdedLaplace(LaplaceAboveThreshold):
     """Noise on all ``size`` cells, the empty ones too."""
 
     @classmethod
-    def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> ThresholdedLaplace:
+    def within(
+        cls,
+        share: Budget,
+        size: int,
+        l1_sensitivity: Fraction,
+        records: int = 0,
+        occupied: int | None = None,
+    ) -> ThresholdedLaplace:
         """The mechanism that spends all of the share's alpha, with tau = scale * ln(size).
 
-        Of the empty cells half a one is expected to pass that threshold.
+        Of the empty cells half a one is expected to pass that threshold.  If at most q = ``occupied``
+        cells have records, tau = scale * ln(size/q) lets q/2 pass; of the two, the one of less
+        ``table_error`` is taken.  That number and that of ``records`` must be public.
         """
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
-        return cls(size, l1_sensitivity, scale, math.ceil(scale * Fraction(math.log(size))))
+        thresholds = [
+            math.ceil(scale * Fraction(math.log(size / expected)))
+            for expected in sorted({1, occupied or 1})
+        ]
+        made = [cls(size, l1_sensitivity, scale, threshold) for threshold in thresholds]
+        return min(made, key=lambda each: each.table_error(records, occupied or 1))
+
+    @property
+    def passing(self) -> float:
+        """The chance that an empty cell passes the threshold."""
+        ratio = math.exp(-1 / float(self.scale))
+        return ratio ** (self.threshold + 1) / (1 + ratio)
+
+    @property
+    def mean_noise(self) -> float:
+        """The mean absolute value of the noise."""
+        rate = 1 / float(self.scale)
+        return 1 / math.sinh(rate) if rate < 100 else 0.0
+
+    def table_error(self, records: int, occupied: int) -> float:
+        """An upper bound of the expected L1 error of a table of q = ``occupied`` occupied cells.
+
+        A cell of count c errs by at most min(c, tau) + |Z|, which is concave in c: q cells err by at
+        most min(records, q tau) + q E|Z|.  An empty one that passes errs by its value, which is
+        beyond the threshold by a geometric number.
+        """
+        beyond = self.threshold - 1 / math.expm1(-1 / float(self.scale))
+        dropped = min(records, occupied * self.threshold)
+        passing = (self.size - occupied) * self.passing * beyond
+        return dropped + occupied * self.mean_noise + passing
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout

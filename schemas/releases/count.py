@@ -51,11 +51,13 @@ class Condition(Section):
 
 
 class CountMechanism(NamedTuple):
-    """A mechanism for counts: its release, and whether it fails with a chance that costs beta."""
+    """A mechanism for counts: its release, and whether it fails with a chance that costs beta, has a
+    prior, or is one of random differential privacy."""
 
     release: Callable[..., SingleCount]
     may_fail: bool = False
     has_prior: bool = False
+    spends_gamma: bool = False
 
 
 MECHANISMS = {"discrete-laplace": CountMechanism(Count, has_prior=True)}
@@ -80,12 +82,16 @@ class CountSection(ReleaseSection):
     @model_validator(mode="after")
     def _prior_has_a_use(self) -> Self:
         if self.prior != "uniform" and not MECHANISMS[self.mechanism].has_prior:
-            raise ValueError("prior: a worst case has none; leave it out")
+            raise ValueError("prior: only discrete-laplace has one; leave it out")
         return self
 
     @property
     def may_fail(self) -> bool:
         return MECHANISMS[self.mechanism].may_fail
+
+    @property
+    def spends_gamma(self) -> bool:
+        return MECHANISMS[self.mechanism].spends_gamma
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         place = self.condition.column

@@ -1,13 +1,14 @@
 """Histograms in a plan."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
+from schemas.document import absent
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
 
@@ -28,6 +29,18 @@ class HistogramSection(CountsSection):
         "random-zero-cells",
         "random-low-counts",
     ] = "discrete-laplace"
+    occupied: StrictInt | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="For thresholded-laplace: how many cells have records at most, if that is public"
+        " (never counted in the data). It may lower the threshold.",
+    )
+
+    @model_validator(mode="after")
+    def _occupied_has_a_use(self) -> Self:
+        if self.occupied is not None and self.mechanism != "thresholded-laplace":
+            raise ValueError("occupied: only the threshold of thresholded-laplace depends on it")
+        return self
 
     @property
     def may_fail(self) -> bool:
@@ -43,7 +56,8 @@ class HistogramSection(CountsSection):
             exact_below = 1 if self.mechanism == "random-zero-cells" else None
             return self.make(RandomHistogram, domain, survey, share, exact_below=exact_below)
         thresholded = self.mechanism != "discrete-laplace"
-        return self.make(Histogram, domain, survey, share, thresholded=thresholded)
+        own = {"thresholded": thresholded, "occupied": self.occupied}
+        return self.make(Histogram, domain, survey, share, **own)
 
     @property
     def subject(self) -> str:

@@ -231,6 +231,9 @@ def implicates_text(plan: Plan) -> list[str]:
 
 def least_text(plan: Plan) -> list[str]:
     """The distance from the least possible errors; nothing where none is known."""
-    heading = "The least possible error, in the worst case, among mechanisms of the same promise"
+    heading = (
+        "The least possible error among mechanisms of the same promise: in the worst case, and on every"
+        " table for those whose worst case is no larger than expected"
+    )
     rows = least_rows(plan)
     return ["", heading, text_table(rows)] if rows else []

@@ -12,6 +12,7 @@ def least_rows(plan: Plan) -> list[dict[str, str]]:
             "quantity": error.quantity,
             "expected": f"{error.value:.4g}",
             "least": "-" if error.least is None else f"{error.least:.4g}",
+            "on every table": f"{error.on_every_table:.4g}" if error.on_every_table else "-",
             "ratio": "-" if error.ratio is None else f"{error.ratio:.2f}",
             "least among": error.among,
         }

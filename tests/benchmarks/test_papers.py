@@ -7,9 +7,11 @@ import pytest
 from scipy import stats
 
 from benchmarks.papers import bins, rates
+from benchmarks.papers.constructions import CONSTRUCTIONS, NOT_BUILT, constructions_section
 from benchmarks.papers.experiment import experiments, run
 from benchmarks.papers.page import section
 from tests.conftest import those_slow
+from tests.plans import MECHANISMS
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,6 +41,17 @@ def test_the_page_holds_every_experiment_and_its_plot():
         assert (ROOT / f"docs/pages/images/papers-{name}.svg").is_file()
         assert experiment.differs in page
     assert "Not run" not in page
+
+
+def test_the_page_holds_every_construction_and_what_runs_it_exists():
+    offered = {f"{kind}: {mechanism}" for kind, mechanism in MECHANISMS}
+    assert len(CONSTRUCTIONS) == len({each.name for each in CONSTRUCTIONS}) == 41
+    for each in CONSTRUCTIONS:
+        assert bool(each.home) != each.corrected.startswith(NOT_BUILT), each.name
+        assert not each.home or (ROOT / each.home).is_file(), each.name
+        assert not each.home or each.runs, each.name
+        assert not each.runs or each.runs in offered or (ROOT / each.runs).is_file(), each.name
+    assert constructions_section() in (ROOT / "docs/pages/explanation/papers.md").read_text()
 
 
 def test_a_section_without_its_data_says_so():

@@ -67,7 +67,11 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
             "releases[7].condition.categories: ['X'] are not among",
         ),
         ("releases.7.condition.at_least", 18, "condition: must hold for some values"),
-        ("releases.7.mechanism", "minimax-table", "releases[7]: prior: a worst case has none"),
+        (
+            "releases.7.mechanism",
+            "minimax-table",
+            "releases[7]: prior: only discrete-laplace has one",
+        ),
         ("releases.1.name", "people", "releases[1].name: 'people' is repeated"),
         ("releases.1.name", "../people", "releases[1].name"),
         ("synthesis.0.from", "nobody", "synthesis[0].from: the plan has no release"),

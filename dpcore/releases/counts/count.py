@@ -67,9 +67,12 @@ class SingleCount(Release):
     def largest_statistic(self) -> int:
         return self.most_rows
 
+    def number_counted(self, tally: Tally) -> int:
+        """How many records satisfy the condition: private."""
+        return int(tally.counts[np.isin(tally.cells, self.counted)].sum())
+
     def statistic(self, tally: Tally) -> Exact:
-        counted = tally.counts[np.isin(tally.cells, self.counted)]
-        return Exact(np.array([counted.sum()], dtype=np.int64))
+        return Exact(np.array([self.number_counted(tally)], dtype=np.int64))
 
     @property
     @abstractmethod

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -56,9 +56,13 @@ MOST_REPEATS = 400
 
 @dataclass(frozen=True)
 class Histogram(TableOfCounts, Samplable):
-    """Counts of every cell of the domain, or of those above the threshold."""
+    """Counts of every cell of the domain, or of those above the threshold.
+
+    ``occupied``: how many cells have records at most, if that is public; it may lower the threshold.
+    """
 
     thresholded: bool = False
+    occupied: int | None = field(default=None, kw_only=True)
 
     chart = "cells"
     refines = "counts"
@@ -68,6 +72,10 @@ class Histogram(TableOfCounts, Samplable):
         super().__post_init__()
         if self.thresholded:
             self.domain.require_one_word("a thresholded histogram")
+        if self.occupied is not None and not 1 <= self.occupied <= self.domain.size:
+            raise ValueError(
+                f"occupied: must lie between 1 and the number of cells ({self.domain.size:,})"
+            )
         if self.thresholded and self.share.beta and self.adjacency.most > 1:
             raise ValueError(
                 "mechanism: stability-laplace protects units of one record, and here a unit may have"
@@ -83,7 +91,9 @@ class Histogram(TableOfCounts, Samplable):
         if self.thresholded and self.share.beta:
             return StabilityLaplace.within(self.share, self.domain.size, self.adjacency)
         if self.thresholded:
-            return ThresholdedLaplace.within(self.share, self.domain.size, self.l1_sensitivity)
+            return ThresholdedLaplace.within(
+                self.share, self.domain.size, self.l1_sensitivity, self.most_rows, self.occupied
+            )
         if self.domain.size > LARGEST_DENSE:
             raise ValueError(
                 f"{size_text(self.domain.size)} cells are too many to publish one by one; use the"
@@ -249,9 +259,14 @@ class Histogram(TableOfCounts, Samplable):
         )
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             threshold = self.mechanism.threshold
+            known = self.occupied and threshold < scale * math.log(self.domain.size)
             statements = (
                 *statements,
-                ErrorStatement("threshold below which cells are dropped", unit.scaled(threshold)),
+                ErrorStatement(
+                    "threshold below which cells are dropped",
+                    unit.scaled(threshold),
+                    f"for {self.occupied:,} occupied cells" if known else "",
+                ),
                 ErrorStatement(
                     "expected L1 error per occupied cell, at most",
                     unit.scaled(threshold + mean_absolute),
@@ -260,10 +275,19 @@ class Histogram(TableOfCounts, Samplable):
             )
             if isinstance(self.mechanism, StabilityLaplace):
                 return statements
-            ratio = math.exp(-1 / scale)
-            passing = ratio ** (threshold + 1) / (1 + ratio)
             empty = "expected number of published cells that are empty, at most"
-            return (*statements, ErrorStatement(empty, self.domain.size * passing))
+            statements = (
+                *statements,
+                ErrorStatement(empty, self.domain.size * self.mechanism.passing),
+            )
+            if self.occupied is None:
+                return statements
+            whole = self.mechanism.table_error(self.most_rows, self.occupied)
+            note = f"if {self.occupied:,} cells are occupied"
+            return (
+                *statements,
+                ErrorStatement("expected L1 error of the table, at most", unit.scaled(whole), note),
+            )
         expected = self.domain.size * mean_absolute
         return (
             *statements,

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from dpcore.advice.count_limits import POWERS, count_risk, table_risk
-from papers.minimax_count.programs import optimal_table
+from dpcore.advice.count_limits import POWERS, count_risk, table_risk, uniform_risk
+from papers.minimax_count.programs import losses, optimal_table
 from papers.minimax_count.table import minimax_table, worst_risk
 
 
@@ -22,6 +23,48 @@ def test_the_best_table_of_the_linear_program_is_not_better(records, alpha, loss
     assert worst_risk(minimax_table(records, Fraction(str(alpha)), Fraction(0), loss), loss) > bound
     if alpha * records >= 20:
         assert bound > best * 0.7
+
+
+def least_risk_at(count: int, records: int, alpha: float, worst: float, loss: str) -> float:
+    """The least expected loss at one count, of all mechanisms whose worst case is at most ``worst``."""
+    n = records + 1
+    penalty = losses(records, loss)
+    chance = np.arange(n * n).reshape(n, n)  # of each answer, by count
+    limits, bounds = [], []
+    for j in range(n):
+        limits.append(np.bincount(chance[j], penalty[j], n * n))
+        bounds.append(worst)
+        for k in (j - 1, j + 1):
+            for answer in range(n if 0 <= k < n else 0):
+                row = np.zeros(n * n)
+                row[chance[j, answer]], row[chance[k, answer]] = 1, -math.exp(alpha)
+                limits.append(row)
+                bounds.append(0.0)
+    whole = np.kron(np.eye(n), np.ones(n))
+    aim = np.bincount(chance[count], penalty[count], n * n)
+    return float(linprog(aim, limits, bounds, whole, np.ones(n)).fun)
+
+
+@pytest.mark.parametrize("loss", POWERS)
+@pytest.mark.parametrize(("records", "alpha"), [(12, 1.0), (15, 2.0)])
+def test_no_mechanism_with_this_worst_case_has_a_smaller_error_on_any_table(records, alpha, loss):
+    worst = 1.05 * optimal_table(records, alpha, 0.0, loss)[1]
+    bound = uniform_risk(alpha, records, worst, loss)
+    least = [least_risk_at(i, records, alpha, worst, loss) for i in (0, 3, records // 2)]
+    assert 0 < bound <= min(least)
+    assert bound > 0.1 * min(least)
+
+
+def test_the_bound_on_every_table_is_some_share_of_the_worst_case_and_more_than_markovs():
+    for alpha in (0.01, 0.1):
+        assert uniform_risk(alpha, 10**6, 1 / alpha) * alpha == pytest.approx(
+            math.exp(-2), rel=0.01
+        )
+        assert uniform_risk(alpha, 10**6, 1 / alpha, most=3) * alpha > math.exp(-2)
+        # With the constants of Hall (2012), proposition 2.3.2, chosen as well as they can be.
+        t, m = np.meshgrid(np.linspace(1, 5, 400), np.linspace(1, 9, 400))
+        assert ((m - t) * np.exp(-m) * (1 - 1 / t)).max() < 0.03
+    assert uniform_risk(1.0, 1, 0.5) == 0.0  # of one record there is no table that is so far away
 
 
 def geometric_risk(alpha: float, loss: str) -> float:

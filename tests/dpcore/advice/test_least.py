@@ -45,6 +45,7 @@ def releases(draw):
     return [
         Histogram(*facts, pure, adjacency=adjacency),
         Histogram(*facts, pure, thresholded=True, adjacency=adjacency),
+        Histogram(*facts, pure, thresholded=True, occupied=1, adjacency=adjacency),
         Margins(*facts, pure, sets=tuple(sorted(sets)), adjacency=adjacency, aim=aim),
         Margins(
             *facts,
@@ -64,6 +65,7 @@ def test_the_least_error_is_below_that_of_every_table(built):
     for release in built:
         for error in least_errors(release):
             assert 0 < error.least <= error.value * (1 + 1e-6)
+            assert 0 <= (error.on_every_table or 0) <= error.value
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -81,6 +83,7 @@ def test_geometric_noise_is_the_best_for_a_count(loss, adjacency):
     (error,) = least_errors(made)
     assert error.ratio == pytest.approx(1, abs=1e-4)
     assert error.among == "all mechanisms of alpha 0.5"
+    assert 0.05 < error.on_every_table / error.value < 0.25
 
 
 def test_a_minimax_count_is_the_best_by_its_program():
@@ -93,6 +96,13 @@ def test_cells_are_at_most_twice_as_wrong_as_they_must_be():
     for adjacency, ratio in zip(ADJACENCIES[:2], (2, 1), strict=True):
         made = Histogram("h", domain(64), 10**6, Budget.of("0.2"), adjacency=adjacency)
         assert [error.ratio for error in least_errors(made)] == pytest.approx([ratio] * 2, rel=0.02)
+
+
+def test_a_table_with_a_known_number_of_occupied_cells_is_near_its_bound():
+    made = Histogram("h", domain(2**16), 10**6, Budget.of("1"), thresholded=True, occupied=3152)
+    (error,) = least_errors(made)
+    assert error.among == "all mechanisms of alpha 1, for at most 3,152 occupied cells"
+    assert 1 < error.ratio < 10
 
 
 def test_a_promise_that_no_bound_is_known_for_has_none():

@@ -86,6 +86,7 @@ from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
 from papers.minimax_count.release import MinimaxCount
 from papers.near_records.release import NearRecords, NearSeries
+from papers.random_proportion.release import RandomCount
 from papers.sampled_histogram.release import SampledHistogram
 
 Records = Tally | Sequence[int] | Integers
@@ -390,6 +391,11 @@ CASES: dict[str, Case] = {
     ),
     "approximate minimax count": Case(
         MinimaxCount("c", Domain((PLACE,)), 6, APPROXIMATE, (0,)), near=6 * (1,), far=(0, *5 * (1,))
+    ),
+    "random count": Case(
+        RandomCount("r", SINGLE, 5, Budget.of("1", 0, "0.4"), (1,)),
+        near=(0, 0, 0, 1, 1),
+        far=(0, 0, 1, 1, 1),
     ),
     "smoothed histogram": Case(
         SampledHistogram("s", THREE, 2, PURE, 2, "smoothed-histogram"), near=(0, 1), far=(1, 2)

@@ -95,6 +95,7 @@ ONE_RECORD = [
 
 REFUSED = [
     "random histogram",
+    "random count",
     "mean",
     "smooth mean",
     "smoothed histogram",

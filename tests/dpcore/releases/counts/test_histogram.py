@@ -1,6 +1,7 @@
 """Histograms, dense and thresholded: laws, stated errors, and the records that follow."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +49,50 @@ def test_the_threshold_is_two_over_alpha_times_the_logarithm_of_the_cells():
     )
     assert statement(release, "expected number of") <= 0.5
     assert statement(release, "threshold below") == tau
+
+
+def known(occupied: int | None, rows: int, cells: int = 65_536) -> Histogram:
+    domain = Domain((Grid("x", 0.0, 1.0, cells),))
+    return Histogram("h", domain, rows, Budget.of("1"), thresholded=True, occupied=occupied)
+
+
+def test_a_known_number_of_occupied_cells_lowers_the_threshold_where_that_lowers_the_bound():
+    general = math.ceil(2 * math.log(65_536))
+    assert known(3152, 200_000).mechanism.threshold == math.ceil(2 * math.log(65_536 / 3152))
+    assert statement(known(3152, 200_000), "expected L1 error of the table") <= (
+        3 * 3152 * (math.log(65_536 / 3152) + 1)  # Hall 2012, section 2.4.1
+    )
+    for occupied, rows in ((3152, 21_574), (1, 10**6), (None, 10**6)):
+        assert known(occupied, rows).mechanism.threshold == general
+    with pytest.raises(ValueError, match="occupied: must lie between 1 and the number of cells"):
+        known(65_537, 10)
+
+
+@pytest.mark.parametrize("occupied", [1, 3, 7])
+def test_the_bound_of_a_table_holds_for_every_table_and_some_come_near(occupied):
+    """All tables of 20 records in 40 cells, from the law of the noise cell by cell."""
+    mechanism = known(occupied, 20, 40).mechanism
+    noise = np.arange(-200, 201)
+    chances = np.exp(-np.abs(noise) / 2) * math.tanh(1 / 4)
+    empty = float((noise * chances)[noise > mechanism.threshold].sum())
+    errors = []
+    for counts in partitions(20, occupied):
+        found = (40 - occupied) * empty
+        for count in counts:
+            kept = count + noise > mechanism.threshold
+            found += float((np.where(kept, np.abs(noise), count) * chances).sum())
+        errors.append(found)
+    bound = mechanism.table_error(20, occupied)
+    assert 0.3 * bound < max(errors) <= bound
+
+
+def partitions(total: int, parts: int, least: int = 1) -> Iterator[tuple[int, ...]]:
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(least, total // parts + 1):
+        for rest in partitions(total - first, parts - 1, first):
+            yield (first, *rest)
 
 
 def test_the_thresholded_law_is_that_of_noise_on_every_cell_and_then_a_threshold():

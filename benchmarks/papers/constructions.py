@@ -1,0 +1,369 @@
+"""Every construction of the source papers: where it lives, what runs it, and what was wrong in print.
+
+``runs`` is a kind and mechanism of a plan, all of which the tests publish, or a file of tests.  Tests
+hold every entry against the code.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Construction(NamedTuple):
+    """``home``: a file or module of the repository; empty where the construction is not built."""
+
+    name: str
+    source: str
+    home: str
+    runs: str
+    corrected: str = ""
+
+
+LEAST = "tests/dpcore/advice/test_count_limits.py"
+NOT_BUILT = "Not built: "
+
+CONSTRUCTIONS = (
+    # Hall, thesis, chapter 1
+    Construction(
+        "Sums of budgets",
+        "Hall 1.2.3",
+        "tasks/ledger/ledger.py",
+        "tests/tasks/ledger/test_composition.py",
+        "beta adds up too; gamma only for releases fixed beforehand",
+    ),
+    Construction(
+        "Laplace noise",
+        "Hall 1.3.1",
+        "dpcore/mechanisms/laplace.py",
+        "histogram: discrete-laplace",
+        "drawn exactly on integers, as floating-point noise is not private",
+    ),
+    Construction(
+        "Gaussian noise",
+        "Hall 1.3.2, HRW 2.1",
+        "dpcore/mechanisms/gaussian.py",
+        "margins: discrete-gaussian",
+        "the printed constant is not private for large alpha; an exact condition replaces it",
+    ),
+    Construction(
+        "Gamma noise",
+        "Hall 1.3.1",
+        "papers/k_norm/mechanism.py",
+        "density: spectral-gamma",
+    ),
+    Construction(
+        "K-norm noise",
+        "Hall 1.3.3",
+        "papers/difference_body/mechanism.py",
+        "density: difference-body",
+        "a body that is not symmetric has another sensitivity",
+    ),
+    Construction(
+        "Squared norms for (alpha, beta)",
+        "Hall, table 1.1",
+        "",
+        "",
+        NOT_BUILT + "a conjecture without a proof",
+    ),
+    Construction(
+        "Exponential mechanism",
+        "Hall 1.3.4",
+        "dpcore/mechanisms/exponential.py",
+        "quantiles: exponential",
+        "drawn exactly from finite sets; a Markov chain is not private",
+    ),
+    Construction(
+        "Choice of a tuning parameter by its risk",
+        "Hall 1.2.3",
+        "",
+        "",
+        NOT_BUILT + "the refitted model needs a budget of its own, which the example leaves out",
+    ),
+    Construction(
+        "Table of least mean loss",
+        "Hall 1.3.5",
+        "dpcore/releases/counts/best_answer.py",
+        "count: discrete-laplace",
+        "geometric noise and the best answer to it need no linear program",
+    ),
+    # Chapter 2
+    Construction(
+        "Table of least worst-case loss",
+        "Hall 2.3.3",
+        "papers/minimax_count/table.py",
+        "count: minimax-table",
+        "counts start at 0, and the table is proved private in whole numbers",
+    ),
+    Construction(
+        "The same for (alpha, beta)",
+        "Hall 1.3.5, 2.3.3",
+        "papers/minimax_count/table.py",
+        "count: approximate-minimax-table",
+        "the printed program covers beta = 0 only",
+    ),
+    Construction(
+        "Least worst-case error of a count",
+        "Hall 2.3.1",
+        "dpcore/advice/count_limits.py",
+        LEAST,
+        "the printed bound fails below 6/alpha records; geometric noise attains this one",
+    ),
+    Construction(
+        "Least error on every table",
+        "Hall 2.3.2, RDP 3.2",
+        "dpcore/advice/count_limits.py",
+        LEAST,
+        "moving the loss itself to a neighbour gives more than four times as much",
+    ),
+    Construction(
+        "Least worst-case error of a table",
+        "Hall 2.4, RDP 3.1",
+        "dpcore/advice/count_limits.py",
+        LEAST,
+        "with known constants; the printed hypercube needs (k - 1) tau <= n",
+    ),
+    Construction(
+        "Sparse histogram",
+        "Hall 2.4.1",
+        "dpcore/mechanisms/thresholded.py",
+        "histogram: thresholded-laplace",
+        "drawn without visiting empty cells",
+    ),
+    Construction(
+        "Sparse histogram, number of occupied cells known",
+        "Hall 2.4.1",
+        "dpcore/mechanisms/thresholded.py",
+        "tests/dpcore/releases/counts/test_histogram.py",
+        "taken only if the bound, with the public number of records, is smaller",
+    ),
+    Construction(
+        "Least error of a sparse histogram",
+        "Hall 2.4.1",
+        "dpcore/advice/count_limits.py",
+        LEAST,
+    ),
+    Construction(
+        "Linear functions of a histogram",
+        "Hall 2.4.2",
+        "dpcore/releases/tables/margins.py",
+        "margins: discrete-laplace",
+    ),
+    # Chapter 3, and Hall, Rinaldo & Wasserman 2013
+    Construction(
+        "Truncated expansion in a basis",
+        "Hall 3.1.1",
+        "dpcore/releases/densities/basis.py",
+        "tests/benchmarks/test_papers.py",
+    ),
+    Construction(
+        "Noise by the spectrum of a kernel",
+        "Hall 3.2.2",
+        "dpcore/releases/densities/spectral_density.py",
+        "density: spectral-gaussian",
+        "the printed covariance is not squared; the constant coefficient needs no noise",
+    ),
+    Construction(
+        "Kernel density with a Gaussian process",
+        "Hall 3.2.4, 3.3.1, HRW 3.3, 4.1",
+        "dpcore/releases/densities/process.py",
+        "function: gaussian-process",
+        "the printed covariance is not squared",
+    ),
+    Construction(
+        "A process asked point by point",
+        "Hall 3.2.5, HRW 5",
+        "papers/online_function/online.py",
+        "papers/online_function/test_online.py",
+        "the printed answers never use the data",
+    ),
+    Construction(
+        "Bandwidth chosen from the data",
+        "HRW 4.1.2",
+        "dpcore/releases/densities/tuned.py",
+        "tests/dpcore/releases/densities/test_tuned.py",
+        "by quartiles, exactly; a choice by the likelihood of records left out is not built",
+    ),
+    Construction(
+        "Functions in a Sobolev space",
+        "Hall 3.3.2, HRW 4.2",
+        "dpcore/releases/densities/kernels.py",
+        "tests/dpcore/releases/densities/test_kernels.py",
+        "the sharp sensitivity is about half of the printed one; an integral is wrong by sqrt(2)",
+    ),
+    Construction(
+        "Kernel machines",
+        "Hall 3.3.3, HRW 4.3",
+        "dpcore/releases/machines/machine.py",
+        "classifier: gaussian-process",
+        "no free intercept, as its sensitivity is unbounded; the solver's error is added",
+    ),
+    Construction(
+        "A choice among finitely many functions",
+        "HRW 3.2",
+        "",
+        "",
+        NOT_BUILT + "noise on the function itself needs no list of functions",
+    ),
+    # Chapter 4
+    Construction(
+        "Laplace noise on coefficients",
+        "Hall 4.4.1",
+        "papers/coefficient_laplace/release.py",
+        "density: coefficient-laplace",
+        "the printed scale is inverted",
+    ),
+    Construction(
+        "Noise by the convex hull of the moment curve",
+        "Hall 4.4.2 to 4.4.4",
+        "papers/difference_body/body.py",
+        "density: difference-body",
+        "the printed sensitivity is 2/n instead of (m + 1)/n: not private. The difference body is"
+        " used, drawn by rejection instead of a Markov chain",
+    ),
+    # Chapter 5, and Hall, Rinaldo & Wasserman 2011
+    Construction(
+        "Proportion",
+        "Hall 5.2.2",
+        "papers/random_proportion/mechanism.py",
+        "count: random-proportion",
+        "for both directions of the definition, and exact for more counts",
+    ),
+    Construction(
+        "Sparse histogram: empty cells",
+        "Hall 5.2.3, RDP 5",
+        "dpcore/mechanisms/random_laplace.py",
+        "histogram: random-zero-cells",
+        "2d is 2k, and one norm in the proof",
+    ),
+    Construction(
+        "Sparse histogram: low counts",
+        "Hall 5.2.3",
+        "dpcore/mechanisms/random_laplace.py",
+        "histogram: random-low-counts",
+        "the printed noise lacks a factor",
+    ),
+    Construction(
+        "Mean by its sensitivity in the sample",
+        "Hall 5.3, RDP 6",
+        "dpcore/mechanisms/smooth_laplace.py",
+        "mean: random-smooth-laplace",
+        "proved for every n; the printed proof holds for large n only",
+    ),
+    Construction(
+        "Means over pairs of records (U-statistics)",
+        "RDP 6",
+        "",
+        "tests/benchmarks/test_pair_means.py",
+        NOT_BUILT + "proved below for every n",
+    ),
+    Construction(
+        "Two stronger definitions",
+        "Hall 5.4",
+        "docs/pages/explanation/random-differential-privacy.md",
+        "tests/dpcore/mechanisms/test_random_definitions.py",
+    ),
+    # Wasserman & Zhou 2010
+    Construction(
+        "Smoothed histogram",
+        "WZ 4",
+        "papers/sampled_histogram/mechanism.py",
+        "sampled-histogram: smoothed-histogram",
+    ),
+    Construction(
+        "Perturbed histogram",
+        "WZ 4",
+        "dpcore/releases/counts/histogram.py",
+        "histogram: discrete-laplace",
+    ),
+    Construction(
+        "Exponential mechanism, Kolmogorov-Smirnov distance",
+        "WZ 5",
+        "papers/near_records/by_distribution.py",
+        "near-records: ks-exponential",
+        "drawn exactly; a Markov chain is not private",
+    ),
+    Construction(
+        "Exponential mechanism, mean",
+        "WZ 5.2",
+        "",
+        "",
+        NOT_BUILT + "`mean` has noise of the same order and no size of sample to choose",
+    ),
+    Construction(
+        "Perturbed series",
+        "WZ 6",
+        "papers/coefficient_laplace/release.py",
+        "density: coefficient-laplace",
+        "the exact L1 sensitivity of the basis instead of a bound",
+    ),
+    Construction(
+        "Exponential mechanism on series",
+        "WZ 6",
+        "papers/near_records/by_series.py",
+        "near-records: series-exponential",
+        "a sensitivity of 2 D^2/n instead of 8 c0^2 m/n",
+    ),
+    # Askin, Kutta & Dette 2022
+    Construction(
+        "Maximal privacy loss",
+        "AKD, algorithm 1",
+        "papers/maximum_loss/maximum_loss.py",
+        "papers/maximum_loss/test_densities.py",
+        "the loss of example 1 is attained for very small outputs, not for large ones",
+    ),
+)
+
+
+def constructions_section() -> str:
+    """The table of the page, and what is proved but not built."""
+    rows = "\n".join(
+        f"| {each.name} | {each.source} | {_where(each)} | {_runs(each)} | {each.corrected or '-'} |"
+        for each in CONSTRUCTIONS
+    )
+    built = sum(bool(each.home) for each in CONSTRUCTIONS)
+    return f"""## All constructions
+
+The papers have {len(CONSTRUCTIONS)} constructions, and {built} of them are built.
+Hall is the thesis (2012), HRW is Hall, Rinaldo and Wasserman (2013), RDP is the same authors (2011),
+WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Runs as" is a kind and
+mechanism of a plan, or the tests that run it.
+
+| construction | source | where | runs as | corrected |
+|---|---|---|---|---|
+{rows}
+
+{PAIRS}"""
+
+
+def _where(each: Construction) -> str:
+    return f"`{each.home}`" if each.home else "-"
+
+
+def _runs(each: Construction) -> str:
+    return f"`{each.runs}`" if each.runs else "-"
+
+
+PAIRS = """### Means over pairs of records
+
+The variance, Gini's mean difference and Kendall's tau are means U of a symmetric kernel g over all
+pairs of records, 0 <= g <= B. RDP, section 6, bounds their noise in the limit of many records. The
+following holds for every n, but no release has it yet.
+
+Let v_i be the mean of g over the pairs that record i is in, v_(1) <= ... <= v_(n) these means in order
+(0 below, B above), b = B/(n - 1), and a >= 0. Let
+
+    W_k = v_(n-a+k) - v_(a+1-k),    S = max over k >= 0 of e^(-t k) (W_k + (2 k + 1) b).
+
+- **S of neighbours differs by a factor of at most e^t.** Replacing a record moves all other v_i by at
+  most b, and one by anything, so W_k is at most W_(k+1) + 2 b of the neighbour.
+- **A random replacement moves U by at most 2 S/n of either table, with probability at least
+  1 - 4 (a + 1)/(n + 1).** Let w_i be the sum of g over the pairs of record i in all n + 1 draws, over
+  n - 1. The sum over the other n - 1 records is common to both tables, so U moves by exactly
+  2 (w_n - w_(n+1))/n. The w_i are exchangeable. If neither of these two is among the a + 1 smallest or
+  largest, then both lie between v_(a+1) and v_(n-a) + b of either table.
+
+So noise of the law of [T11](../reference/mechanisms.md#t11), with S as its width, is
+(alpha, beta, gamma)-random differentially private with gamma = 4 (a + 1)/(n + 1). Half of alpha pays
+for the width, so it has less noise than ordinary Laplace noise of sensitivity 2 B/n only where the
+bulk of the v_i is narrower than half of B. `tests/benchmarks/test_pair_means.py` checks both claims.
+"""

@@ -1,0 +1,95 @@
+"""One count, exact if few records are on one side: random differential privacy.
+
+Claim.  Input: the number C of n records that satisfy a condition.  Neighbours: n + 1 independent draws
+of one population, the last of which replaces the last but one.  Output: C itself where C < u or
+C > n - u, for the public number u = ``exact_below``; otherwise C with discrete Laplace noise.  It is
+(alpha, 0, gamma)-random DP with alpha = l1_sensitivity/scale and
+
+    gamma = 2 u (n + 1 - u) / (n (n + 1)),    u <= (n + 1)/2.
+
+Preconditions.  Noise as for discrete Laplace noise; 0 < gamma <= the share's < 1 (the privacy line
+checks them); only releases of one record per person, n being public, make this mechanism.
+
+Proof.  Let s of the n + 1 draws satisfy the condition.  If the last two draws agree, both tables have
+the same count.  If not, which happens with probability f(s) = 2 s (n + 1 - s)/(n (n + 1)) given s, one
+table has the count s and the other s - 1.  If one of these is published exactly, then s <= u or
+s >= n + 1 - u, and f(s) <= f(u) = gamma, as f is symmetric and grows up to (n + 1)/2.  Otherwise both
+get noise, and the counts differ by 1.
+
+Ranges.  Those of discrete Laplace noise; gamma is an exact fraction.
+
+Source.  Hall 2012, section 5.2.2, equation 5.1, in the sharper form for both directions: METHODS j.
+
+>>> RandomProportion.within(Budget.of("1", 0, "0.1"), Fraction(1), 6366).exact_below
+336
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpcore.accounting.budget import Budget
+from dpcore.arrays import Floats, Integers
+from dpcore.line.mechanism import Outputs
+from dpcore.line.statistic import Noisy
+from dpcore.mechanisms.laplace import DiscreteLaplace, LaplaceNoise, laplace_chances, laplace_scale
+from dpcore.mechanisms.random_laplace import RandomLaplaceEvent
+from dpcore.sampling.source import RandomSource
+
+
+@dataclass(frozen=True)
+class RandomProportion(LaplaceNoise):
+    """Discrete Laplace noise on a count of ``rows`` records, unless it is less than ``exact_below`` away
+    from none or from all of them."""
+
+    rows: int
+    exact_below: int
+
+    @classmethod
+    def within(cls, share: Budget, l1_sensitivity: Fraction, rows: int) -> RandomProportion:
+        """The mechanism that spends all of the share's alpha, with the highest u for its gamma.
+
+        Raises ``ValueError`` where the share's gamma does not allow an exact count of 0.
+        """
+        possible = range((rows + 1) // 2 + 1)
+        below = bisect_right(possible, share.gamma, key=lambda u: chance_of_change(u, rows)) - 1
+        if below < 1:
+            raise ValueError(
+                f"random differential privacy of a count of {rows} records costs a gamma of at least"
+                f" {2 / (rows + 1):.3g}; the release has {float(share.gamma):.3g}. Use more gamma, or"
+                " the mechanism discrete-laplace"
+            )
+        scale = laplace_scale(l1_sensitivity, share.pure_alpha)
+        return cls(1, l1_sensitivity, scale, rows, below)
+
+    @property
+    def event(self) -> RandomLaplaceEvent:
+        exposure = chance_of_change(self.exact_below, self.rows)
+        return RandomLaplaceEvent(self.l1_sensitivity, self.scale, exposure)
+
+    def exact(self, counts: Integers | Floats) -> NDArray[np.bool_]:
+        """Which counts are published as they are."""
+        return np.asarray(np.minimum(counts, self.rows - counts) < self.exact_below)
+
+    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
+        noisy = DiscreteLaplace(self.size, self.l1_sensitivity, self.scale).draw(
+            values, cells, source
+        )
+        published = np.where(self.exact(values), values, noisy.values)
+        return Noisy(published, reproducible=source.reproducible)
+
+    def log_chances(
+        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
+    ) -> Floats | None:
+        hidden = ~self.exact(exact)
+        return laplace_chances(outputs[:, hidden] - exact[hidden], float(self.scale), factors)
+
+
+def chance_of_change(s: int, rows: int) -> Fraction:
+    """f(s): the chance that two of rows + 1 draws differ, of which s satisfy a condition."""
+    return Fraction(2 * s * (rows + 1 - s), rows * (rows + 1))

@@ -1,0 +1,71 @@
+"""The claims about means over pairs on the page of the papers: they hold for every table."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+KERNELS = {
+    "variance": lambda x, y: (x - y) ** 2 / 2,
+    "Gini's mean difference": lambda x, y: np.abs(x - y),
+    "Kendall's tau": lambda x, y: ((x // 4 - y // 4) * (x % 4 - y % 4) > 0).astype(float),
+}
+CODES = 16
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+
+
+def largest(kernel) -> float:
+    codes = np.arange(CODES)
+    return float(kernel(codes[:, None], codes).max())
+
+
+def means(kernel, records: np.ndarray) -> np.ndarray:
+    """(n,) the mean of the kernel over the pairs that a record is in."""
+    pairs = kernel(records[:, None], records).astype(float)
+    np.fill_diagonal(pairs, 0)
+    return pairs.sum(axis=1) / (len(records) - 1)
+
+
+def width(kernel, records: np.ndarray, trimmed: int, rate: float) -> float:
+    """S of the page."""
+    n, most = len(records), largest(kernel)
+    ordered, each = np.sort(means(kernel, records)), most / (n - 1)
+    # v_(j) is 0 below the first and the largest value beyond the last.
+    padded = np.concatenate([np.zeros(n + 1), ordered, np.full(n + 1, most)])
+    k = np.arange(n)
+    spans = padded[n + n - trimmed + k + 1] - padded[n + trimmed - k]
+    return float((np.exp(-rate * k) * (spans + (2 * k + 1) * each)).max())
+
+
+@each_kernel
+def test_the_width_changes_by_a_factor_of_at_most_e_to_the_rate(kernel):
+    generator, ratios = np.random.default_rng(1), []
+    for _ in range(300):
+        records = generator.integers(CODES, size=generator.integers(4, 12)) // generator.choice(
+            [1, 9]
+        )
+        other = np.append(records[:-1], generator.choice([0, CODES - 1]))
+        trimmed, rate = int(generator.integers(1, 3)), float(generator.choice([0.05, 0.3, 1]))
+        widths = [width(kernel, table, trimmed, rate) for table in (records, other)]
+        ratios.append(abs(np.log(widths[0] / widths[1])) / rate)
+    assert 0.1 < max(ratios) <= 1 + 1e-9
+
+
+@each_kernel
+def test_a_random_replacement_moves_the_mean_by_more_than_the_width_at_most_gamma_often(kernel):
+    """Given the n + 1 draws, any two of them are as likely to be the record and its replacement."""
+    generator, trimmed, worst = np.random.default_rng(2), 1, 0.0
+    for _ in range(40):
+        draws = (CODES * generator.beta(0.3, 3, size=20)).astype(int)
+        draws[0] = CODES - 1
+        n, outside = len(draws) - 1, []
+        for gone, come in permutations(range(n + 1), 2):
+            tables = [np.append(np.delete(draws, [gone, come]), draws[i]) for i in (gone, come)]
+            moved = abs(np.subtract(*[means(kernel, table).mean() for table in tables]))
+            # Without the maximum over k, whose other terms only make the width larger.
+            bulk = min(width(kernel, table, trimmed, 99.0) for table in tables)
+            outside.append(moved > 2 / n * bulk * (1 + 1e-12))
+        worst = max(worst, float(np.mean(outside)))
+    assert worst <= 4 * trimmed / (n + 1)
+    if kernel is not KERNELS["Kendall's tau"]:
+        assert worst > 0
