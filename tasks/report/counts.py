@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpcore.domain.domain import Domain
 from dpcore.estimates.joined import join
 from dpcore.releases.abilities import Samplable
-from dpcore.releases.counts.unit import RECORDS, Unit
+from dpcore.releases.counts.unit import RECORDS, TableOfCounts, Unit
 from schemas.bundle.manifest import TableFile
 from schemas.releases.base import listed
 from tasks.charts.bars import Bar, bars
@@ -185,11 +185,14 @@ def noisy_columns(source: Source) -> list[Counts]:
         if value is None or not math.isfinite(error):
             continue
         counts = replace(Counts.of_axis(axis, value, error, columns, unit), whole=_whole(source))
-        best = join("", Domain((axis,)), release, [*source.parts])
+        alone, parts = Domain((axis,)), [*source.parts]
+        best = join("", alone, release, parts) if isinstance(release, TableOfCounts) else None
         if best is not None and len(best.sources) > 1:
-            names = ("value", "error", "lower", "upper")
-            numbers = dict(zip(names, best.columns, strict=True))
-            counts = replace(counts, **numbers, number=f"{unit.number} estimated from all releases")
+            value, errors, lower, upper = best.columns
+            number = f"{unit.number} estimated from all releases"
+            counts = replace(
+                counts, value=value, error=errors, lower=lower, upper=upper, number=number
+            )
         found.append(counts)
     return found
 

@@ -230,9 +230,10 @@ def _contrast(
     event = text.event(shown, found.shown)
     every = of_all(found.shown) if of_all else None
     known = every is not None and math.isfinite(every.low + every.high)
+    among = f"; of all, {_percentage(every)}" if every and known else ""
     sentence = (
         f"Of {text.people} {text.described(given, one)}, {more} {event}; of those"
-        f" {text.others(given, other)}, {less}{f'; of all, {_percentage(every)}' if known else ''}."
+        f" {text.others(given, other)}, {less}{among}."
     )
     rank = _rank(text.plan, found.rank, given.name, shown.name)
     draw = partial(_chart, found, given, shown, text) if len(found.across) > 1 else None
