@@ -203,7 +203,6 @@ def in_first_periods(records: list[tuple], name: str, most: int) -> Counter:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "most"), [("age", 1), ("age", 2), ("sex", 10)])
 def test_a_series_uses_the_first_periods_of_each_unit(most, name, tmp_path):
     records, domain = made_up(), Domain(EVERYTHING.axes[:2])
