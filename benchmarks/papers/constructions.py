@@ -181,7 +181,7 @@ CONSTRUCTIONS = (
         "HRW 4.1.2",
         "dpcore/releases/densities/tuned.py",
         "tests/dpcore/releases/densities/test_tuned.py",
-        "by quartiles, exactly; a choice by the likelihood of records left out is not built",
+        "by quartiles, exactly; a choice by the error of records left out is an experiment above",
     ),
     Construction(
         "Functions in a Sobolev space",

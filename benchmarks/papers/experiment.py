@@ -29,6 +29,7 @@ MODULES = (
     "truncation",
     "periodic_kernel",
     "functions",
+    "bandwidth_choice",
     "support_vectors",
     "random_privacy",
     "bins",

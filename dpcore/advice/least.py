@@ -146,14 +146,14 @@ def _histogram(release: Histogram) -> list[Least]:
         return [Least(sparse, stated[sparse], step * risk, among)]
     one, table = f"standard error of a {release.unit.number}", "expected L1 error of the table"
     squared = count_risk(alpha, rows, "squared", most) if cells > 1 or not replaced else 0.0
-    whole = table_risk(alpha, cells, rows, replaced, most)
+    whole_risk = table_risk(alpha, cells, rows, replaced, most)
     everywhere = of_cell = 0.0
     if squared:
         everywhere = uniform_risk(alpha, rows, (stated[one] / step) ** 2, "squared", most)
         of_cell = uniform_risk(alpha, rows, stated[table] / step / cells, most=most)
     return [
         Least(one, stated[one], step * math.sqrt(squared), among, step * math.sqrt(everywhere)),
-        Least(table, stated[table], step * whole, among, step * cells * of_cell),
+        Least(table, stated[table], step * whole_risk, among, step * cells * of_cell),
     ]
 
 

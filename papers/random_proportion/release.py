@@ -67,7 +67,7 @@ class RandomCount(Count):
             ErrorStatement(
                 "the count is published exactly if it is below",
                 below,
-                f"or above {self.rows - below:,}; noise would spend alpha alone",
+                f"or above {self.rows - below:,}; other counts have noise",
             ),
             ErrorStatement(
                 "expected number of records that noise does not protect, at most",
