@@ -131,7 +131,12 @@ def _most_telling(
         rounds = table.rounds_of(table.draw(0, draws, source), np.array([0.9, 1.0]))
         logs = [each.logs for each in rounds]
         with np.errstate(invalid="ignore"):  # what has no chance at all is not finite
-            found.append([0.0 if w is None else float(np.var(np.diff(w))) for w in logs])
+            speak = [None if w is None else np.diff(w)[:, 0] for w in logs]
+            found.append([0.0 if s is None or np.ptp(s) == 0 else float(np.var(s)) for s in speak])
+        if any(s is not None and _never_changes(s) for s in speak):
+            raise AuditError(
+                "all outputs on a table are the same, which noise of the stated law hardly ever is"
+            )
         if not math.isfinite(sum(found[-1])):
             raise AuditError(
                 "the width of the noise cannot be measured: a likelihood is not finite, so an output"
@@ -143,3 +148,13 @@ def _most_telling(
         if most > 0:
             chosen.add(next(i for i, each in enumerate(by_table) if each > NEARLY * most))
     return [tables[i] for i in sorted(chosen)]
+
+
+def _never_changes(speak: Floats) -> bool:
+    """Whether outputs (draws,) are the same though their noise is not next to nothing.
+
+    Noise that is nearly always nothing says the same of all widths: where coordinates i are something
+    with chances that add up to d, ``speak`` is at most d x / 9 for log odds x, of at most 20 where they
+    matter, and ``PILOT`` outputs are the same with a chance of exp(-d PILOT).
+    """
+    return len(speak) >= PILOT and bool(np.ptp(speak) == 0) and abs(float(speak[0])) > 1

@@ -65,6 +65,21 @@ def test_gaussian_noise_of_half_its_scale_fails_though_its_alpha_is_hardly_seen(
     assert len(wrong.faults) == 2
 
 
+def test_outputs_that_are_all_the_same_stop_the_audit():
+    release = Histogram("h", TABLE, 50, Budget.of("1"))
+    tables = tables_of(release)
+    assert audit_noise(tables, 100, 0.01, SeededSource(1))[0].passed
+    one = tables[0].draw(0, 1, SeededSource(2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            ReleaseDraws, "draw", lambda self, side, draws, source: np.repeat(one, draws, 0)
+        )
+        with pytest.raises(AuditError, match="all outputs on a table are the same"):
+            audit_noise(tables, 100, 0.01, SeededSource(1))
+    nothing = Histogram("h", TABLE, 50, Budget.of("1000"))  # whose noise is always nothing
+    audit_noise(tables_of(nothing), 100, 0.01, SeededSource(1))
+
+
 @pytest.mark.slow
 def test_right_releases_are_hardly_ever_accused():
     """Of 200 audits at 95% confidence; the bound by Markov's inequality is far from sharp."""
