@@ -131,16 +131,10 @@ def _histogram(release: Histogram) -> list[Least]:
     replaced = release.adjacency.relation == "replace-one"
     sparse = "expected L1 error per occupied cell, at most"
     if release.occupied is not None:
-        whole = "expected L1 error of the table, at most"
+        at_most = "expected L1 error of the table, at most"
         known = sparse_table_risk(alpha, cells, rows, replaced, most, release.occupied)
-        return [
-            Least(
-                whole,
-                stated[whole],
-                step * known,
-                f"{among}, for at most {release.occupied:,} occupied cells",
-            )
-        ]
+        among = f"{among}, for at most {release.occupied:,} occupied cells"
+        return [Least(at_most, stated[at_most], step * known, among)]
     if sparse in stated:
         risk = sparse_risk(alpha, cells, rows, replaced, most)
         return [Least(sparse, stated[sparse], step * risk, among)]

@@ -40,16 +40,15 @@ ELSEWHERE = {
     "NearSeries": "papers/near_records/test_near_records.py",
     # As those of another kind: of counts, of the table of each period, of the fit to merged cells.
     "MinimaxCount": f"{RELEASES_OF}/counts/test_count.py",
+    "RandomCount": "papers/random_proportion/test_random_proportion.py",
     "SeriesRun": f"{RELEASES_OF}/tables/test_series.py",
     "CompressedMicrodata": f"{RELEASES_OF}/tables/test_compressed_microdata.py",
     # Steps to another release, at what they found.
     "Bandwidth": f"{RELEASES_OF}/densities/test_bandwidth.py",
     "TunedDensity": f"{RELEASES_OF}/densities/test_tuned.py",
-    "TunedFunction": f"{RELEASES_OF}/densities/test_tuned.py",
     "FoundBounds": f"{RELEASES_OF}/counts/test_found_bounds.py",
     "FoundCategories": f"{RELEASES_OF}/counts/test_found.py",
     # What is trained in steps is no function of one noisy statistic.
-    "Descent": f"{RELEASES_OF}/machines/test_descent.py",
     "GradientClassifier": f"{RELEASES_OF}/machines/test_descent.py",
 }
 """The kinds whose intervals are not measured here, and the tests of what they say of their errors."""
