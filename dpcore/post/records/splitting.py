@@ -35,6 +35,7 @@ def split_groups(
     kinds: Integers | None = None,
     error: float = 0.0,
     ranks: Floats | None = None,
+    numbers: Floats | None = None,
 ) -> Integers:
     """(rows,) cells of records whose groups are ``column`` (rows,).
 
@@ -42,9 +43,10 @@ def split_groups(
     that many rows, whose noise has the given ``variance``; ``kinds`` (values,): of the first cells,
     where these are in order as those of numbers are; cells of different kinds are not exchanged;
     ``error``: of the number of records in a group; ``ranks`` (rows,): in a group, records of higher rank
-    get later cells.  Within a group the cells follow these counts after shrinkage towards ``declining``
-    ones.  Without ranks it is random which record gets which cell, so that within a group the cells are
-    independent of all other columns.
+    get later cells; ``numbers`` (values,): how many numbers each of the first cells holds, or how wide
+    it is.  Within a group the cells follow these counts after shrinkage towards ``declining`` ones, or
+    towards those of an even density where it is nearer.  Without ranks it is random which record gets
+    which cell, so that within a group the cells are independent of all other columns.
     """
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result = np.empty_like(column)
@@ -60,7 +62,10 @@ def split_groups(
     likely = declining(groups, held, len(kinds))
     for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
-        shares = _shares(likely[cells], noisy[cells], len(rows), variance)
+        near = likely[cells]
+        if numbers is not None and cells[-1] < len(numbers):
+            near = _nearest(near, numbers[cells], noisy[cells])
+        shares = _shares(near, noisy[cells], len(rows), variance)
         result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
     return result
 
@@ -96,6 +101,18 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
     found = likely + kept * (noisy - likely)
     found = np.maximum(found + (rows - found.sum()) * kept / kept.sum(), 0.0)
     return found if found.any() else likely
+
+
+def _nearest(likely: Floats, numbers: Floats, noisy: Floats) -> Floats:
+    """Likely counts (k,) of the cells of one group, or as many by how many ``numbers`` each holds.
+
+    Bins that become wider and wider hold equal counts where the logarithms of amounts are spread evenly,
+    but hardly any below the amounts that are usual: there are more people between 9,000 and 10,000
+    dollars than between 90 and 100.  The noisy counts decide.
+    """
+    even = [numbers**power for power in (0.5, 1.0)]
+    found = [likely, *(likely.sum() * each / each.sum() for each in even)]
+    return min(found, key=lambda each: float(np.sum((noisy - each) ** 2)))
 
 
 def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, in_order
+from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -263,12 +264,16 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             joined = tails_whole(few, more, values, codes[:, place])
             variance = second.of_nothing.margin((last[place],)).variance
             held = (variance * (more.max() + 1) / (few.max() + 1)) ** 0.5 * scale
-            codes[:, place], parts[place] = joined[codes[:, place]], (joined[more], values, held)
+            numbers = (
+                CellNumbers.of(axis, np.arange(values)).size if isinstance(axis, Bins) else None
+            )
+            codes[:, place] = joined[codes[:, place]]
+            parts[place] = joined[more], values, held, numbers
         merged_as = {place: part[0] for place, part in parts.items()}
         ranks = ranks_in_groups(self.domain, codes, merged_as, generator)
         kinds = {merged.position: np.asarray(merged.kinds) for merged in self.merged}
         for place, counts in self._counts_alone(once).items():
-            part, values, held = parts[place]
+            part, values, held, numbers = parts[place]
             codes[:, place] = split_groups(
                 codes[:, place],
                 part,
@@ -278,6 +283,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 kinds[place][:values] if values else None,
                 held,
                 ranks.get(place),
+                numbers,
             )
         return self.domain, groups_followed(codes, self.nested)
 

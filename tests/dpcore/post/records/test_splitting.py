@@ -105,3 +105,33 @@ def test_the_group_that_most_are_in_is_not_spread_over_empty_ones_beside_it():
     column, noisy = np.repeat(np.arange(4), held), generator.normal(28, 120, 131)
     made = split_groups(column, groups, noisy, 120.0**2, generator, np.zeros(131, int), 180.0)
     assert abs(np.mean(groups[made] == 1) - 2210 / len(column)) < 0.05
+
+
+def test_bins_that_become_wider_hold_records_by_their_width_where_the_counts_say_so():
+    generator = np.random.default_rng(8)
+    edges = np.unique(np.rint(1.06 ** np.arange(160)))
+    numbers = np.diff(edges)
+    exact = np.rint(6000 * numbers / numbers.sum()).astype(np.int64)
+    alone = np.zeros(len(numbers), dtype=np.int64)
+    noisy = exact + generator.normal(0, 50, len(exact))
+    column = np.zeros(exact.sum(), dtype=np.int64)
+    below = np.searchsorted(edges, 1000)
+
+    def low(numbers: np.ndarray | None) -> int:
+        cells = split_groups(column, alone, noisy, 50.0**2, generator, alone, 0.0, None, numbers)
+        return int(np.bincount(cells, minlength=len(exact))[:below].sum())
+
+    assert abs(low(numbers) - exact[:below].sum()) < 0.5 * abs(low(None) - exact[:below].sum())
+    even = np.full(len(numbers), 30)
+    assert abs(_low_of(even, numbers, below, generator) - even[:below].sum()) < 300
+
+
+def _low_of(
+    exact: np.ndarray, numbers: np.ndarray, below: int, generator: np.random.Generator
+) -> int:
+    """Records in the first bins, where all bins hold as many."""
+    groups = np.zeros(len(exact), dtype=np.int64)
+    noisy = exact + generator.normal(0, 20, len(exact))
+    column = np.zeros(exact.sum(), dtype=np.int64)
+    cells = split_groups(column, groups, noisy, 400.0, generator, groups, 0.0, None, numbers)
+    return int(np.bincount(cells, minlength=len(exact))[:below].sum())
