@@ -63,8 +63,8 @@ def split_groups(
     for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
         near = likely[cells]
-        if numbers is not None and cells[-1] < len(numbers):
-            near = _nearest(near, numbers[cells], noisy[cells])
+        if numbers is not None and cells[-1] < len(numbers) - 1:  # a tail is no even density
+            near = _nearest(near, numbers[cells], noisy[cells], variance)
         shares = _shares(near, noisy[cells], len(rows), variance)
         result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
     return result
@@ -103,16 +103,20 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
     return found if found.any() else likely
 
 
-def _nearest(likely: Floats, numbers: Floats, noisy: Floats) -> Floats:
+def _nearest(likely: Floats, numbers: Floats, noisy: Floats, variance: float) -> Floats:
     """Likely counts (k,) of the cells of one group, or as many by how many ``numbers`` each holds.
 
     Bins that become wider and wider hold equal counts where the logarithms of amounts are spread evenly,
     but hardly any below the amounts that are usual: there are more people between 9,000 and 10,000
-    dollars than between 90 and 100.  The noisy counts decide.
+    dollars than between 90 and 100.  The noisy counts decide, where they differ by more than noise.
     """
-    even = [numbers**power for power in (0.5, 1.0)]
-    found = [likely, *(likely.sum() * each / each.sum() for each in even)]
-    return min(found, key=lambda each: float(np.sum((noisy - each) ** 2)))
+
+    def misfit(each: Floats) -> float:
+        return float(np.sum((noisy - each) ** 2))
+
+    even = [likely.sum() * numbers**power / np.sum(numbers**power) for power in (0.5, 1.0)]
+    nearest = min(even, key=misfit)
+    return nearest if misfit(nearest) < misfit(likely) - NO_NOISE**2 * variance else likely
 
 
 def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
