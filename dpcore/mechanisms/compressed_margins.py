@@ -201,7 +201,7 @@ def _merged_again(column: Merged, noisy: Integers) -> list[Integers]:
         merged = merge_cells(mass, kinds, keep, ordered=column.ordered)
         held = merged[held]
         _, first = np.unique(merged, return_index=True)
-        mass = np.bincount(merged, np.maximum(mass, 0)).astype(np.int64)
+        mass = np.bincount(merged, mass).astype(np.int64)
         kinds = kinds[first]
         found.insert(0, held)
     return found

@@ -48,15 +48,17 @@ def split_groups(
     generator: np.random.Generator,
     ends: Sequence[Tail] = (),
     ranks: Floats | None = None,
+    numbers: Floats | None = None,
 ) -> Integers:
     """(rows,) cells of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
     that many rows, whose noise has the given ``variance``; ``ends``: whole groups that are one tail
-    each; ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells.  There the
-    cells follow these counts after shrinkage towards equal ones, or in a tail towards declining ones.
-    Without ranks it is random which record of a group gets which cell, so that within a group the cells
-    are independent of all other columns.
+    each; ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``numbers``
+    (values,): how many numbers each of the first cells holds, or how wide it is.  Within a group the
+    cells follow these counts after shrinkage towards equal ones, or those of an even density where they
+    are nearer, and in a tail towards declining ones.  Without ranks it is random which record of a group
+    gets which cell, so that within a group the cells are independent of all other columns.
     """
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result, joined = np.empty_like(column), np.arange(groups.max(initial=-1) + 1)
@@ -65,12 +67,16 @@ def split_groups(
     column, groups = joined[column], joined[groups]
     held = np.bincount(column, minlength=len(joined))
     likely = np.maximum(held, 1.0)[groups] / np.bincount(groups)[groups]
+    tailing = {int(groups[tail.cells[0]]) for tail in ends}
     for cells, density in ends:
         total = max(float(held[groups[cells[0]]]), min(1.0, density / 2))
         likely[cells] = _geometric(density, total, len(cells))
     for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
-        shares = _shares(likely[cells], noisy[cells], len(rows), variance)
+        near = likely[cells]
+        if numbers is not None and cells[-1] < len(numbers) and group not in tailing:
+            near = _nearest(near, numbers[cells], noisy[cells], variance)
+        shares = _shares(near, noisy[cells], len(rows), variance)
         result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
     return result
 
@@ -125,6 +131,22 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
     found = likely + kept * (noisy - likely)
     found = np.maximum(found + (rows - found.sum()) * kept / kept.sum(), 0.0)
     return found if found.any() else likely
+
+
+def _nearest(likely: Floats, numbers: Floats, noisy: Floats, variance: float) -> Floats:
+    """Likely counts (k,) of the cells of one group, or as many by how many ``numbers`` each holds.
+
+    Bins that become wider and wider hold equal counts where the logarithms of amounts are spread evenly,
+    but hardly any below the amounts that are usual: there are more people between 9,000 and 10,000
+    dollars than between 90 and 100.  The noisy counts decide, where they differ by more than noise.
+    """
+
+    def misfit(each: Floats) -> float:
+        return float(np.sum((noisy - each) ** 2))
+
+    even = [likely.sum() * numbers**power / np.sum(numbers**power) for power in (0.5, 1.0)]
+    nearest = min(even, key=misfit)
+    return nearest if misfit(nearest) < misfit(likely) - NO_NOISE**2 * variance else likely
 
 
 def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:

@@ -211,7 +211,10 @@ class Heaping(Release):
         rest = (classes - _by_class(kinds, kinds.of[cells], counts)).astype(np.float64)
         values = kinds.values - _by_class(kinds, kinds.of[cells], np.ones_like(cells))
         even = np.maximum(_alike(rest, values, kinds.power), 1e-9)
-        kept = kept_beside(even, rest, self.mechanism.stddev**2)
+        # How far people are from even is in proportion to how many they are, not to how few values
+        # are round: half of all incomes may be multiples of 10,000.
+        near = np.maximum(np.bincount(kinds.power, rest)[kinds.power], 1.0)
+        kept = kept_beside(near, near + rest - even, self.mechanism.stddev**2)
         seen = np.maximum(even + kept * (rest - even), 1e-9)
         each = np.append(seen / np.maximum(values, 1), 0.0)  # zero has no class
         return column, each[kinds.of], cells, counts

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, in_order
+from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -270,6 +271,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 np.asarray(merged.kinds)[:values],
                 margin.variance**0.5 * scale,
             )
+            wide = isinstance(axis, Bins)
+            numbers = CellNumbers.of(axis, np.arange(values)).size if wide else None
             codes[:, place] = split_groups(
                 codes[:, place],
                 groups[last[place]],
@@ -278,6 +281,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 generator,
                 ends,
                 ranks.get(place),
+                numbers,
             )
         return self.domain, groups_followed(codes, self.nested)
 

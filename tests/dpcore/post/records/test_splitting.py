@@ -137,3 +137,26 @@ def test_the_group_that_most_are_in_is_not_spread_over_empty_ones_beside_it():
     ends = tails(groups, held.astype(float), np.zeros(131, int), 180.0)
     made = split_groups(column, groups, noisy, 120.0**2, generator, ends)
     assert abs(np.mean(groups[made] == 1) - 2210 / len(column)) < 0.05
+
+
+@pytest.mark.parametrize("by_width", [True, False])
+def test_bins_that_become_wider_hold_records_by_their_width_where_the_counts_say_so(by_width: bool):
+    generator = np.random.default_rng(8)
+    edges = np.unique(np.rint(1.06 ** np.arange(160)))
+    numbers = np.diff(edges)
+    exact = np.rint(6000 * numbers / numbers.sum()) if by_width else np.full(len(numbers), 30)
+    exact, below = exact.astype(np.int64), np.searchsorted(edges, 1000)
+    exact[-1], groups = 200, np.append(np.zeros(len(numbers) - 1, dtype=np.int64), 1)
+    column = np.repeat(groups, exact)
+    error = 50.0 if by_width else 20.0
+    noisy = exact + generator.normal(0, error, len(exact))
+
+    def wrong(numbers: np.ndarray | None) -> int:
+        """Records too many or too few in the narrow bins."""
+        cells = split_groups(column, groups, noisy, error**2, generator, numbers=numbers)
+        return abs(int(np.count_nonzero(cells < below)) - int(exact[:below].sum()))
+
+    if by_width:
+        assert wrong(numbers) < 0.5 * wrong(None)
+    else:
+        assert wrong(numbers) <= wrong(None) + 1

@@ -18,8 +18,8 @@ from tests.chance import most_failures
 SHARE = Budget.of("1", "1e-6")
 
 
-def heaping(values: StepValues, rows: int) -> Heaping:
-    return Heaping("h", Domain((values.axis,)), rows, SHARE, values=(values,))
+def heaping(values: StepValues, rows: int, share: Budget = SHARE) -> Heaping:
+    return Heaping("h", Domain((values.axis,)), rows, share, values=(values,))
 
 
 def exact_of(release: Heaping, of: Tally) -> np.ndarray:
@@ -112,6 +112,31 @@ def test_records_have_the_shared_values_and_the_roundness_of_the_survey():
     assert abs(np.mean(made % 1000 == 0) - np.mean(incomes % 1000 == 0)) < 0.06
     without = ColumnCells.of(axis, codes, None).draw(generator)
     assert np.mean(without % 1000 == 0) < 0.01
+
+
+def test_round_values_keep_much_of_their_share_though_no_class_of_them_stands_out_of_the_noise():
+    generator = np.random.default_rng(4)
+    numbers = np.concatenate(
+        [
+            np.repeat(np.arange(1, 10) * 100_000, 18),
+            generator.integers(10, 100, 200) * 10_000,
+            generator.integers(100, 1000, 250) * 1000,
+            generator.integers(100_000, 1_000_000, 300),
+            generator.integers(1000, 100_000, 3000),
+        ]
+    )
+    values = StepValues.of("x", (0, 999_999), Fraction(1), nullable=False)
+    release = heaping(values, len(numbers), Budget.of("0.15", "1e-9"))
+    exact = exact_of(release, tally(values, numbers))
+    axis = Bins("x", (0.0, 100_000.0, 500_000.0, 1_000_000.0), integer=True)
+    codes = np.searchsorted(axis.edges, numbers, side="right") - 1
+    large, shares = numbers >= 100_000, []
+    assert 0.4 < np.mean(numbers[large] % 10_000 == 0) < 0.45
+    for _ in range(20):
+        noisy = Noisy(exact + release.mechanism.simulate(len(exact), generator))
+        made = ColumnCells.of(axis, codes, ColumnValues.of(release, noisy, "x")).draw(generator)
+        shares.append(np.mean(made[large] % 10_000 == 0))
+    assert 0.17 < np.mean(shares) < 0.45  # judged by how few values are round, 0.07
 
 
 def test_decimal_values_are_written_as_a_file_would_have_them():
