@@ -66,15 +66,14 @@ class ReportPart:
     files: Sequence[TableFile]
     hidden_files: int
 
-    def folded(self, charts: int) -> str:
-        """What stands behind the part's one line that opens, beside this many charts."""
-        drawn = self.drawn
-        named = [f"{charts} chart{'s' * (charts > 1)}"] if charts else []
+    def folded(self, charts: int, whole: bool) -> str:
+        """What stands behind the part's one line that opens: charts, and if ``whole`` also files."""
+        numbers = (charts, "chart"), (len(self.drawn.tables), "table")
+        files = len(self.files) + self.hidden_files
+        named = [f"{n:,} {what}{'s' * (n > 1)}" for n, what in numbers if n]
         named += ["expected error"] if self.errors else []
-        named += ["what the records follow"] if drawn.details else []
-        named += (
-            [f"{len(drawn.tables)} table{'s' * (len(drawn.tables) > 1)}"] if drawn.tables else []
-        )
+        named += ["what the records follow"] if self.drawn.details else []
+        named += [f"{files:,} file{'s' * (files > 1)}"] if whole else []
         return ", ".join(named).capitalize()
 
 
