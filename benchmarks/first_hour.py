@@ -368,7 +368,7 @@ def of_model(
     expected = expected_fit(plan, formula, family)[1]
     try:
         found = fit_measured(plan, drawn.__getitem__, formula, family)
-        parts = parts_of("first", plan.built, drawn)
+        parts = parts_of(plan.built, drawn)
         fitted = (
             found[1]
             if found

@@ -91,7 +91,7 @@ def repeated(
         source = SeededSource(1000 * options.seed + survey)
         noisy = perturb(exact, release.mechanism, release.share, source)
         start = time.process_time()
-        parts = parts_of("survey", {"records": release}, {"records": noisy})
+        parts = parts_of({"records": release}, {"records": noisy})
         made = make_implicates(release, section, parts, lambda _, noisy=noisy: noisy)
         seconds.append(time.process_time() - start)
         little = {s.pair for s, fine in zip(made.slopes, made.enough, strict=True) if not fine}

@@ -177,7 +177,9 @@ class Descent:
 
     @cached_property
     def times(self) -> int:
-        """What counts are multiplied by."""
+        """What counts are multiplied by; nothing is counted without columns of numbers."""
+        if not self.numbers:
+            return 1
         part = FOR_PLACES / (1 - FOR_PLACES) * self.rounds * self.once / self._of_counts
         return max(math.isqrt(math.floor(part)), 1)
 
