@@ -174,14 +174,14 @@ def _(release: MeasuredModel) -> float:
 
 def in_words(release: Release, error: float) -> str:
     """What a relative error means for readers."""
-    percent = f"{100 * min(error, 1.0):.2g}%"
+    percent = f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
     if isinstance(release, TableOfCounts):
         made = isinstance(release, Microdata | CompressedMicrodata)
         of = "synthetic records" if made else "the records of a table"
         return f"noise moves {percent} of {of} to wrong cells"
     first = release.expected_error()[0]
     if isinstance(release, EstimatesDensity):
-        return f"noise and smoothing move at most {percent} of the records"
+        return f"noise moves at most {percent} of the records; what smoothing hides is not counted"
     return f"{first.quantity} {first.value:.3g}"
 
 

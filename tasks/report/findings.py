@@ -42,6 +42,9 @@ from tasks.report.parts import DataTable, Figure, Source, read_columns
 from tasks.report.wording import Wording
 
 MOST, MOST_ANSWERS, MOST_CHARTS, TWICE = 5, 2, 4, 2
+WIDEST = 0.5
+"""An interval of a share that is wider says nothing."""
+
 ERROR = 0.05
 """The chance that an interval of the findings misses, of those of counts and of those of models."""
 
@@ -78,10 +81,12 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     shown = _first(stated, MOST - len(answers))
     notes = []
     if shown:
+        contrasts = all(len(each.columns) == 2 for each in shown)
         notes.append(
             f"With {1 - ERROR:.0%} probability all intervals of shares here are right at once, although"
-            f" they were picked from {looked:,} shares of groups. This makes them wide; noise alone"
-            " explains none of these differences. They cover privacy noise only."
+            f" they were picked from {looked:,} shares of groups. This makes them wide."
+            + " Noise alone explains none of these differences." * contrasts
+            + " They cover privacy noise only."
         )
     if answers:
         notes.append(
@@ -210,7 +215,7 @@ def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
 def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | None:
     """The part of a column that divides the records most evenly."""
     found = telling_share(measured, chance)
-    if found is None:
+    if found is None or found[1].high - found[1].low > WIDEST:
         return None
     (axis,), (part, share) = measured.axes, found
     sentence = f"{_percentage(share)} of {text.people} {text.event(axis, part)}."

@@ -188,7 +188,7 @@ def draw_criteria(source: Source) -> Drawn:
     said = "All criteria are met" if record.facts["accepted"] else "Not all criteria are met"
     kept = "withheld" if record.facts["withheld"] else "published"
     header = ("Criterion", "At most", "Measured", "90% interval", "Met")
-    caption = f"{said}: the records {record.facts['records']} are {kept}"
+    caption = f"{said}: the synthetic table “{record.facts['records']}” is {kept}"
     notes = [f"{caption}.", *(each.statement for each in file.uncertainty)]
     return Drawn(notes=notes, tables=[DataTable(caption, header, rows, file.path)])
 

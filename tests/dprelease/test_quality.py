@@ -85,7 +85,7 @@ def test_other_records_are_withheld_and_cannot_be_drawn(tmp_path, table):
     assert not bundle.manifest["synthesis"]
     with pytest.raises(dprelease.InputError, match="has no synthetic table 'people'"):
         bundle.reader.sample("people", 10)
-    assert "are withheld" in (bundle.path / "report.html").read_text(encoding="utf-8")
+    assert "is withheld" in (bundle.path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,15 @@ def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
     assert high - low == pytest.approx(200 * wide, rel=0.3)
 
 
+def test_a_share_that_may_be_anything_is_no_finding(plan_document, plan_path, tmp_path):
+    plan_document["releases"] = plan_document["releases"][:1]
+    plan_document["synthesis"] = []
+    plan_document["budget"]["requested"] = {"alpha": "0.001", "beta": "0", "gamma": "0"}
+    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    path = publish_made_up(plan, "r1", tmp_path / "out")
+    assert findings(plan, read_manifest(path), path).sentences == []
+
+
 def shares(text):
     """The low end, the number and the high end of each share."""
     number = r"([\d.]+)%"
