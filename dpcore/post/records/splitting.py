@@ -7,9 +7,9 @@
 
 Where the noisy counts say little, the cells of a group are taken to be alike.  Not so at the ends of an
 ordered column, where one group holds all that is rare: a thousand of 5,000 dollars and as many of 90,000
-would multiply the mean.  There counts decline cell by cell from the groups next to it, at the rate that
-gives the ``tails`` their own total.  A tail is as many groups as hold something together: in noise of a
-standard error of 20, the last groups of 0, 10 and 40 records are one.
+would multiply the mean.  There counts decline cell by cell from the groups next to it, as fast as these
+do or faster, so that the ``tails`` have their own total.  A tail is as many groups as hold
+something together: in noise of a standard error of 20, the last groups of 0, 10 and 40 records are one.
 
 >>> held, groups = np.array([900.0, 300.0, 120.0, 40.0, 10.0, 0.0]), np.repeat(np.arange(6), 4)
 >>> (tail,) = tails(groups, held, np.zeros(24, dtype=np.int64), error=20.0)
@@ -19,6 +19,7 @@ standard error of 20, the last groups of 0, 10 and 40 records are one.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -34,10 +35,12 @@ SEEN = 3.0
 
 
 class Tail(NamedTuple):
-    """Cells (k,) of a tail, from within to the end, and the records in a cell where it begins."""
+    """Cells (k,) of a tail, from within to the end, the records in a cell where it begins, and by how
+    much their logarithm falls from one cell to the next there."""
 
     cells: Integers
     density: float
+    slope: float
 
 
 def split_groups(
@@ -68,9 +71,9 @@ def split_groups(
     held = np.bincount(column, minlength=len(joined))
     likely = np.maximum(held, 1.0)[groups] / np.bincount(groups)[groups]
     tailing = {int(groups[tail.cells[0]]) for tail in ends}
-    for cells, density in ends:
+    for cells, density, slope in ends:
         total = max(float(held[groups[cells[0]]]), min(1.0, density / 2))
-        likely[cells] = _geometric(density, total, len(cells))
+        likely[cells] = _falling(density, slope, total, len(cells))
     for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
         near = likely[cells]
@@ -108,7 +111,9 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
             thins_out = beside and max(mean, clearly / sizes[last]) < min(beside)
             cells = np.flatnonzero(np.isin(groups, end))
             if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
-                found.append(Tail(cells[::way], float(min(beside))))
+                apart = sizes[[*first, *second]].sum() / 2
+                fall = math.log(beside[1] / beside[0]) / apart if len(beside) > 1 else 0.0
+                found.append(Tail(cells[::way], float(min(beside)), max(fall, 0.0)))
                 break
     return found
 
@@ -162,10 +167,21 @@ def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> F
     return likely
 
 
-def _geometric(first: float, total: float, size: int) -> Floats:
-    """(size,) first r, first r^2, ... with this total, which is less than ``size`` times ``first``."""
-    powers = np.arange(1, size + 1)
+def _falling(first: float, slope: float, total: float, size: int) -> Floats:
+    """(size,) records of cells k = 1, 2, ..., with a total below size * first.
+
+    The mean of two declines, as the counts do not tell which is right: first exp(-a k), as of amounts
+    whose tail is a power law, and first exp(-slope k - b k^2), which falls ever faster, as of lognormal
+    ones.  Each has the total; where even b = 0 holds fewer, only the first has it.
+    """
+    k = np.arange(1.0, size + 1)
     from scipy.optimize import brentq  # slow to import
 
-    rate = brentq(lambda r: first * float(np.sum(r**powers)) - total, 0.0, 1.0)
-    return np.asarray(first * rate**powers)
+    def decline(a: float, b: float) -> Floats:
+        return np.asarray(first * np.exp(-a * k - b * k**2))
+
+    evenly = decline(brentq(lambda a: decline(a, 0.0).sum() - total, 0.0, 700.0), 0.0)
+    if decline(slope, 0.0).sum() <= total:
+        return evenly
+    faster = decline(slope, brentq(lambda b: decline(slope, b).sum() - total, 0.0, 700.0))
+    return (evenly + faster) / 2

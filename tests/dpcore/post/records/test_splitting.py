@@ -50,6 +50,21 @@ def test_few_people_of_large_amounts_do_not_multiply_the_mean():
     assert amounts[alike].mean() > 3 * mean
 
 
+def test_the_largest_amounts_are_about_as_large_as_they_are():
+    """Of lognormal amounts in cells that grow by a tenth, of which the last sixty are one group."""
+    generator, amounts, cells = np.random.default_rng(10), 1.1 ** np.arange(100), np.arange(100)
+    exact = np.rint(2000 * np.exp(-(((cells - 10) / 20) ** 2))).astype(np.int64)
+    groups = np.minimum(cells // 5, 8)
+    column = np.repeat(groups, exact)
+    (tail,) = tails(groups, np.bincount(column).astype(float), np.zeros(100, int), 1.0)[:1]
+    assert 0.05 < tail.slope < 0.3
+    noisy = exact + generator.normal(0, 1000, 100)
+    made = split_groups(column, groups, noisy, 1000.0**2, generator, [tail])
+    true = np.repeat(amounts, exact)
+    assert abs(amounts[made].mean() / true.mean() - 1) < 0.1
+    assert 1 / 2 < amounts[made].max() / true.max() < 2
+
+
 def test_a_value_that_many_people_have_stands_out_of_its_group():
     generator = np.random.default_rng(5)
     exact = np.zeros(100, dtype=np.int64)
