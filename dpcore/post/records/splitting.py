@@ -171,7 +171,7 @@ def _falling(first: float, slope: float, total: float, size: int) -> Floats:
     """(size,) records of cells k = 1, 2, ..., with a total below size * first.
 
     The mean of two declines, as the counts do not tell which is right: first exp(-a k), as of amounts
-    whose tail is a power law, and first exp(-slope k - b k^2), which falls ever faster, as of lognormal
+    whose tail is a power law, and first exp(-slope k - b k^2), which falls ever faster, as of log-normal
     ones.  Each has the total; where even b = 0 holds fewer, only the first has it.
     """
     k = np.arange(1.0, size + 1)
