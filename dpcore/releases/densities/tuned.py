@@ -111,8 +111,15 @@ class TunedDensity(EstimatesDensity, Samplable):
         return self.choice.scores(tally)
 
     def after(self, chosen: Integers) -> Density | SmoothFunction:
-        """The second step at the chosen bandwidths, on the ladder."""
-        return self._at(self.choice.bandwidths(Noisy(chosen)))
+        """The second step at the chosen bandwidths, on the ladder.
+
+        Raises ``PrivacyLineError`` where a record moves its numbers further than the noise is for.
+        """
+        release = self._at(self.choice.bandwidths(Noisy(chosen)))
+        _ = (
+            release.mechanism
+        )  # compares both: before there is noise, and not only when it is published
+        return release
 
     def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
         """The second step at the rungs of the ladder that are nearest."""

@@ -92,6 +92,22 @@ def test_numbers_that_a_record_moves_further_than_the_noise_is_for_are_refused()
         _ = replace(narrow, law=law).mechanism
 
 
+def test_no_noise_is_drawn_for_a_smaller_sensitivity_than_that_of_the_drawn_bandwidth():
+    smooth = SpectralDensity("d", DOMAIN, ROWS, SHARE, (0.02,))
+    release, gaussian = (
+        TunedDensity("d", DOMAIN, ROWS, SHARE, smooth, Fraction(1, 2)),
+        SpectralDensity.gaussian,
+    )
+
+    def larger(self, size, squared):  # at every bandwidth but the smallest, for which the noise is
+        return gaussian(self, size, squared * (4 if self.law else 1))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SpectralDensity, "gaussian", larger)
+        with pytest.raises(PrivacyLineError, match="for a smaller sensitivity"):
+            drawn(release, normal_records())
+
+
 def test_records_of_a_function_follow_it_at_the_drawn_bandwidth():
     smooth = SmoothFunction("f", DOMAIN, ROWS, SHARE, "gaussian", (0.02,), (200,))
     release = TunedDensity("f", DOMAIN, ROWS, SHARE, smooth, Fraction(1, 2))
