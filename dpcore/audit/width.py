@@ -151,10 +151,11 @@ def _most_telling(
 
 
 def _never_changes(speak: Floats) -> bool:
-    """Whether outputs (draws,) are the same though their noise is not next to nothing.
+    """Whether all outputs (draws,) are the same, although the stated noise is seldom zero.
 
-    Noise that is nearly always nothing says the same of all widths: where coordinates i are something
-    with chances that add up to d, ``speak`` is at most d x / 9 for log odds x, of at most 20 where they
-    matter, and ``PILOT`` outputs are the same with a chance of exp(-d PILOT).
+    Noise that is nearly always zero gives equal outputs, and these say nearly the same of all widths.
+    Let d be the sum, over coordinates, of the chances that their noise is not zero.  Then ``speak`` is
+    at most d x / 9 in size, where x <= 20 is the logarithm of the odds of zero, and ``PILOT`` outputs
+    are the same with a chance of exp(-d PILOT): below 1e-12 where ``speak`` is above 1.
     """
     return len(speak) >= PILOT and bool(np.ptp(speak) == 0) and abs(float(speak[0])) > 1

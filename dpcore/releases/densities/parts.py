@@ -123,7 +123,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
     @property
     def groups(self) -> int:
-        """The number of groups; 1 where no column has them."""
+        """How many groups there are: one if the plan names no column of groups."""
         return self.by.size
 
     @cached_property
