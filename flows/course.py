@@ -78,10 +78,16 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
         tables = wait_for_all(
             write_release.submit(the_plan, release_id, name, staging) for name in the_plan.built
         )
+        kept_back = withheld(tables)
+        for records, judge in kept_back.items():
+            log_line(
+                f"the synthetic records {records} are withheld: they do not meet the criteria of {judge};"
+                " what was measured is in its table, and the bundle holds all else"
+            )
         microdata = wait_for_all(
             write_microdata.submit(the_plan, release_id, synthesis.name, staging)
             for synthesis in the_plan.synthesis
-            if synthesis.name not in withheld(tables)
+            if synthesis.name not in kept_back
         )
         analyses = write_analyses(the_plan, release_id, staging)
         made = PreparedBundle(staging, tables, microdata, analyses, audited)

@@ -242,7 +242,8 @@ def _reason(fault: Any, section: type[BaseModel] | None) -> str:
     if fault["type"] in ("literal_error", "union_tag_invalid"):
         limits = fault["ctx"]
         known = re.findall("'([^']*)'", limits.get("expected") or limits["expected_tags"])
-        text += suggestion(limits.get("tag", value), known)
+        if len(known) > 1:
+            text += suggestion(limits.get("tag", value), known)
     if fault["type"] == "union_tag_not_found":
         return f"must state its {fault['ctx']['discriminator']}".replace("'", "")
     if fault["type"] == "string_type" and isinstance(value, bool | int | float | date):

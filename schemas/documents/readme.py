@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.table import LEVEL, TABLE, UNBIASED
 from schemas.bundle.manifest import REPLICATES, Manifest, ReleaseRecord, ReplicatesRecord, TableFile
+from schemas.documents.terms import judged
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn
@@ -152,6 +153,7 @@ def readme(manifest: Manifest, plan: Plan) -> str:
         sampling=plan.includes_sampling,
         assumed=plan.assumed if plan.includes_sampling else (),
         warnings={p: words for each in manifest.synthesis for p, words in each.warnings.items()},
+        judged=judged(manifest),
         several=[file for file in files if file.holds],
         analyses=manifest.analyses,
         without=[

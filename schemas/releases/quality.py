@@ -1,6 +1,7 @@
 """The quality of synthetic records in a plan."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
 
@@ -75,7 +76,7 @@ class CriterionSection(Section):
                     f"{place}.contradicts: an inequality also holds inside bins, which are not compared;"
                     " state conditions on cells, under if and then"
                 )
-            return Contradictions(f"contradictions of accept[{place[7:-1]}]", limit, rules)
+            return Contradictions(f"contradictions of: {self.contradicts.words}", limit, rules)
         if self.model is not None:
             return self._prediction(domain, place)
         if self.distance == "pairs":
@@ -85,6 +86,7 @@ class CriterionSection(Section):
         assert self.distance
         named = _named(domain, f"{place}.distance", self.distance)
         domain.select(named).require_one_word("a distance")
+        named = tuple(name for name in domain.names if name in named)  # a table has no order
         return Distance(f"distance of {' x '.join(named)}", limit, (named,))
 
     def _prediction(self, domain: Domain, place: str) -> Criterion:
@@ -159,6 +161,13 @@ class QualitySection(ReleaseSection):
         criteria = tuple(
             each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
         )
+        measured = [replace(each, at_most=1.0) for each in criteria]
+        for i, each in enumerate(measured):
+            if each in measured[:i]:
+                raise ValueError(
+                    f"accept[{i}]: asks for the same as accept[{measured.index(each)}], and would be"
+                    " paid for again; leave one out"
+                )
         own: dict[str, Any] = {"criteria": criteria, "of": self.records}
         own["withholds"] = self.otherwise == "withhold"
         return self.make(RecordQuality, domain, survey, share, **own)

@@ -89,6 +89,16 @@ class RuleSection(Section):
             raise ValueError("state conditions under if, and what then holds")
         return self
 
+    @property
+    def words(self) -> str:
+        """The rule as people read it."""
+        if isinstance(self.then, str):
+            then = self.then
+        else:
+            then = " and ".join(_stated_of(name, each) for name, each in self.then.items())
+        when = " and ".join(_stated_of(name, each) for name, each in self.if_.items())
+        return f"if {when} then {then}" if when else then
+
     def in_detail(self, details: Details, place: str) -> Self:
         """The same rule, where it names groups by the categories that are in them."""
         changed: dict[str, Any] = {"if_": _in_detail(self.if_, details, f"{place}.if")}
@@ -112,6 +122,14 @@ class RuleSection(Section):
             Rule(when, (condition(domain, f"{place}.then.{name}", name, stated),))
             for name, stated in self.then.items()
         ]
+
+
+def _stated_of(name: str, stated: list[Value] | Range) -> str:
+    """A condition on a column in words."""
+    if isinstance(stated, Range):
+        ends = [("from", stated.from_), ("below", stated.below)]
+        return " ".join([name, *(f"{word} {end}" for word, end in ends if end is not None)])
+    return f"{name} is {' or '.join('null' if each is None else str(each) for each in stated)}"
 
 
 def build_rules(

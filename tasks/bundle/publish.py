@@ -314,9 +314,9 @@ def draws_of(plan: Plan, release_id: str) -> Draws:
     return lambda name: committed(plan, release_id, name)[1]
 
 
-def withheld(releases: Sequence[ReleaseRecord]) -> set[str]:
-    """The synthetic tables that were not accepted, and that the plan then withholds."""
-    return {record.facts["records"] for record in releases if record.facts.get("withheld")}
+def withheld(releases: Sequence[ReleaseRecord]) -> dict[str, str]:
+    """The synthetic tables that were not accepted, and that the plan then withholds; by whom."""
+    return {r.facts["records"]: r.name for r in releases if r.facts.get("withheld")}
 
 
 def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:

@@ -11,6 +11,7 @@ from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.releases.base import Chart
 from dpcore.releases.counts.unit import BEST
 from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord, TableFile
+from schemas.documents.terms import judged
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
 from schemas.releases.base import ReleaseSection
@@ -145,13 +146,14 @@ def synthetic_parts(
     """One part for each synthetic table; ``measured``: as of a source."""
     releases = {record.name: record for record in manifest.releases}
     sections = {section.name: section for section in plan.synthesis}
+    verdicts = judged(manifest)
     return [
         ReportPart(
             f"synthetic-{record.name}",
             headed(sections[record.name]),
             f"{record.name}: {record.file.rows:,} synthetic records of"
             f" {len(record.file.columns)} columns{_and_members(record)}, drawn from the release"
-            f" {record.source}. They cost no further budget.",
+            f" {record.source}. They cost no further budget. {verdicts.get(record.name, '')}".rstrip(),
             draw_synthetic(record, Source(plan, releases[record.source], bundle, parts=measured)),
             None,
             record.listed,

@@ -131,7 +131,7 @@ class RecordQuality(Release):
                 "at_most", limits, "The largest value at which it is met, as the plan states"
             ),
             TableColumn(
-                "measured", values, "The value plus noise of mean zero; not below its least"
+                "measured", values, "The value plus noise, but not below the least possible"
             ),
             error_column(self.mechanism.stddev * self._units, "measured"),
             *interval_columns(lower, upper, "the value without noise"),
