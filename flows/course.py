@@ -81,8 +81,8 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
         kept_back = withheld(tables)
         for records, judge in kept_back.items():
             log_line(
-                f"the synthetic records {records} are withheld: they do not meet the criteria of {judge};"
-                " what was measured is in its table, and the bundle holds all else"
+                f"the synthetic records {records} are withheld: they do not meet the criteria of"
+                f" {judge}; what was measured is in its table, and the bundle holds all else"
             )
         microdata = wait_for_all(
             write_microdata.submit(the_plan, release_id, synthesis.name, staging)
