@@ -194,7 +194,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     keys: dict[str, Any]
     numbers = None
     if unbounded:
-        kind, keys = "continuous", _unbounded(place, kind, said, step)
+        kind, keys = "continuous", _unbounded(place, kind, said, (lower, upper), step)
     elif kind == "categorical" and said.get("values") == OPEN:
         keys, values = {"categories": OPEN}, {}
     elif kind == "categorical":
@@ -257,12 +257,17 @@ def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _unbounded(
-    place: str, kind: str, said: Mapping[str, str], step: Decimal | None
+    place: str,
+    kind: str,
+    said: Mapping[str, str],
+    stated: tuple[Decimal | None, Decimal | None],
+    step: Decimal | None,
 ) -> dict[str, Any]:
-    """The keys of a column of numbers whose bounds the release finds; whole ones have the step 1."""
+    """The keys of a column of numbers of which the release finds one bound, or both; whole ones have
+    the step 1."""
     for key in ("lower", "upper"):
-        if said.get(key) != OPEN:
-            raise InputError(f"{place}, {key}: bounds are found together; write {OPEN} here too")
+        if not said.get(key):
+            raise InputError(f"{place}, {key}: write a number, or {OPEN} here too")
     if kind not in ("integer", "continuous"):
         raise InputError(f"{place}, lower: only numbers can have {OPEN} bounds")
     if more := [key for key in ("values", "levels") if said.get(key)]:
@@ -273,7 +278,8 @@ def _unbounded(
             points.append(float(code))
         except ValueError:
             raise InputError(f"{place}, special: {code!r} is not a number") from None
-    keys: dict[str, Any] = {"bounds": OPEN}
+    half = [OPEN if bound is None else float(bound) for bound in stated]
+    keys: dict[str, Any] = {"bounds": OPEN if half == [OPEN, OPEN] else half}
     if step or kind == "integer":
         keys["step"] = float(step or 1)
     return keys | ({"point_masses": sorted(points)} if points else {})

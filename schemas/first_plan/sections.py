@@ -21,7 +21,7 @@ from schemas.first_plan.wishes import Wish
 from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
 from schemas.survey.cells import MOST_IN_TABLES, MOST_VALUES, Numbers
-from schemas.survey.found import OPEN
+from schemas.survey.found import stated_ends
 
 MOST_ON_A_MAP = 4096
 
@@ -125,7 +125,8 @@ class ColumnUse:
 
     def _bounds_found(self, name: str) -> bool:
         """Whether the release finds the bounds of a column: then edges cannot be stated."""
-        return name in self.of.said and self.of.said[name].keys.get("bounds") == OPEN
+        bounds = self.of.said[name].keys.get("bounds") if name in self.of.said else None
+        return stated_ends(bounds) is not None
 
     def _fine(self, name: str) -> list[float] | None:
         """The edges that the plan's word for many bins stands for."""

@@ -11,8 +11,8 @@ from schemas.plan.contents import PlanDocument
 from schemas.releases.base import LARGEST_WEIGHT
 from schemas.releases.found import FoundSection
 from schemas.releases.found_bounds import BoundsSection
-from schemas.survey.columns import CategoricalColumn
-from schemas.survey.found import NOTHING_FOUND, OTHER
+from schemas.survey.columns import CategoricalColumn, ContinuousColumn
+from schemas.survey.found import OTHER
 
 PART = Fraction(1, 5)
 """Of the budget, for all of them together."""
@@ -68,14 +68,16 @@ def search_words(plan: PlanDocument) -> list[str]:
                 f" {OTHER}, and so do those that are blank, longer than {LONGEST} bytes, hold what"
                 " nobody sees or look like a more frequent one."
             )
-        elif isinstance(search, FoundBounds):
+        elif isinstance(search, FoundBounds) and isinstance(column, ContinuousColumn):
+            nothing = column.with_found(None).bounds
             said += (
                 f"they hold every range, such as 1 to 2 and 2 to 5, that {search.needed} {one}s are in,"
                 f" with probability {FOUND:.0%}. Numbers outside count as the nearest bound; error"
                 " statements do not include this bias. If no range has enough, the bounds are"
-                f" {NOTHING_FOUND[0]:g} and {NOTHING_FOUND[1]:g}."
+                f" {nothing[0]:g} and {nothing[1]:g}."
             )
-            if getattr(column, "unsearched", False):
-                said += " Until they are found, errors are stated for bounds of 0 and 1."
+            if column.unsearched:
+                ends = " and ".join(f"{bound:g}" for bound in column.bounds)
+                said += f" Until they are found, errors are stated for bounds of {ends}."
         lines.append(said + (f" One record of each {one} is counted." if plan.unit else ""))
     return lines

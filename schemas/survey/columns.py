@@ -28,6 +28,7 @@ from schemas.document import Section, absent
 from schemas.survey.dates import PartOfDate
 from schemas.survey.formats import SourceName, date_format
 from schemas.survey.found import (
+    BOTH_OPEN,
     MOST_FOUND,
     NONE,
     NOTHING_FOUND,
@@ -35,8 +36,10 @@ from schemas.survey.found import (
     OTHER,
     UNKNOWN_BOUNDS,
     USUALLY_FOUND,
-    holding,
+    HalfOpen,
+    held,
     publishable,
+    stated_ends,
     unknown,
 )
 from schemas.survey.keys import (
@@ -208,7 +211,7 @@ class IntegerColumn(NumberColumn):
     @model_validator(mode="before")
     @classmethod
     def _not_open(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("bounds") == OPEN:
+        if isinstance(given, dict) and stated_ends(given.get("bounds")):
             raise ValueError(
                 "bounds: open is for `type: continuous`; write that, with `step: 1` for whole numbers"
             )
@@ -263,12 +266,18 @@ class ContinuousColumn(NumberColumn):
     type: Literal["continuous"]
     bounds: Annotated[tuple[float, float], BeforeValidator(two_numbers)] = Field(
         description="Smallest and largest value. Or `open`, where nobody can state them: bounds that few"
-        " are beyond are found first, with a share of the budget, and others count as the nearest.",
+        " are beyond are found first, with a share of the budget, and others count as the nearest. One"
+        " of the two may be open, as in [0, open].",
     )
     searched: StrictBool = Field(
         default=False,
         exclude_if=absent,
         description="Whether the bounds are found; follows from `bounds: open`.",
+    )
+    ends: HalfOpen = Field(
+        default=BOTH_OPEN,
+        exclude_if=lambda ends: ends == BOTH_OPEN,
+        description="The bound that is stated where the other is open; follows from `bounds`.",
     )
     grid: StrictInt = Field(
         default=1024,
@@ -283,17 +292,20 @@ class ContinuousColumn(NumberColumn):
     @model_validator(mode="before")
     @classmethod
     def _yet_to_be_found(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or given.get("bounds") != OPEN:
+        if not isinstance(given, dict) or (ends := stated_ends(given.get("bounds"))) is None:
             return given
         points = given.get("point_masses")
-        stand_ins = holding(UNKNOWN_BOUNDS, points if isinstance(points, list) else [])
-        return {**given, "bounds": stand_ins, "searched": True}
+        stand_ins = held(UNKNOWN_BOUNDS, points if isinstance(points, list) else [], ends)
+        return {**given, "bounds": stand_ins, "ends": ends, "searched": True}
 
     @model_serializer(mode="wrap")
     def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Stand-ins for bounds that are yet to be found are not written."""
         written: dict[str, Any] = dump(self)
-        return written | {"bounds": OPEN} if self.unsearched and "bounds" in written else written
+        if not self.unsearched or "bounds" not in written:
+            return written
+        half = [OPEN if end is None else end for end in self.ends]
+        return written | {"bounds": OPEN if self.ends == BOTH_OPEN else half}
 
     @property
     def open(self) -> bool:
@@ -302,15 +314,16 @@ class ContinuousColumn(NumberColumn):
     @property
     def unsearched(self) -> bool:
         """Whether the bounds are yet to be found; others stand in for them."""
-        return self.open and self.bounds == holding(UNKNOWN_BOUNDS, self.point_masses)
+        return self.open and self.bounds == held(UNKNOWN_BOUNDS, self.point_masses, self.ends)
 
     def with_found(self, bounds: tuple[float, float] | None) -> Self:
-        """The column with the bounds that were found, if any were; they hold its point masses."""
+        """The column with the bounds that were found, if any were; they hold its point masses, and
+        none is beyond a bound that is stated."""
         lower, upper = bounds or NOTHING_FOUND
         if self.step:  # of which there are not too many
             most = self.step * 2**52
             lower, upper = max(lower, -most), min(upper, most)
-        found = holding((lower, upper), self.point_masses)
+        found = held((lower, upper), self.point_masses, self.ends)
         return self.model_copy(update={"bounds": found})
 
     def axis(self, name: str) -> Axis:

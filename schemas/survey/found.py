@@ -34,10 +34,45 @@ UNKNOWN_BOUNDS, NOTHING_FOUND = (0.0, 1.0), (-1.0, 1.0)
 _STAND_IN = "\u2060"
 
 
-def holding(bounds: tuple[float, float], points: Collection[float]) -> tuple[float, float]:
-    """The narrowest bounds around these and some points."""
+HalfOpen = tuple[float | None, float | None]
+"""The smallest and largest value as far as they are stated."""
+
+BOTH_OPEN: HalfOpen = (None, None)
+
+
+def stated_ends(bounds: object) -> HalfOpen | None:
+    """What is stated of bounds of which one or both are open; None of all others.
+
+    >>> stated_ends("open"), stated_ends([0, "open"]), stated_ends([0, 9])
+    ((None, None), (0.0, None), None)
+    """
+    if bounds == OPEN:
+        return BOTH_OPEN
+    if not isinstance(bounds, list | tuple) or len(bounds) != 2 or OPEN not in bounds:
+        return None
+    stated = [end for end in bounds if end != OPEN]
+    if any(isinstance(end, bool) or not isinstance(end, int | float) for end in stated):
+        raise ValueError("bounds: each is a number, or open")
+    lower, upper = (None if end == OPEN else float(end) for end in bounds)
+    return lower, upper
+
+
+def held(
+    bounds: tuple[float, float], points: Collection[float], ends: HalfOpen
+) -> tuple[float, float]:
+    """The narrowest bounds around these and some points, but with the ends that are stated.
+
+    >>> held((-1, 1), [5], (None, None)), held((-1, 1), [], (3, None))
+    ((-1.0, 5.0), (3.0, 4.0))
+    """
     numbers = [*bounds, *(point for point in points if isinstance(point, int | float))]
-    return float(min(numbers)), float(max(numbers))
+    lower, upper = (
+        float(found if stated is None else stated)
+        for found, stated in zip((min(numbers), max(numbers)), ends, strict=True)
+    )
+    if lower >= upper:  # nothing was found on this side of the bound that is stated
+        return (lower, lower + 1) if ends[0] is not None else (upper - 1, upper)
+    return lower, upper
 
 
 def unknown(most: int) -> list[str]:

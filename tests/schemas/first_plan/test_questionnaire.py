@@ -155,7 +155,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
             "column,type,lower,upper,format\nx,date,1,2,DD.MM\n",
             "format: 'DD.MM' is not an order of",
         ),
-        ("column,lower,upper\nx,0,open\n", r"line 2 \(x\), lower: .*; write open here too"),
+        ("column,lower,upper\nx,,open\n", r"line 2 \(x\), lower: .*; write open here too"),
         ("column,lower,upper\nx,Open,open\n", r"lower: 'Open' .* did you mean 'open'"),
         ("column,type,lower,upper\nx,date,open,open\n", "only numbers can have open bounds"),
         ("column,values,lower,upper\nx,1=one,open,open\n", "values: leave it empty"),
@@ -221,11 +221,10 @@ def test_formats_levels_and_values_with_a_semicolon_are_those_of_the_plan(more):
 
 def test_bounds_that_nobody_can_state_are_found_by_the_release(tmp_path):
     text = "column,type,lower,upper,step,special,values\n"
-    text += (
-        "pay,,open,open,0.01,0,\nvisits,integer,open,open,,,\nsize,,open,open,,,\nsex,,,,,,f; m\n"
-    )
+    text += "pay,,0,open,0.01,0,\nvisits,integer,open,open,,,\nsize,,open,open,,,\nsex,,,,,,f; m\n"
     found = read_questionnaire(written(tmp_path, text))
-    assert found["pay"].keys == {"bounds": "open", "step": 0.01, "point_masses": [0.0]}
+    pay = {"bounds": [0.0, "open"], "step": 0.01, "point_masses": [0.0]}
+    assert found["pay"].keys == pay
     assert found["visits"].keys == {"bounds": "open", "step": 1.0}
     assert found["size"].keys == {"bounds": "open"}
     columns = dict.fromkeys(found, ColumnType.OPEN)

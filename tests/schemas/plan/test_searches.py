@@ -181,6 +181,33 @@ def test_bounds_are_found_too_and_the_search_shares_the_fifth():
     assert select(plan, ["pay"], plan.requested * Fraction(1, 2)).columns == plan.columns
 
 
+@pytest.mark.parametrize(
+    ("bounds", "before", "after"),
+    [
+        ([0, "open"], (0, 1), (0, 500)),
+        ([-5, "open"], (-5, 1), (-5, 500)),
+        ([2000, "open"], (2000, 2001), (2000, 2001)),  # nothing is found above
+        (["open", 90], (0, 90), (1, 90)),
+        (["open", 0.5], (0, 0.5), (-0.5, 0.5)),
+    ],
+)
+def test_a_bound_that_is_stated_stays_where_the_other_is_found(bounds, before, after):
+    plan = load_plan(with_pay(bounds=bounds))
+    assert plan.columns["pay"].bounds == before
+    assert published_plan(plan.public()).columns == plan.columns
+    found = plan.with_found({"pay": (1.0, 500.0)})
+    assert found.columns["pay"].bounds == after
+    again = published_plan(found.public())
+    assert again.columns == found.columns
+    assert again.digest == found.digest == plan.digest != load_plan(with_pay()).digest
+
+
+@pytest.mark.parametrize("bounds", [["open"], ["open", True], ["open", ".5"], ["open", [1]]])
+def test_a_half_open_bound_is_a_number(bounds):
+    with pytest.raises(PlanError, match=r"bounds: (each is a number, or open|needs two numbers)"):
+        load_plan(with_pay(bounds=bounds))
+
+
 @pytest.mark.parametrize("edges", [[0, 0.5, 1], [0, 1]])
 def test_edges_do_not_go_with_open_bounds(edges):
     document = with_pay()
@@ -194,7 +221,8 @@ def test_edges_do_not_go_with_open_bounds(edges):
         load_plan(document)
 
 
-def test_open_bounds_are_of_real_numbers():
-    document = with_pay(type="integer")
+@pytest.mark.parametrize("bounds", ["open", [0, "open"]])
+def test_open_bounds_are_of_real_numbers(bounds):
+    document = with_pay(type="integer", bounds=bounds)
     with pytest.raises(PlanError, match="with `step: 1` for whole numbers"):
         load_plan(document)
