@@ -202,3 +202,17 @@ def middles(axis: Axis) -> Any:
     if axis.nullable:
         found[-1] = np.ma.masked
     return found
+
+
+def next_written(axis: Bins | Grid, edge: float) -> float:
+    """An edge between two multiples of the step as the next one, as no value lies between; of the upper
+    bound the last one.
+
+    >>> next_written(Bins("age", (0.0, 20.15, 99.0), step=Fraction(1, 10)), 20.15)
+    20.2
+    """
+    if axis.integer or axis.step is None:
+        return float(edge)
+    steps = Fraction(str(float(edge))) / axis.step
+    whole = math.floor(steps) if edge == axis.upper else math.ceil(steps)
+    return float(whole * axis.step)

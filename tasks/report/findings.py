@@ -187,7 +187,7 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
 def _binned(axis: Axis) -> Axis:
     """A grid of few cells, as of small whole numbers, as bins."""
     if isinstance(axis, Grid) and axis.size <= LARGEST_SIDE and not axis.points:
-        return Bins(axis.name, axis.edges, axis.nullable, axis.integer)
+        return Bins(axis.name, axis.edges, axis.nullable, axis.integer, axis.step)
     return axis
 
 
@@ -252,9 +252,11 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
         for part, share in found.across
     ]
     by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
-    title = f"{what}, {text.values(shown, found.shown)}: {_rounded(found.shares[0])} of those"
-    title += f" {text.others(given, found.groups[0])}, {_rounded(found.shares[1])}"
-    title += f" {text.others(given, found.groups[1])}, by “{by}”"
+    shares = ", ".join(
+        f"{_rounded(share)} for {text.values(given, group)}"
+        for share, group in zip(found.shares, found.groups, strict=True)
+    )
+    title = f"{what}, {text.values(shown, found.shown)}: {shares}, by “{by}”"
     says = "Share with 95% intervals that are all right at once"
     if sum(end - start for (start, end), _ in found.across) < given.size - given.nullable:
         says += "; groups without a bar are too small to say"

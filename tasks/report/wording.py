@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import Integers
-from dpcore.domain.axes import Axis, Bins, Categories
+from dpcore.domain.axes import Axis, Bins, Categories, next_written
 from dpcore.estimates.selected import Part
 from schemas.numbers import plain
 from schemas.plan import Plan
@@ -116,9 +116,9 @@ def _numbers(axis: Bins, part: Part, column: Column) -> str:
     """A range of numbers; what lies beyond the bounds of the column is not said."""
     first, last = part
     unit = getattr(column, "unit", "")
-    low, high = axis.edges[first], axis.edges[last]
-    above = first > 0 and axis.edges[first - 1] == low
-    reached = axis.edges[last - 1] == high
+    low, high = (next_written(axis, axis.edges[place]) for place in part)
+    above = first > 0 and axis.edges[first - 1] == axis.edges[first]
+    reached = axis.edges[last - 1] == axis.edges[last]
     start, end = _text(low), _text(high)
     if low == high or (axis.integer and high == low + 1):
         return _with(

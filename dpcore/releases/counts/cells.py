@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Integers
-from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.axes import Axis, Bins, Categories, Grid, next_written
 from dpcore.domain.domain import Domain
 from dpcore.releases.table import TableColumn
 
@@ -80,7 +80,8 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
     found, places = np.unique(cells, return_inverse=True)
     words = []
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
-        start, end = _number_words(low, high - axis.integer)
+        ends = next_written(axis, low), next_written(axis, high)
+        start, end = _number_words(ends[0], ends[1] - axis.integer)
         if start == end:
             words.append(start)
         elif axis.integer:
