@@ -180,7 +180,9 @@ def _refined(axes: Sequence[Axis]) -> Axis:
     for axis in axes:
         if not isinstance(axis, Categories):
             edges |= Counter(axis.edges)  # a point mass is an edge that is listed twice
-    return Bins(first.name, tuple(sorted(edges.elements())), first.nullable, first.integer)
+    return Bins(
+        first.name, tuple(sorted(edges.elements())), first.nullable, first.integer, first.step
+    )
 
 
 def _sums(axis: Axis, refined: Axis) -> Floats:

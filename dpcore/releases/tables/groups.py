@@ -50,7 +50,7 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
     if isinstance(axis, Categories):
         return Categories(axis.name, tuple(range(1, inside + 1)), axis.nullable, axis.ordered)
     edges = axis.edge(np.append(first[:inside], axis.size - axis.nullable))
-    return Bins(axis.name, tuple(edges.tolist()), axis.nullable, axis.integer)
+    return Bins(axis.name, tuple(edges.tolist()), axis.nullable, axis.integer, axis.step)
 
 
 def rule_of_groups(rule: Rule, places: Sequence[int], groups: Sequence[Integers]) -> Rule:
