@@ -4,7 +4,7 @@ Every release keeps its part of the budget.  All of this is public: no data is o
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,19 +20,30 @@ from tasks.explain.tables import text_table
 STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER = [Fraction(step) * Fraction(10) ** power for power in (-3, -2, -1, 0) for step in STEPS]
 LADDER += [Fraction(10), Fraction(15), Fraction(20)]
-"""Amounts of alpha or rho that are proposed: more would protect nobody."""
+"""Round amounts of alpha or rho, as they are proposed: more would protect nobody."""
+
+EXACT = [
+    Fraction(step) * Fraction(10) ** power for power in range(-4, 0) for step in range(10, 100)
+]
+EXACT += [Fraction(step) for step in range(10, 21)]
+"""All amounts of two digits."""
 
 
-def least_loss(plan: Plan, name: str, reached: Callable[[Release], bool]) -> Fraction | None:
-    """The least of the ladder with which a release reaches something; None if no amount does."""
+def least_loss(
+    plan: Plan,
+    name: str,
+    reached: Callable[[Release], bool],
+    amounts: Sequence[Fraction] = tuple(LADDER),
+) -> Fraction | None:
+    """The least of the amounts with which a release reaches something; None if none does."""
 
     def enough(loss: Fraction) -> bool:
         with suppress(ValueError):  # the share is too small for any noise
             return reached(at_loss(plan, name, loss))
         return False
 
-    found = bisect_left(LADDER, True, key=enough)
-    return LADDER[found] if found < len(LADDER) else None
+    found = bisect_left(amounts, True, key=enough)
+    return amounts[found] if found < len(amounts) else None
 
 
 def at_loss(plan: Plan, name: str, loss: Fraction) -> Release:
@@ -68,7 +79,7 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
         return built.expected_error()[place].value
 
     name, now = plan.built[release].expected_error()[place].quantity, error(plan.built[release])
-    loss = least_loss(plan, release, lambda built: error(built) <= wanted)
+    loss = least_loss(plan, release, lambda built: error(built) <= wanted, EXACT)
     if loss is None:
         raise InputError(
             f"--target: no {plan.requested.coordinates[0]} up to {LADDER[-1]} brings {name!r} of"
@@ -122,8 +133,8 @@ def target_text(plan: Plan, target: NeededBudget) -> str:
             ("wanted", target.error, target.requested),
         )
     ]
-    amounts = target.requested.as_strings().items()
-    request = ", ".join(f'{name}: "{amount}"' for name, amount in amounts if amount != "0")
+    texts = target.requested.as_strings() | {coordinate: decimal_text(target.requested.loss)}
+    request = ", ".join(f'{name}: "{amount}"' for name, amount in texts.items() if amount != "0")
     return "\n".join(
         [
             f"{target.release}: {target.quantity}",

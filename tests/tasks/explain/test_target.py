@@ -4,7 +4,7 @@ import pytest
 
 from dpcore.errors import InputError
 from schemas.plan import load_plan
-from tasks.explain.target import LADDER, at_loss, find_target
+from tasks.explain.target import EXACT, at_loss, find_target
 
 TARGETS = [
     ("people", 10.0, "standard error of a count"),
@@ -28,7 +28,7 @@ def test_the_plan_with_the_chosen_budget_reaches_the_target_and_the_step_below_d
     amounts = {f"budget.{key}.alpha": str(alpha) for key in ("granted", "requested")}
     changed = load_plan(plan_path, amounts)
     assert error(changed.built[release]) == choice.error <= wanted
-    below = LADDER[LADDER.index(alpha) - 1]
+    below = EXACT[EXACT.index(alpha) - 1]
     assert error(at_loss(plan, release, below)) > wanted
     for name, built in plan.built.items():
         part = built.share.alpha / plan.requested.alpha
