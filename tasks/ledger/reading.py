@@ -156,6 +156,10 @@ class LedgerReader:
         """The dataset of every source that the ledger knows, by the source's name."""
         return self._read(queries.sources)
 
+    def source_recorded(self, dataset: str) -> str:
+        """When a source of the dataset was recorded last, by a run or a person; '' without one."""
+        return self._read(queries.source_recorded, dataset)
+
     def require_own(self, dataset: str, sources: Collection[str]) -> None:
         """Raise ``BudgetError`` if one of a survey's names belongs to another dataset."""
         rules.require_own(dataset, sources, self.sources())
