@@ -114,8 +114,7 @@ class Earlier:
 
 
 def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
-    """The newest release in which the same was asked of the agency's plan of this ``name``; None if there
-    is none.
+    """The newest release in which the same was asked of the agency's plan of this ``name``, if any.
 
     A release of earlier data counts until it is published or rejected, so that its answer is not lost.
     """

@@ -275,9 +275,11 @@ def chargeable(
     plan_digest: str,
     charges: Mapping[str, Charge],
     part: Fraction | None,
-    analyst: str,
+    analyst: str | None,
 ) -> tuple[dict[str, Charge], Account, str]:
     """The charges still to be made, to which account and to whose allowance ('' for nobody's).
+
+    ``analyst``: None for a request that was charged to nobody's allowance, and is entered again.
 
     Raises for the first reason against it.
     """
@@ -292,6 +294,8 @@ def chargeable(
         if part is not None:
             spent = queries.spent(connection, dataset, account.number, by_requests=True)
             rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
+            if analyst is None:
+                return new, account, ""
             known = queries.allowances(connection, dataset)
             return new, account, rules.require_allowed(dataset, release_id, analyst, known, asked)
     return new, account, ""

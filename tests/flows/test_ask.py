@@ -105,9 +105,7 @@ def test_a_question_is_shown_then_charged_then_answered_by_a_bundle_that_names_w
     )
 
 
-def test_the_same_question_is_answered_to_whoever_asks_and_charged_once(
-    plans, token, ask, capsys
-):
+def test_the_same_question_is_answered_to_whoever_asks_and_charged_once(plans, token, ask, capsys):
     other = allow(capsys, "C. Analyst", "0.5")
     first = ask(*MEAN, token=token)[1].splitlines()[-1]
     for words in ([], ["--title", "Affairs"]):
@@ -144,9 +142,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_of_other_data_the_same_question_is_another(
-    plans, token, ask, change, monkeypatch
-):
+def test_of_other_data_the_same_question_is_another(plans, token, ask, change, monkeypatch):
     first = ask(*MEAN, token=token)[1].splitlines()[-1]
     assert ask(*MEAN)[1].strip() == first
     document = yaml.safe_load((plans / "fair.yaml").read_text())

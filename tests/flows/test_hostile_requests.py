@@ -91,7 +91,11 @@ def hostile_requests(theirs: Path) -> Iterator[Request]:
         yield AD_HOC, {"parameters": WHOLE | {"plan": "income"} | more}
     yield AUDIT, {"parameters": {"plan": plan}}
     yield AUDIT, {"parameters": {"plan": "income", "overrides": RICHER, "draws": 1}}
-    for alpha in ("", "3.9", "3.8"):  # each would be right, and together they are more than is opened
+    for alpha in (
+        "",
+        "3.9",
+        "3.8",
+    ):  # each would be right, and together they are more than is opened
         yield AD_HOC, {"parameters": WHOLE | {"plan": "income", "alpha": alpha}}
 
 
