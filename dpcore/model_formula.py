@@ -14,6 +14,7 @@ Python, so a plan may hold only what ``ModelFormula.read`` accepts.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 TOKEN = re.compile(
@@ -75,3 +76,22 @@ class ModelFormula(NamedTuple):
         plain = all(token.kind == "name" and not token.called for token in names)
         added = len(words) > 2 and words[1::2] == ["~", *["+"] * (len(names) - 2)]
         return self.names[1:] if plain and added and len(words) % 2 else None
+
+
+def backticks_wanted(text: str, columns: Iterable[str]) -> str:
+    """The formula to write where names that are not single words lack backticks; '' where none does.
+
+    >>> backticks_wanted("pay ~ C(home town) + `body mass` + age", ["pay", "home town", "body mass"])
+    'write pay ~ C(`home town`) + `body mass` + age: names that are not single words have backticks'
+    """
+    names = [name for name in columns if not re.fullmatch(r"[^\W\d]\w*|[\d.]+", name)]
+    if not names:
+        return ""
+    longest_first = sorted(names, key=len, reverse=True)
+    known = "|".join(map(re.escape, longest_first))
+    kept = "`[^`]*`|'[^']*'|\"[^\"]*\""  # in backticks already, or a text
+    pattern = rf"({kept})|(?<![\w.])({known})(?![\w.])"
+    written = re.sub(pattern, lambda found: found[1] or f"`{found[2]}`", text)
+    if written == text:
+        return ""
+    return f"write {written}: names that are not single words have backticks"

@@ -15,10 +15,11 @@ from flows.operation.embedded import flow
 from flows.operation.form import LINE, await_submission, await_token
 from flows.operation.identity import current_run, own_release_id
 from flows.operation.notify import HOOKS
-from flows.question import NOTHING, select_releases
+from flows.question import NOTHING, asked_before, select_releases
 from schemas.first_plan.wishes import Said
-from tasks.announce.announce import show_explanation
+from tasks.announce.announce import show_earlier, show_explanation
 from tasks.budget.charge import require_budget
+from tasks.bundle.publish import require_approved
 from tasks.ledger import Ledger
 from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import published_folder
@@ -52,7 +53,8 @@ def ad_hoc(
 
     Wishes name columns that the plan opens to them, and are served by the releases that suit them best.
     The run's artifact `cost-and-accuracy` shows at once what the release costs and how wrong its
-    numbers may be. The budget is spent when the noise is drawn, and is never given back.
+    numbers may be. The budget is spent when the noise is drawn, and is never given back. What was asked
+    before is answered by the bundle of then, and costs nothing.
 
     Args:
         plan: The name of a plan in the folder of plans.
@@ -88,10 +90,19 @@ def ad_hoc(
         deployed_run()
     said = Said(None, records, *map(tuple, (tables, means, densities, models, maps)))
     chosen, part = select_releases(plan, releases, alpha, title, requester, said)
-    show_explanation(chosen)
     release_id = own_release_id(plan)
     ledger = Ledger(ledger_url()) if ledger_exists() else None
-    if ledger and ledger.allowances(chosen.dataset):
+    allowances = ledger.allowances(chosen.dataset) if ledger else {}
+    if ledger and not ledger.release(chosen.dataset, release_id):
+        if allowances:
+            ledger.allowance(chosen.dataset, chosen.publication.requester)
+        if before := asked_before(chosen, plan, ledger):
+            show_earlier(str(before))
+            decision = ledger.decision(chosen.dataset, before.release_id)
+            require_approved(before.plan, before.release_id, decision)
+            return carry_out(before.plan, before.release_id, published_folder(), part)
+    show_explanation(chosen)
+    if ledger and allowances:
         if not ledger.release(chosen.dataset, release_id):
             require_budget(chosen, release_id, ledger, part)
             await_token(chosen)

@@ -2,18 +2,32 @@
 
 The form (``flows.ad_hoc``) and ``dprelease ask`` ask in the same way: the agency's plan says what may be
 asked for, the planner serves the wishes, and the ledger adds up what is spent.
+
+A question that was asked before is answered by the bundle of then, and charged to nobody again.  Bundles
+are public, so whoever may ask may read it.  Two questions are the same if their plans differ only in the
+title and in who asks, and the data are the same.  The data count as others from then on if
+
+    the plan's source is unknown to the ledger, or a source of the dataset was recorded since
+    a person recorded since that another survey took its place (``dprelease ledger source``)
+    the plan's schedule was due since, so that the table holds another period
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 
 from dpcore.errors import InputError
+from flows.operation.identity import WORDS
 from schemas.first_plan.opened import planned
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan, load_plan
 from schemas.plan.selection import asked_for, select
 from tasks.explain.analysis import model_error
+from tasks.ledger import Action, ChargeRecord, Ledger, State
+from tasks.survey.steps import name_survey
 from tasks.workplace.plans import known_plan
+from tasks.workplace.schedule import beginning, due_times
 
 NOTHING = Said()
 
@@ -71,3 +85,90 @@ def select_releases(
                 f" {', '.join(requests.releases)}"
             )
     return chosen, requests.part
+
+
+ASK = "ask"
+"""What ``dprelease ask`` puts into the ids of its releases."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A release in which the same was asked before.
+
+    ``plan`` has the title and the requester of then; ``at`` is when it was drawn, or reserved if it is
+    not drawn yet; ``answered`` is whether its bundle was made.
+    """
+
+    plan: Plan
+    release_id: str
+    at: str
+    answered: bool
+
+    def __str__(self) -> str:
+        if self.answered:
+            return (
+                f"this was answered on {self.at[:10]}; nothing is charged; ask with another alpha for a"
+                " new draw"
+            )
+        return f"this was asked on {self.at[:10]} and is not published; nothing more is charged"
+
+
+def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
+    """The newest release in which the same was asked of the agency's plan of this ``name``, if any.
+
+    A release of earlier data counts until it is published or rejected, so that its answer is not lost.
+    """
+    made = _asked(plan.dataset, name, ledger)
+    known = {r.release_id: r for r in ledger.history(plan.dataset) if r.action is Action.REQUEST}
+    for release_id, charges in sorted(made.items(), key=lambda item: _at(item[1]), reverse=True):
+        words = {}
+        if asked := known.get(release_id):  # a run that died early has not recorded it
+            words = {"title": asked.why, "requester": asked.who}
+        same = plan.changed(publication=plan.publication.model_copy(update=words))
+        if {(charge.release_name, charge.plan_digest) for charge in charges} != {
+            (release, same.digest) for release in plan.built
+        }:
+            continue
+        decision = ledger.decision(plan.dataset, release_id)
+        answered = bool(ledger.seals(plan.dataset, release_id))
+        settled = answered or (decision is not None and not decision.approved)
+        if not (settled and _data_changed(plan, _at(charges), ledger)):
+            return Earlier(same, release_id, _at(charges), answered)
+    return None
+
+
+def question_id(plan: Plan, name: str, ledger: Ledger) -> str:
+    """The release id of a question that was not asked before, of this data.
+
+    It follows from the question, so that of two that ask at the same moment one is charged.
+    """
+    first = f"{name}-{ASK}-{plan.digest[:16]}"
+    taken = sum(release_id.startswith(first) for release_id in ledger.releases(plan.dataset))
+    return f"{first}-{taken + 1}" if taken else first
+
+
+def _asked(dataset: str, name: str, ledger: Ledger) -> dict[str, list[ChargeRecord]]:
+    """The charges of every question to a plan; of none that was given up."""
+    starts = tuple(f"{name}-{word}-" for word in (ASK, WORDS["ad hoc release"]))
+    return {
+        release_id: [*charges.values()]
+        for release_id, charges in ledger.releases(dataset).items()
+        if release_id.startswith(starts)
+        and all(charge.state is not State.VOID for charge in charges.values())
+    }
+
+
+def _at(charges: Sequence[ChargeRecord]) -> str:
+    return max(charge.committed_at or charge.reserved_at for charge in charges)
+
+
+def _data_changed(plan: Plan, since: str, ledger: Ledger) -> bool:
+    """Whether a public fact says that the survey is another one than at this time."""
+    own, known = name_survey(plan), ledger.sources()
+    if not own or own[0] not in known or ledger.source_recorded(plan.dataset) > since:
+        return True
+    if (schedule := plan.operation.schedule) is None:
+        return False
+    begins = beginning(schedule, None, ())
+    then = datetime.fromisoformat(since)
+    return any(due_times(schedule, max(then, begins or then), datetime.now(UTC)))

@@ -202,7 +202,8 @@ def _inside(
     for place, axis in enumerate(axes):
         if not isinstance(axis, Bins) or len(axes) < 2:
             continue
-        column = evidence.columns[axis.name]
+        # The evidence has the columns' own names, a formula's domain those without dots.
+        column = evidence.columns[evidence.domain.names[attributes[place]]]
         changes: Floats = np.zeros(table.shape)
         for one, other in ((first, second), (second, first)):
             slopes = replace(one, cells=slopes_inside(one, records, axis.name, column))

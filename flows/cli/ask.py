@@ -33,11 +33,11 @@ def ask(
 ) -> None:
     """Show what an answer costs and how accurate it will be; with the analyst's token, publish it.
 
-    The token is asked on the terminal, or read from standard input. Without one, nothing is charged. The
-    same question asked again is answered by the same bundle.
+    The token is asked on the terminal, or read from standard input. Without one, nothing is charged. A
+    question that was asked before, by whoever, is answered by the bundle of then, and costs nothing.
     """
     from flows.course import carry_out
-    from flows.question import select_releases
+    from flows.question import asked_before, question_id, select_releases
     from tasks.budget.charge import require_budget
     from tasks.bundle.publish import bundle_path
     from tasks.explain.account import question_facts, question_text
@@ -48,10 +48,12 @@ def ask(
     known = existing_ledger()
     chosen, part = select_releases(plan, [], alpha, title, analyst, wishes.said())
     allowance = known.allowance(chosen.dataset, chosen.publication.requester)
-    release_id, out = f"{plan}-ask-{chosen.digest[:16]}", published_folder()
-    if known.release(chosen.dataset, release_id):
-        output.note(f"asked before: release {release_id}, which costs nothing more")
+    out = published_folder()
+    if before := asked_before(chosen, plan, known):
+        chosen, release_id = before.plan, before.release_id
+        output.note(str(before))
     else:
+        release_id = question_id(chosen, plan, known)
         if not output.as_json:
             print(question_text(chosen, known), flush=True)
         require_budget(chosen, release_id, known, part)

@@ -188,7 +188,8 @@ def restore(
             )
             compare += " backup, or use `dprelease ledger recover`."
     output.answer(
-        f"restored. Draws that were made after the backup are forgotten: {compare}",
+        f"restored. Draws that were made after the backup are forgotten: {compare} Repeat grants and"
+        " allowances that were given after it.",
         {"restored": file, "datasets": copy.datasets(), "lost": lost},
     )
 

@@ -379,6 +379,11 @@ class Manifest(Section):
     findings: list[str] = Field(
         default=[], description="The sentences with which the report opens, made from these tables."
     )
+    request: Literal["open", "allowance"] | None = Field(
+        default=None,
+        description="Set if somebody requested it: whether the requester's `allowance` was charged, or"
+        " it was only within what the plan opens to requests.",
+    )
     scheduled: bool = Field(
         default=False,
         description="Whether the plan ran on a schedule, so that more releases of it follow.",

@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from typing import Literal, get_args
 
 from dpcore.errors import InputError
-from dpcore.model_formula import ModelFormula
+from dpcore.model_formula import ModelFormula, backticks_wanted
 from schemas.first_plan.described import ColumnType, Described
 from schemas.plan.analysis import Analysis
 from schemas.releases.formulas import FUNCTIONS
@@ -189,12 +189,14 @@ def _model(text: str, of: Described, option: str = "") -> Wish:
     try:
         read = ModelFormula.read(formula)
     except ValueError as error:
-        raise InputError(f"{option}: {error}") from None
+        raise InputError(f"{option}: {backticks_wanted(formula, of.columns) or error}") from None
     names = dict.fromkeys(
         token.word
         for token in read.tokens
         if token.kind == "name" and not (token.called and token.word in FUNCTIONS)
     )
+    if not names.keys() <= {*of.columns} and (wanted := backticks_wanted(formula, of.columns)):
+        raise InputError(f"{option}: {wanted}")
     columns = _known(option, "", [*names], of, tuple(ColumnType), "")
     response = read.response.strip("`")
     if of.columns.get(response) in (ColumnType.TRUTH, ColumnType.TEXT):

@@ -20,7 +20,7 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
-from dpcore.model_formula import ModelFormula
+from dpcore.model_formula import ModelFormula, backticks_wanted
 from dpcore.releases.models.terms import MOST_CELLS, ModelTerms, TermGroup
 from dpcore.suggestion import suggestion
 
@@ -61,12 +61,13 @@ def checked_columns(text: str, columns: Collection[str]) -> list[str]:
     try:
         formula = ModelFormula.read(text)
     except ValueError as error:
-        raise ValueError(f"formula: {error}") from None
+        raise ValueError(f"formula: {backticks_wanted(text, columns) or error}") from None
     before, found = "", dict[str, None]()
     for kind, word, called in formula.tokens:
         if kind == "name" and not (called and word in FUNCTIONS):
             if word not in columns:
-                raise ValueError(f"formula: {word!r} is not one of {', '.join(columns)}")
+                reason = f"{word!r} is not one of {', '.join(columns)}"
+                raise ValueError(f"formula: {backticks_wanted(text, columns) or reason}")
             if called:
                 raise ValueError(
                     f"formula: {word} is not one of the functions {', '.join(FUNCTIONS)}"
@@ -119,8 +120,9 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
         asked = formulaic.Formula(formula)
         named = sorted(str(v) for v in asked.required_variables)
     except Exception as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{formula}: cannot be read as a formula: {reason}") from None
+        reason = "cannot be read as a formula: " + str(error).partition("\n")[0]
+        wanted = backticks_wanted(formula, domain.names)
+        raise InputError(f"{formula}: {wanted or reason}") from None
     if not hasattr(asked, "lhs") or not hasattr(asked, "rhs"):
         raise InputError(f"{formula}: write the response, ~ and the terms, such as y ~ a + b")
     if isinstance(asked.lhs, tuple) or isinstance(asked.rhs, tuple):
@@ -128,7 +130,8 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     for name in named:
         if name not in domain.names:
             meant = suggestion(name, domain.names, most=3, least=0)
-            raise InputError(f"{formula}: {name!r} is no column of the records{meant}")
+            reason = f"{name!r} is no column of the records{meant}"
+            raise InputError(f"{formula}: {backticks_wanted(formula, domain.names) or reason}")
     return asked, named
 
 
@@ -165,6 +168,8 @@ def without_dots(
 ) -> tuple[str, Domain, Mapping[str, Any]]:
     """Formulas take `age.1` for a part of `age`: in them, and in what is found, it is age_1."""
     names = {name: name.replace(".", "_") for name in domain.names}
+    if wanted := backticks_wanted(formula, [name for name in names if "." in name]):
+        raise InputError(f"{formula}: {wanted}")
     for name, plain in names.items():
         formula = formula.replace(f"`{name}`", f"`{plain}`")
     axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)

@@ -50,6 +50,15 @@ def show_explanation(plan: Plan) -> None:
     )
 
 
+@step("show the earlier answer")
+def show_earlier(words: str) -> None:
+    """Show that a question was asked before, in the place of what it would cost."""
+    from prefect.artifacts import create_markdown_artifact
+
+    sentence = f"{words[0].upper()}{words[1:]}."
+    create_markdown_artifact(sentence, key="cost-and-accuracy", description="Asked before")
+
+
 @step("show the preview")
 def show_preview(plan: Plan, release_id: str, made: PreparedBundle) -> None:
     """Show a disclosure officer what is to be published."""

@@ -1,13 +1,18 @@
 """Enters in a ledger the releases that it has forgotten, from the draws that their bundles hold.
 
 A bundle proves what was charged and drawn: its plan has the prices, and its draws are stored byte for
-byte.  So nothing is drawn a second time, and what was spent counts again.
+byte.  So nothing is drawn a second time, and what was spent counts again.  Its manifest says whether it
+counts against what is open to requests, and against the requester's allowance.  What was granted or
+allowed is in no bundle: it is entered first, or nothing is.
 """
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 
-from dpcore.errors import BundleError, DPReleaseError, LostLedgerError
+from dpcore.accounting.budget import Budget, decimal_text, total
+from dpcore.errors import BudgetError, BundleError, DPReleaseError, LostLedgerError
 from tasks.budget.charge import require_known
 from tasks.budget.checkpoint import checkpoint_file, seen_draws
 from tasks.bundle.digests import bundle_digest, is_bundle
@@ -22,9 +27,11 @@ def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     """Enter every bundle in a dataset's folder that the ledger does not know, the oldest first.
 
     Returns their release ids.  Raises ``BundleError`` for a bundle that is damaged, not signed with the
-    configured key or not in the configured witness, and ``BudgetError`` if the grants are forgotten too.
+    configured key or not in the configured witness, and ``BudgetError`` if grants or allowances are
+    forgotten too.
     """
     lost = sorted(_unknown(ledger, published), key=lambda each: each.manifest.drawn_at)
+    _require_allowances(ledger, published.name, lost)
     for bundle in lost:
         _require_genuine(bundle)
         _enter(ledger, bundle, who, why)
@@ -40,6 +47,41 @@ def _unknown(ledger: Ledger, published: Path) -> Iterator[BundleReader]:
             if (manifest.dataset, manifest.release_id) != (published.name, bundle.name):
                 raise BundleError(f"{bundle}: the bundle belongs to another release") from None
             yield BundleReader(bundle, manifest)
+
+
+def _require_allowances(ledger: Ledger, dataset: str, lost: Sequence[BundleReader]) -> None:
+    """Raise ``BudgetError`` unless the allowances that lost bundles were charged to cover them all."""
+    needed: dict[str, Budget] = {}
+    for bundle in lost:
+        if bundle.manifest.request == "allowance":
+            analyst, prices = bundle.plan.publication.requester, bundle.plan.prices.values()
+            needed[analyst] = needed.get(analyst, Budget()) + total(prices)
+    known = ledger.allowances(dataset)
+    lacking = []
+    for analyst, spent in needed.items():
+        left = known[analyst].left if analyst in known else Budget()
+        if not left.covers(spent):
+            command = f"dprelease ledger allow {dataset} {shlex.quote(analyst)}"
+            lacking.append(f"  {command}{_amounts(left, spent)} --who WHO --why WHY")
+    if lacking:
+        raise BudgetError(
+            "bundles that the ledger has forgotten were charged to allowances that it has forgotten too,"
+            " so nothing was entered. Allow what was allowed, at least the following, and repeat this:\n"
+            + "\n".join(lacking)
+        )
+
+
+def _amounts(left: Budget, spent: Budget) -> str:
+    """The options of ``ledger allow`` that make what is ``left`` cover what was ``spent``."""
+    if spent.rho:
+        return f" --alpha NUMBER (rho = {decimal_text(spent.rho - left.rho)} is missing)"
+    alpha = max(spent.alpha - left.alpha, Fraction(0)) or spent.alpha  # none allows no beta either
+    beta = max(spent.beta - left.beta, Fraction(0))
+    return f" --alpha {_exact(alpha)}" + (f" --beta {_exact(beta)}" if beta else "")
+
+
+def _exact(amount: Fraction) -> str:
+    return str(amount) if "…" in (decimal := decimal_text(amount)) else decimal
 
 
 def _require_genuine(bundle: BundleReader) -> None:
@@ -59,7 +101,10 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
     manifest, plan = bundle.manifest, bundle.plan
     names = manifest.dataset, manifest.release_id
     draws = {name: bundle.draw(name) for name in plan.built}
-    ledger.reserve(*names, manifest.plan_digest, charges_of(plan))
+    part = Fraction(1) if manifest.request else None  # that it was within its part is known
+    analyst = plan.publication.requester if manifest.request == "allowance" else None
+    digest = manifest.plan_digest
+    ledger.reserve(*names, digest, charges_of(plan), part=part, analyst=analyst)
     for name, noisy in draws.items():
         if ledger.commit(*names, name, noisy).digest() != noisy.digest():
             raise DPReleaseError(

@@ -7,12 +7,13 @@ left as it is.
 
 import json
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,6 +218,7 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
         releases=made.releases,
         synthesis=made.synthesis,
         analyses=made.analyses,
+        request=_request(charges.values()),
         scheduled=plan.operation.schedule is not None,
         audit=made.audited[0].to_dict(),
         audit_of_each=[result.to_dict() for result in made.audited[1:]],
@@ -243,6 +245,13 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
     # If another run was first, its bundle stays, and is checked below.
     move_whole(staging, target)
     check_published(plan, release_id, target)
+
+
+def _request(charges: Collection[ChargeRecord]) -> Literal["open", "allowance"] | None:
+    """How a release was requested, which a ledger that has forgotten it can learn from the bundle."""
+    if any(charge.analyst for charge in charges):
+        return "allowance"
+    return "open" if any(charge.part for charge in charges) else None
 
 
 def require_approved(plan: Plan, release_id: str, decision: Decision | None) -> Approval | None:

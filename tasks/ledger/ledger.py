@@ -156,7 +156,7 @@ class Ledger(LedgerReader):
         require: Callable[[Callable[[str], list[str]]], None] = lambda _: None,
         sources: Collection[str] = (),
         part: Fraction | None = None,
-        analyst: str = "",
+        analyst: str | None = "",
     ) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
@@ -165,7 +165,8 @@ class Ledger(LedgerReader):
         the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
         ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
         another dataset.  ``part``: the part of the grant that all requests together may spend; raises
-        ``BudgetError`` if they would spend more, or ``analyst``, who asks, more than was allowed.
+        ``BudgetError`` if they would spend more, or ``analyst``, who asks, more than was allowed; None
+        for a request that is entered again and was charged to nobody's allowance.
         ``require`` may raise in view of the plan's other releases, which no other writer changes
         meanwhile: it gets a function from the ending of an id to theirs.  Afterwards every named charge
         counts.

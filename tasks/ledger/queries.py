@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, text, update
+from sqlalchemy import Connection, Row, func, insert, select, text, update
 
 from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import Composition
@@ -237,6 +237,12 @@ def sources(connection: Connection) -> dict[str, str]:
     table = tables.source
     found = select(table.c.source, table.c.dataset).order_by(table.c.number)
     return {row.source: row.dataset for row in connection.execute(found)}
+
+
+def source_recorded(connection: Connection, dataset: str) -> str:
+    """When the newest source of a dataset was recorded; '' without one."""
+    table = tables.source.c
+    return connection.scalar(select(func.max(table.at)).where(table.dataset == dataset)) or ""
 
 
 def insert_source(

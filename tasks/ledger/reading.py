@@ -156,6 +156,10 @@ class LedgerReader:
         """The dataset of every source that the ledger knows, by the source's name."""
         return self._read(queries.sources)
 
+    def source_recorded(self, dataset: str) -> str:
+        """When a source of the dataset was recorded last, by a run or a person; '' without one."""
+        return self._read(queries.source_recorded, dataset)
+
     def require_own(self, dataset: str, sources: Collection[str]) -> None:
         """Raise ``BudgetError`` if one of a survey's names belongs to another dataset."""
         rules.require_own(dataset, sources, self.sources())
@@ -271,9 +275,11 @@ def chargeable(
     plan_digest: str,
     charges: Mapping[str, Charge],
     part: Fraction | None,
-    analyst: str,
+    analyst: str | None,
 ) -> tuple[dict[str, Charge], Account, str]:
     """The charges still to be made, to which account and to whose allowance ('' for nobody's).
+
+    ``analyst``: None for a request that was charged to nobody's allowance, and is entered again.
 
     Raises for the first reason against it.
     """
@@ -288,6 +294,8 @@ def chargeable(
         if part is not None:
             spent = queries.spent(connection, dataset, account.number, by_requests=True)
             rules.require_opened(dataset, release_id, account.caps * part, spent, asked)
+            if analyst is None:
+                return new, account, ""
             known = queries.allowances(connection, dataset)
             return new, account, rules.require_allowed(dataset, release_id, analyst, known, asked)
     return new, account, ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpcore.model_formula import ModelFormula
+from dpcore.model_formula import ModelFormula, backticks_wanted
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,26 @@ def test_sums_of_columns_are_found(text, added):
 def test_what_is_no_formula_of_a_plan_is_refused(text):
     with pytest.raises(ValueError, match=r"not allowed|write the response"):
         ModelFormula.read(text)
+
+
+COLUMNS = ["body mass", "body", "net income (EUR)", "years.1", "age", "2019"]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("body mass ~ age", "`body mass` ~ age"),
+        ("age ~ C(body mass) * years.1", "age ~ C(`body mass`) * `years.1`"),
+        ("{net income (EUR) > 2019} ~ age", "{`net income (EUR)` > 2019} ~ age"),
+        ("`body mass` ~ years.1", "`body mass` ~ `years.1`"),
+        ("{age == 'body mass'} ~ body + body mass", "{age == 'body mass'} ~ body + `body mass`"),
+        ("`body mass` ~ age", None),
+        ("body ~ anybody mass", None),
+        ("age ~ height", None),
+    ],
+)
+def test_the_formula_to_write_has_its_backticks(text, written):
+    said = f"write {written}: names that are not single words have backticks" if written else ""
+    assert backticks_wanted(text, COLUMNS) == said
+    if written:
+        ModelFormula.read(written)

@@ -256,8 +256,14 @@ def test_wishes_show_their_cost_and_are_charged_only_once_somebody_agrees(opened
     assert "table-sex-region" in [record.name for record in manifest.releases]
     assert {*manifest.plan["columns"]} == {*OPENED}
     assert verify_budget(manifest, ledger).alpha == 1
-    with pytest.raises(BudgetError, match="opened to requests"):  # 1.25 together
-        flow.ad_hoc("plan", **wished)
+    asked_again = wished | {"requester": "C. Analyst", "title": "Another title"}
+    assert flow.ad_hoc("plan", **asked_again) == str(bundle)
+    with get_client(sync_client=True) as client:
+        told = [str(a.data) for a in client.read_artifacts(limit=200)]
+    assert any(text.startswith("This was answered on 2") for text in told)
+    monkeypatch.setattr(flow, "await_submission", lambda plan: None)
+    with pytest.raises(BudgetError, match="opened to requests"):  # more than 1.25 together
+        flow.ad_hoc("plan", **wished | {"alpha": "0.99"})
     assert (ledger.spent("survey").alpha, len({*agreed})) == (1, 1)
 
 

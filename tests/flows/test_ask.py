@@ -3,8 +3,10 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from dpcore.accounting.budget import Budget
 from flows.cli import main
 from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Charge, Ledger
+from tasks.survey.sources import find_in_package
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits
 from tests.conftest import ROOT
@@ -95,7 +98,86 @@ def test_a_question_is_shown_then_charged_then_answered_by_a_bundle_that_names_w
 
     code, again, said = ask(*MEAN)  # without a token
     assert (code, again.strip(), charged()) == (0, str(bundle), Budget.of("0.25"))
-    assert "asked before" in said
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert (
+        f"this was answered on {today}; nothing is charged; ask with another alpha for a new draw"
+        in said
+    )
+
+
+def test_the_same_question_is_answered_to_whoever_asks_and_charged_once(plans, token, ask, capsys):
+    other = allow(capsys, "C. Analyst", "0.5")
+    first = ask(*MEAN, token=token)[1].splitlines()[-1]
+    for words in ([], ["--title", "Affairs"]):
+        code, again, said = ask(*MEAN, *words, analyst="C. Analyst", token=other)
+        assert (code, again.strip()) == (0, first)
+        assert "nothing is charged" in said
+    assert charged() == Budget.of("0.25")
+    assert Ledger(ledger_url()).allowances("fair-1978")["C. Analyst"].spent == Budget()
+    code, _, said = ask(*MEAN, analyst="D. Analyst")
+    assert (code, "has no allowance" in said) == (3, True)  # who may not ask is told nothing
+    code, drawn_again, _ = ask(*MEAN, analyst="C. Analyst", token=other, alpha="0.24")
+    assert (code, drawn_again.splitlines()[-1] != first) == (0, True)
+    assert charged() == Budget.of("0.49")
+
+
+def test_an_answer_that_waits_for_its_officer_is_not_drawn_for_another_analyst(
+    plans, token, ask, capsys
+):
+    other = allow(capsys, "C. Analyst", "0.5")
+    guarded = yaml.safe_load((plans / "fair.yaml").read_text())
+    guarded["publication"]["approval"] = True
+    write(plans, guarded)
+    assert ask(*MEAN, token=token)[0] == 5
+    code, _, said = ask(*MEAN, analyst="C. Analyst", token=other)
+    assert (code, charged()) == (5, Budget.of("0.25"))
+    assert "is not published; nothing more is charged" in said
+
+
+CHANGES = {
+    "a due time of the schedule": {"schedule": {"cron": "* * * * *"}},
+    "another file": {},
+    "a person's word": {},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_of_other_data_the_same_question_is_another(plans, token, ask, change, monkeypatch):
+    first = ask(*MEAN, token=token)[1].splitlines()[-1]
+    assert ask(*MEAN)[1].strip() == first
+    document = yaml.safe_load((plans / "fair.yaml").read_text())
+    if change == "another file":
+        survey = plans.parent / "survey.csv"
+        shutil.copy(find_in_package(document["source"]), survey)
+        document["source"] = str(survey)
+    document["operation"] |= CHANGES[change]
+    write(plans, document)
+    if change == "a person's word":
+        assert main(["ledger", "source", str(plans / "fair.yaml"), *OFFICER]) == 0
+    if change == "a due time of the schedule":
+        later = datetime.now(UTC) + timedelta(minutes=2)
+        monkeypatch.setattr("flows.question.datetime", Clock(later))
+    code, _, said = ask(*MEAN)
+    assert (code, charged()) == (0, Budget.of("0.25"))
+    assert "no token: nothing was charged" in said
+    assert "answered on" not in said
+    code, answer, _ = ask(*MEAN, token=token)
+    second = answer.splitlines()[-1]
+    assert (code, second) == (0, f"{first}-2")
+    assert charged() == Budget.of("0.5")
+
+
+class Clock:
+    """A ``datetime`` whose present is this."""
+
+    def __init__(self, present: datetime) -> None:
+        self.present = present
+
+    def now(self, zone: object) -> datetime:
+        return self.present
+
+    def fromisoformat(self, text: str) -> datetime:
+        return datetime.fromisoformat(text)
 
 
 @pytest.mark.parametrize(

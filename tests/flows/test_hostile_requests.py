@@ -91,8 +91,12 @@ def hostile_requests(theirs: Path) -> Iterator[Request]:
         yield AD_HOC, {"parameters": WHOLE | {"plan": "income"} | more}
     yield AUDIT, {"parameters": {"plan": plan}}
     yield AUDIT, {"parameters": {"plan": "income", "overrides": RICHER, "draws": 1}}
-    for _ in range(3):  # each would be right, and together they are more than is opened
-        yield AD_HOC, {"parameters": WHOLE | {"plan": "income", "alpha": ""}}
+    for alpha in (
+        "",
+        "3.9",
+        "3.8",
+    ):  # each would be right, and together they are more than is opened
+        yield AD_HOC, {"parameters": WHOLE | {"plan": "income", "alpha": alpha}}
 
 
 def files(folder: Path) -> set[Path]:

@@ -6,10 +6,10 @@ The rounds are those of ``rounds``.  The last Newton step starts near the soluti
 
 whose covariance is the privacy part.  The sampling part is inverse * meat * inverse, with the measured
 variance ``meat`` of scores of units (Huber 1967; Binder 1983), so that it needs no assumption on
-residuals, or on how similar the records of a unit are.  What clipping
-takes from scores is estimated from their lengths, which are counted; half of it is one more standard
-error in every direction.  Where noise may change the information on a coefficient by the part b, its
-errors are divided by sqrt(1 - b); from ``MOST_BLUR`` on it has none.
+residuals, or on how similar the records of a unit are.  What clipping takes from scores is estimated
+from counts of their lengths (``tails``), and is one more standard error in every direction; the scores
+of a mean without weights are not clipped.  Where noise may change the information on a coefficient by
+the part b, its errors are divided by sqrt(1 - b); from ``MOST_BLUR`` on it has none.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class MeasuredModel(Release):
         unit = math.sqrt(point.spread[0]) / point.slope[0]
         inverse, step, size = point.inverse[0], point.moved[0], len(point.moved[0])
         noise = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
-        blur, tail = float(point.blur[0]), float(point.tail[0]) / 2
+        blur, tail = float(point.blur[0]), float(point.tail[0])
         privacy = (noise**2 + tail**2 + blur**2 / 2 * (step @ step)) * np.eye(size)
         privacy += blur**2 / 2 * np.outer(step, step)
         back = terms.basis[0] @ point.white[0]  # from the whitened basis to the formula's terms

@@ -140,8 +140,8 @@ class ScorePoint:
 
     ``location``, ``width``: (t,) of the response, that the moments take.  The rest is for errors:
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
-    ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about how much longer than
-    C scores are together; ``moved``: (t, p) the last step; all in the basis of ``white``.
+    ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
+    moves in one direction; ``moved``: (t, p) the last step; all in the basis of ``white``.
     """
 
     number: int

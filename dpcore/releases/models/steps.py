@@ -13,7 +13,8 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.releases.models.rounds import BINS, ScorePoint
-from dpcore.releases.models.scores import FARTHEST, ModelSums
+from dpcore.releases.models.scores import FARTHEST
+from dpcore.releases.models.tails import CutScores
 
 LARGEST_COEFFICIENT = 1e4
 
@@ -23,33 +24,18 @@ MOST_STEP = 1.5
 ROUGHLY = 3.5
 """C of the rough Newton steps, in roots of the number of terms, and times S."""
 
-EXCESS, HARM = 0.4, 0.5
-"""Scores beyond C are this part of C longer, on average; what that moves counts for 1/HARM as much as
-noise does, where C is chosen."""
-
-HEAVY, FALL = 0.05, 2.5
-"""With weights whose coefficient of variation is 1, and that depend on the response, scores are together
-about this part of the rows longer than the shortest C; longer ones by this power less (means of five
-columns of ``adult_raw`` and ``acs_nist_ma2019``)."""
-
-SPREAD = 0.1
-"""A usual variance of a response, of which the bounds are -1 and 1."""
-
 LEAST = 0.6
 """Curvature counts as at least this multiple of its noise and of the root of the number of terms."""
 
 MOST_BETWEEN = 0.5
 """Of the variance of scores, the most that is taken for differences between strata."""
 
-CERTAIN = 3.0
-"""A count of this many standard errors is not noise alone."""
-
 Measured = dict[str, tuple[Floats, Floats]]
 """The noisy sums (t, width) of each part of a round, and the noise (t,) in each of its numbers."""
 
 
 @dataclass(frozen=True, eq=False)
-class ModelScores(ModelSums):
+class ModelScores(CutScores):
     """The rounds of a model with what follows from each."""
 
     def first_point(self, times: int) -> ScorePoint:
@@ -164,13 +150,7 @@ class ModelScores(ModelSums):
         point = self._stepped(point, parts)
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
-        cut = self._cut(*parts["counts"])
-        if self._heavy:
-            short = self.radii["squared"]
-            some = 1 - np.minimum(short / self._longest(point), 1.0) ** (FALL - 1)
-            beyond = self._usually_beyond(point, np.array([[short]]))[:, 0]
-            cut = np.maximum(cut, 2 * FALL / (FALL - 1) * short * some * beyond)
-        meat += cut[:, None, None] * np.eye(p)
+        meat += self.lacking_by_weights(point, *parts["counts"])[:, None, None] * np.eye(p)
         typical = np.trace(meat, axis1=1, axis2=2) / p
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
@@ -180,55 +160,14 @@ class ModelScores(ModelSums):
         ):  # an error with half of its variance would hold too rarely, one with twice that is wide
             typical = typical + noise
         typical = np.maximum(typical, 0.2 * point.rows)
+        radius, tail, lacking = self.clipped_at(point, *parts["counts"], typical)
+        typical = typical + lacking
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
         if self.design.strata:
             meat = self._within(meat, 0.2 * typical, parts)
         vectors, values = _floored(meat, 0.2 * typical)
-        radius, tail = self._clipped_at(point, *parts["counts"], typical)
         meat = _product(vectors * values[:, None, :], vectors)
         return replace(point, meat=meat, radius=radius, tail=tail)
-
-    def _beyond(self, counts: Floats, noise: Floats) -> Floats:
-        """(t, ends) about how many scores are longer than each end of ``lengths``."""
-        number = np.arange(counts.shape[1], 0, -1)
-        longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
-        chance = noise[:, None] * np.sqrt(number)
-        found = np.maximum(longer - 0.7 * chance, 0.0)
-        # Where counts are mostly noise those of shorter ones show more: tails fall at least as the
-        # square of the length.
-        for k in range(1, len(number)):
-            at_most = np.minimum(found[:, k], found[:, k - 1] / 2)
-            found[:, k] = np.where(longer[:, k] < CERTAIN * chance[:, k], at_most, found[:, k])
-        return np.asarray(found[:, 1:])
-
-    @property
-    def _heavy(self) -> bool:
-        """Whether long scores decide about errors, though noise hides how many there are: those of one
-        mean with weights, or of a rare share of several records.  Among several terms noise is larger
-        than their effect."""
-        several = self.design.members > 1 if self.terms.binary else bool(self.design.steps)
-        return several and self.terms.size == 1
-
-    def _usually_beyond(self, point: ScorePoint, lengths: Floats) -> Floats:
-        """(t, lengths) how much longer than these ``lengths`` (t or 1, lengths) scores are together,
-        where weights vary as much as their mean, and with the response."""
-        usual = HEAVY * point.rows[:, None] * (self.radii["shortest"] / lengths) ** FALL
-        return np.where(lengths < self._longest(point)[:, None], usual, 0.0)
-
-    def _longest(self, point: ScorePoint) -> Floats:
-        """(t,) about what no score for a mean is longer than."""
-        weight = self.design.members * max(self.design.steps / self.design.usual, 1.0)
-        far = np.max(np.abs(np.array(self.terms.ends) - point.theta), axis=1)
-        return np.asarray(weight * point.white[:, 0, 0] * far / np.sqrt(point.spread))
-
-    def _cut(self, counts: Floats, noise: Floats) -> Floats:
-        """(t,) about what the squares lack in each direction, as scores are shortened to B S in them."""
-        shorter = np.maximum(self.lengths, self.radii["squared"])
-        lacking = np.maximum(2 * self.lengths**2 - shorter**2, 0.0)
-        # Of a tail that falls as the cube, this part is longer on average between two ends.
-        between = 2 - math.sqrt(2)
-        beyond = self._beyond(counts, noise) * (self.lengths / shorter) ** 3
-        return np.asarray(between * beyond @ lacking / self.terms.size)
 
     def _within(self, meat: Floats, least: Floats, parts: Measured) -> Floats:
         """(t, p, p) the variance of scores within strata: as much less as noise leaves certain, but no
@@ -258,38 +197,6 @@ class ModelScores(ModelSums):
         between *= np.minimum(1.0, MOST_BETWEEN / np.maximum(most, 1e-300))[:, None, None]
         drawn = np.maximum(drawn, 2.0 * strata)
         return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
-
-    def usual_radius(self, point: ScorePoint, sampling: float) -> Floats:
-        """(1,) C of the last round, if no scores are longer than is usual; ``sampling``: the variance of
-        their sum."""
-        if not self._heavy:
-            return np.array([self.radii["shortest"]])
-        usual = replace(point, white=np.ones((1, 1, 1)), spread=np.array([SPREAD]))
-        none, noise = np.zeros((1, len(self.lengths) + 1)), self.per_step("counts", point)
-        return self._clipped_at(usual, none, noise * self.stddev, np.array([sampling]))[0]
-
-    def _clipped_at(
-        self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
-    ) -> tuple[Floats, Floats]:
-        """C (t,) of the last round, and about how much longer scores are, together."""
-        if self.weighed:
-            return point.radius, np.zeros(len(counts))
-        shortest, times = self.radii["shortest"], len(counts)
-        lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
-        excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]
-        if self._heavy:
-            # Where scores are longer than usual, the spread was taken too small.
-            each = 0 * typical if self.design.clusters else typical / point.rows
-            longer = np.sqrt(np.maximum(each / self.design.size**2, 1.0))[:, None]
-            usual = longer * self._usually_beyond(point, np.maximum(lengths, shortest) / longer)
-            excess = np.maximum(excess, usual)
-        last = replace(point, number=point.number + 1)
-        at = [replace(last, radius=np.full(times, max(each, shortest))) for each in lengths]
-        steps = np.stack([self.per_step("scores", each) for each in at], axis=1)
-        errors = typical[:, None] + (steps * self.stddev) ** 2 + (excess / HARM) ** 2
-        best = np.argmin(errors, axis=1)
-        radius = np.maximum(lengths, shortest)[best]
-        return radius, excess[np.arange(times), best]
 
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         inverse = point.inverse / self._flatter(point)[:, None, None]

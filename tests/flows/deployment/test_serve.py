@@ -120,7 +120,7 @@ class TestServed:
         assert len(events) == 2
 
     def test_a_rejection_is_kept_over_a_restart_and_publishes_nothing(self, served):
-        run = served.ask("health")
+        run = served.ask("health", alpha="0.3")
         waiting = served.settled(run["id"])
         assert waiting["state_name"] == "Suspended"
         preview = served.artifact(run["id"], "approval-preview")["data"]

@@ -1,12 +1,15 @@
 """A ledger that has forgotten draws stops their dataset alone, and their bundles bring it back."""
 
+import io
 import shutil
 
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BundleError, LostLedgerError
+from dpcore.errors import BudgetError, BundleError, LostLedgerError
 from flows.cli import main
+from flows.course import carry_out
+from flows.question import select_releases
 from schemas.plan import load_plan
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.verify import read_manifest, verify_budget, verify_seal
@@ -146,3 +149,71 @@ def test_a_draw_that_nobody_saw_is_given_up_and_its_name_is_never_drawn_again(ag
         bare.release(agency / "plan.yaml", "r1", agency / "out")
     publish(agency, "survey", "r2")
     assert ledger.spent("survey") == load_plan(agency / "plan.yaml").requested
+
+
+ANALYST = "B. Analyst"
+
+
+@pytest.fixture
+def asked(agency, monkeypatch, capsys):
+    """An analyst who may spend 1 has spent 0.75, in a bundle that the ledger does not know any more.
+
+    Yields what puts back a copy of the ledger, from before the allowance or after it.
+    """
+    with (agency / "plan.yaml").open("a") as plan:
+        plan.write('operation: {requests: {columns: [sex, age], part: "1"}}\n')
+    monkeypatch.setenv("DPRELEASE_PLANS", str(agency))
+    (agency / "other.yaml").unlink()
+    shutil.copy(agency / "ledger.db", agency / "without.db")
+    capsys.readouterr()
+    assert cli("allow", "survey", ANALYST, "--alpha", "1", *WHO_WHY) == 0
+    token = capsys.readouterr().out
+    shutil.copy(agency / "ledger.db", agency / "with.db")
+    monkeypatch.setattr("sys.stdin", io.StringIO(token))
+    assert ask("0.75") == 0
+    return lambda copy: shutil.copy(agency / copy, agency / "ledger.db")
+
+
+def ask(alpha: str) -> int:
+    return main(["ask", "plan", "--as", ANALYST, "--alpha", alpha, "--table", "sex"])
+
+
+def test_what_an_analyst_has_spent_is_still_spent_after_a_recovery(asked, capsys):
+    asked("with.db")
+    assert cli("recover", "survey", *WHO_WHY) == 0
+    allowance = Ledger(ledger_url()).allowance("survey", ANALYST)
+    assert (allowance.left, allowance.spent) == (Budget.of("0.25"), Budget.of("0.75"))
+    assert ask("0.5") == 3
+    assert "left 0.25 of 1 allowed to B. Analyst" in capsys.readouterr().err
+
+
+def test_a_forgotten_allowance_is_given_again_before_what_was_spent_of_it(asked, capsys):
+    asked("without.db")
+    for given, needed in (("0", "0.75"), ("0.5", "0.25")):
+        if given != "0":
+            assert cli("allow", "survey", ANALYST, "--alpha", given, *WHO_WHY) == 0
+        capsys.readouterr()
+        assert cli("recover", "survey", *WHO_WHY) == 3
+        command = f"dprelease ledger allow survey '{ANALYST}' --alpha {needed} --who WHO --why WHY"
+        assert command in capsys.readouterr().err
+        assert Ledger(ledger_url()).spent("survey") == Budget()
+    assert cli("allow", "survey", ANALYST, "--alpha", "0.25", *WHO_WHY) == 0
+    assert cli("recover", "survey", *WHO_WHY) == 0
+    allowance = Ledger(ledger_url()).allowance("survey", ANALYST)
+    assert (allowance.left, allowance.spent) == (Budget(), Budget.of("0.75"))
+
+
+def test_what_was_requested_still_counts_as_requested_after_a_recovery(agency, monkeypatch):
+    """Also where nobody had an allowance, or somebody has one since."""
+    with (agency / "plan.yaml").open("a") as plan:
+        plan.write('operation: {requests: {releases: [people, sexes], part: "1/3"}}\n')
+    monkeypatch.setenv("DPRELEASE_PLANS", str(agency))
+    chosen, part = select_releases("plan", ["people"], "0.75", "", ANALYST)
+    shutil.copy(agency / "ledger.db", agency / "old.db")
+    carry_out(chosen, "plan-ad-hoc-1", agency / "out", part)
+    shutil.copy(agency / "old.db", agency / "ledger.db")
+    assert cli("allow", "survey", "C. Analyst", "--alpha", "1", *WHO_WHY) == 0
+    assert cli("recover", "survey", *WHO_WHY) == 0
+    more, part = select_releases("plan", ["people"], "0.5", "", "C. Analyst")
+    with pytest.raises(BudgetError, match=r"asked 0\.5, left 0\.25 of 1 opened to requests"):
+        carry_out(more, "plan-ad-hoc-2", agency / "out", part)

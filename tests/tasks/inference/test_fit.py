@@ -1,5 +1,6 @@
 """Models from tables and records: intervals hold, refusals name the sets, and nulls are left out."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -177,6 +178,17 @@ def test_a_column_whose_name_means_something_in_formulas_is_in_no_model(name):
             fit(named, formula)
     with pytest.raises(InputError, match="is zero for every possible value"):
         fit(named, f"works ~ {{sex == '{name}'}} + C(place)")  # a text, and a function
+
+
+@pytest.mark.parametrize("name", ["body mass", "age.1"])
+def test_a_name_that_is_no_single_word_is_asked_for_in_backticks(name):
+    known = evidence(surveyed(np.random.default_rng(3)), 1)
+    axes = tuple(replace(a, name=name) if a.name == "age" else a for a in known.domain.axes)
+    columns = known.columns | {name: known.columns["age"]}
+    named = replace(known, domain=replace(known.domain, axes=axes), columns=columns)
+    with pytest.raises(InputError, match=re.escape(f"write works ~ `{name}` + sex")):
+        fit(named, f"works ~ {name} + sex")
+    fit(named, f"works ~ `{name}` + sex")
 
 
 def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):

@@ -1,0 +1,244 @@
+"""How many scores are longer than which lengths: what noisy counts of them say of long tails.
+
+A sum of scores is cut at a radius C.  With N(l) scores longer than l, what is cut is together at most
+
+    excess(C) = integral of N(l) dl from C to the longest possible score,
+
+which moves the estimate, and the squares of scores that are cut at B lack, of those cut at C,
+
+    lacking(B, C) = integral of 2 l N(l) dl from B to C.
+
+N is taken to fall as a power of the length that is the same or grows with the length, as it does for
+Pareto, lognormal, exponential and normal laws.  From one of the first ends on,
+
+    N(l) = m exp(-a x - d x^2),    x = log(l / end),
+
+while bins before that end may hold any number: much of a skew response is a little below its mean.  All
+averages are over m, a, d and the end, by how likely each makes the noisy counts (a posterior with a flat
+prior).  So the less is known of a tail, the larger is what may be cut.  A small group of scores that are
+far longer than the rest, and too few to be seen in noisy counts, follows no such law.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpcore.arrays import Floats
+from dpcore.releases.models.rounds import ScorePoint
+from dpcore.releases.models.scores import ModelSums
+
+FALLS = np.arange(0.5, 6.1, 0.5)
+BENDS = np.array([0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
+"""a and d."""
+
+MOST_FREE, FREE = 3, 2.0
+"""The most bins that may hold any number, and how much each costs in logarithms of the likelihood."""
+
+FINE, DOUBLINGS = 8, 10
+"""Lengths between one and twice its length, and how often the first one is doubled."""
+
+EXCESS, HARM = 0.4, 0.5
+"""Scores beyond C are this part of C longer, on average; what that moves counts for 1/HARM as much as
+noise does, where C is chosen."""
+
+HEAVY, FALL = 0.05, 2.5
+"""With weights whose coefficient of variation is 1, and that depend on the response, scores are together
+about this part of the rows longer than the shortest C; longer ones by this power less (means of five
+columns of ``adult_raw`` and ``acs_nist_ma2019``)."""
+
+SPREAD = 0.1
+"""A usual variance of a response, of which the bounds are -1 and 1."""
+
+CERTAIN = 3.0
+"""A count of this many standard errors is not noise alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """``lengths``: (m,) at which sums may be cut; ``excess``, ``longer``: (t, m) root mean squares of
+    excess and N."""
+
+    lengths: Floats
+    excess: Floats
+    longer: Floats
+
+    @classmethod
+    def of(cls, ends: Floats, counts: Floats, noise: Floats, longest: Floats) -> Tail:
+        """From noisy counts (t, ends + 1) of the scores between ``ends``, below and above them.
+
+        ``noise``: (t,) the standard deviation in each count; ``longest``: (t,) no score is longer.
+        """
+        lengths = ends[0] * 2.0 ** (np.arange(DOUBLINGS * FINE + 1) / FINE)
+        laws = [_law(ends[free:], counts[:, 1 + free :], noise) for free in range(MOST_FREE + 1)]
+        shapes = np.concatenate([_shapes(lengths, end) for end in ends[: len(laws)]])  # (s, m)
+        squares = np.concatenate([each for each, _ in laws], axis=1)  # (t, s)
+        likely = np.concatenate([each - FREE * i for i, (_, each) in enumerate(laws)], axis=1)
+        weight = np.exp(likely - likely.max(axis=1, keepdims=True))
+        weight *= squares / weight.sum(axis=1, keepdims=True)
+        parts = (shapes[:, 1:] + shapes[:, :-1]) / 2 * np.diff(lengths)
+        beyond = np.c_[np.cumsum(parts[:, ::-1], axis=1)[:, ::-1], np.zeros(len(parts))]
+        # The mean square of an integral that ends at the longest score.
+        end = beyond[:, np.minimum(np.searchsorted(lengths, longest), len(lengths) - 1)].T
+        squared = weight @ beyond**2 - 2 * (weight * end) @ beyond
+        squared += np.sum(weight * end**2, axis=1, keepdims=True)
+        within = lengths < longest[:, None]
+        excess = np.sqrt(np.maximum(squared, 0.0)) * within
+        return cls(lengths, excess, np.sqrt(weight @ shapes**2) * within)
+
+    def lacking(self, cut: float) -> Floats:
+        """(t, m) the squares that those of scores cut at ``cut`` lack of those cut at each length."""
+        weighted = 2 * self.lengths * self.longer * (self.lengths >= cut)
+        parts = (weighted[:, 1:] + weighted[:, :-1]) / 2 * np.diff(self.lengths)
+        return np.c_[np.zeros(len(parts)), np.cumsum(parts, axis=1)]
+
+
+def _shapes(lengths: Floats, end: float) -> Floats:
+    """(s, lengths) N over its number m at this end, for each a and d."""
+    falls, bends = (each.ravel()[:, None] for each in np.meshgrid(FALLS, BENDS))
+    far = np.log(np.maximum(lengths / end, 1.0))
+    return np.asarray(np.exp(-falls * far - bends * far**2))
+
+
+def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """(t, s) the mean square of m for each a and d, and the logarithm of how likely they are, where N
+    falls from the first of ``ends`` on; ``seen``: (t, ends) the noisy counts beyond each end."""
+    shapes = _shapes(ends, ends[0])
+    in_bins = -np.diff(np.c_[shapes, np.zeros(len(shapes))], axis=1)
+    precision = 1 / (noise[:, None] ** 2 + np.maximum(seen, 1.0))
+    known = precision @ in_bins.T**2
+    number = np.maximum((precision * seen) @ in_bins.T, 0.0) / known
+    left = np.sum(precision * seen**2, axis=1, keepdims=True) - known * number**2
+    return number**2 + 1 / known, -(left + np.log(known)) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class CutScores(ModelSums):
+    """The sums of scores, and where those of the last round are cut."""
+
+    def usual_radius(self, point: ScorePoint, sampling: float) -> Floats:
+        """(1,) C of the last round, if no scores are longer than is usual; ``sampling``: the variance of
+        their sum."""
+        shortest = np.array([self.radii["shortest"]])
+        usual = replace(point, white=np.ones((1, 1, 1)), spread=np.array([SPREAD]))
+        if not self._heavy:
+            return np.maximum(shortest, self._longest(usual)) if self._whole else shortest
+        none, noise = np.zeros((1, len(self.lengths) + 1)), self.per_step("counts", point)
+        return self._by_weights(usual, none, noise * self.stddev, np.array([sampling]))[0]
+
+    @property
+    def _whole(self) -> bool:
+        """Whether no score is cut: those of a mean are no longer than the bounds of the response are
+        away, and that costs little beside what cutting a long tail would move."""
+        return self._one_mean and not self.design.steps
+
+    @property
+    def _one_mean(self) -> bool:
+        return self.terms.size == 1 and self.terms.constant == 0 and self.family == "gaussian"
+
+    def clipped_at(
+        self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """C (t,) of the last round, by which the error is least; about what cutting moves in one
+        direction; and what squares lack of those of scores that are cut at C.
+
+        ``typical``: (t,) the variance of the sum of scores in one direction.  Terms are whitened, so one
+        of p directions has 1/p of the squares of what is cut.
+        """
+        none = np.zeros(len(counts))
+        if self.weighed:
+            return point.radius, none, none
+        if self.design.steps:
+            return *self._by_weights(point, counts, noise, typical), none
+        p, longest = self.terms.size, self._longest(point)
+        tail = Tail.of(self.lengths, counts, noise, longest)
+        moved, lacking = tail.excess / math.sqrt(p), tail.lacking(self.radii["squared"]) / p
+        radii = np.maximum(tail.lengths, self.radii["shortest"])
+        one = replace(point, number=point.number + 1, radius=np.ones(len(counts)))
+        by_noise = self.per_step("scores", one)[:, None] * self.stddev * radii
+        errors = typical[:, None] + lacking + by_noise**2 + moved**2
+        if self._whole:
+            end = np.minimum(longest, tail.lengths[-1])[:, None]
+            errors = np.where(tail.lengths < end, np.inf, errors)
+        best = np.argmin(errors, axis=1)[:, None]
+        found = (np.take_along_axis(each, best, axis=1)[:, 0] for each in (moved, lacking))
+        return np.minimum(radii[best[:, 0]], longest), *found
+
+    def _by_weights(
+        self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
+    ) -> tuple[Floats, Floats]:
+        """C (t,) of the last round with weights, and about what cutting moves."""
+        shortest, times = self.radii["shortest"], len(counts)
+        lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
+        excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]
+        if self._heavy:
+            # Where scores are longer than usual, the spread was taken too small.
+            each = 0 * typical if self.design.clusters else typical / point.rows
+            longer = np.sqrt(np.maximum(each / self.design.size**2, 1.0))[:, None]
+            usual = longer * self._usually_beyond(point, np.maximum(lengths, shortest) / longer)
+            excess = np.maximum(excess, usual)
+        last = replace(point, number=point.number + 1)
+        at = [replace(last, radius=np.full(times, max(each, shortest))) for each in lengths]
+        steps = np.stack([self.per_step("scores", each) for each in at], axis=1)
+        errors = typical[:, None] + (steps * self.stddev) ** 2 + (excess / HARM) ** 2
+        best = np.argmin(errors, axis=1)
+        radius = np.maximum(lengths, shortest)[best]
+        return radius, HARM * excess[np.arange(times), best]
+
+    def _beyond(self, counts: Floats, noise: Floats) -> Floats:
+        """(t, ends) about how many scores are longer than each end of ``lengths``."""
+        number = np.arange(counts.shape[1], 0, -1)
+        longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        chance = noise[:, None] * np.sqrt(number)
+        found = np.maximum(longer - 0.7 * chance, 0.0)
+        # Where counts are mostly noise those of shorter ones show more: tails fall at least as the
+        # square of the length.
+        for k in range(1, len(number)):
+            at_most = np.minimum(found[:, k], found[:, k - 1] / 2)
+            found[:, k] = np.where(longer[:, k] < CERTAIN * chance[:, k], at_most, found[:, k])
+        return np.asarray(found[:, 1:])
+
+    @property
+    def _heavy(self) -> bool:
+        """Whether long scores decide about errors, though noise hides how many there are: those of one
+        mean with weights.  Among several terms noise is larger than their effect."""
+        several = self.design.members > 1 or not self.terms.binary
+        return several and self.terms.size == 1 and bool(self.design.steps)
+
+    def _usually_beyond(self, point: ScorePoint, lengths: Floats) -> Floats:
+        """(t, lengths) how much longer than these ``lengths`` (t or 1, lengths) scores are together,
+        where weights vary as much as their mean, and with the response."""
+        usual = HEAVY * point.rows[:, None] * (self.radii["shortest"] / lengths) ** FALL
+        return np.where(lengths < self._longest(point)[:, None], usual, 0.0)
+
+    def _longest(self, point: ScorePoint) -> Floats:
+        """(t,) no score is longer than this: of a mean, and about that of a model whose means lie within
+        the bounds of the response."""
+        weight = self.design.members * max(self.design.steps / self.design.usual, 1.0)
+        if self._one_mean:
+            far = np.max(np.abs(np.array(self.terms.ends) - point.theta), axis=1)
+            far = weight * point.white[:, 0, 0] * far
+        else:
+            first, last = self.terms.ends
+            far = (last - first) * self.radii["leverage"] * math.sqrt(weight)
+        return np.asarray(np.maximum(far / np.sqrt(point.spread), 0.1 * self.radii["shortest"]))
+
+    def lacking_by_weights(self, point: ScorePoint, counts: Floats, noise: Floats) -> Floats:
+        """(t,) with weights, about what the squares lack in each direction, as scores are shortened to
+        B S in them."""
+        if not self.design.steps:
+            return np.zeros(len(counts))
+        short = self.radii["squared"]
+        shorter = np.maximum(self.lengths, short)
+        lacking = np.maximum(2 * self.lengths**2 - shorter**2, 0.0)
+        # Of a tail that falls as the cube, this part is longer on average between two ends.
+        between = 2 - math.sqrt(2)
+        beyond = self._beyond(counts, noise) * (self.lengths / shorter) ** 3
+        cut = between * beyond @ lacking / self.terms.size
+        if self._heavy:
+            some = 1 - np.minimum(short / self._longest(point), 1.0) ** (FALL - 1)
+            usual = self._usually_beyond(point, np.array([[short]]))[:, 0]
+            cut = np.maximum(cut, 2 * FALL / (FALL - 1) * short * some * usual)
+        return np.asarray(cut)
