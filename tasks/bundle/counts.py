@@ -126,7 +126,7 @@ class CountTables(ABC):
     def _domains(self) -> dict[str, Domain]:
         """The columns of each table."""
         several = [r for r in self.plan.built.values() if isinstance(r, TableOfCounts)]
-        return {release.table_name(d): d for release in several for d in release.domains_of(None)}
+        return {release.table_name(d): d for release in several for d in release.domains}
 
     def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
         record, found = self.record_of(table), self.joined(table)

@@ -196,7 +196,7 @@ class AsMeasured:
     def domains(self) -> tuple[Domain, ...]:
         """The columns of each table, in these cells."""
         axes = {axis.name: axis for axis in self.domain.axes}
-        tables = self.release.domains_of(self.noisy)
+        tables = self.release.domains
         return tuple(Domain(tuple(axes[name] for name in table.names)) for table in tables)
 
     def agreement(self) -> Agreement | None:
@@ -244,8 +244,8 @@ class TableOfCounts(Release):
         """Facts for the manifest where weights are counted."""
         return {"step": str(self.step)} if self.adjacency.weighted else {}
 
-    def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
-        """The noise of a draw like this one, by an ordinary generator: for replicates."""
+    def noise_alone(self, generator: np.random.Generator) -> Noisy:
+        """The noise of a draw, by an ordinary generator: for replicates."""
         return Noisy(self.mechanism.simulate(self.mechanism.size, generator))
 
     @cached_property
@@ -262,17 +262,8 @@ class TableOfCounts(Release):
         """What would answer for a table in which cells of columns had these shares."""
         return self.as_measured(None)
 
-    @property
-    def draws_choose(self) -> bool:
-        """Whether the noise of some numbers was seen when it was chosen which are measured again."""
-        return False
-
     def weighed(self, step: Fraction) -> Self:
-        """The same release, of sums of weights in multiples of ``step``.
-
-        Raises:
-            ValueError: where the mechanism counts records only.
-        """
+        """The same release, of sums of weights in multiples of ``step``."""
         return replace(self, step=step)
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:

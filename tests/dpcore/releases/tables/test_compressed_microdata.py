@@ -191,7 +191,7 @@ def test_the_error_of_a_sum_of_few_groups_is_that_of_the_finer_ones():
     generator, silence = np.random.default_rng(2), made.settled(noisy_of(made))[1]
     sums = []
     for _ in range(600):
-        drawn_again = read.read(silence.agreement(silence.noise_alone(read.noisy, generator)))
+        drawn_again = read.read(silence.agreement(silence.noise_alone(generator)))
         sums.append(np.sum(drawn_again.margin((0, 2)).table * weights[0, 2]))
     # The variance of 600 normal numbers is farther off once in 10^7 times.
     assert np.var(sums) == pytest.approx(read.agreement().combination_variance(weights), rel=0.36)

@@ -120,8 +120,3 @@ def test_publishing_and_records_stay_within_the_memory_that_is_stated(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < made.memory_needed(2 * rows) < 12 * peak + 2**25
-
-
-def test_adaptive_microdata_of_triples_are_refused():
-    with pytest.raises(ValueError, match="pairs"):
-        Microdata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)
