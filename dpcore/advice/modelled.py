@@ -85,7 +85,7 @@ class ModelledTables:
     @cached_property
     def _tables(self) -> list[list[int]]:
         names = self.release.domain.names
-        return [sorted(names.index(name) for name in of.names) for of in self._read.domains]
+        return [sorted(names.index(name) for name in of.names) for of in self._read.release.domains]
 
     def _kept(self, places: Sequence[int]) -> Floats:
         """The part of the noise variance that is left in each cell of a table."""

@@ -18,7 +18,7 @@ from dpcore.estimates.joined import DrawnRelease, Joined, join
 from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS, UNBIASED
-from dpcore.releases.tables.groups import GROUPS
+from dpcore.releases.tables.groups import GROUP
 from dpcore.suggestion import suggestion
 from schemas.bundle.manifest import ReleaseRecord
 from schemas.plan import Plan
@@ -154,7 +154,7 @@ class CountTables(ABC):
         sides = {
             f"{name}{end}"
             for name in self.plan.described_columns
-            for end in ("", "_from", "_to", BIN, *GROUPS)
+            for end in ("", "_from", "_to", BIN, GROUP)
         }
         described = []
         for name in (name for name in columns if name in sides):

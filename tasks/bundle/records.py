@@ -316,11 +316,12 @@ def _targets(
         read = release.as_measured(draws(release.name))
         if (agreement := read.agreement()) is None:
             continue
-        for domain in read.domains:
+        measured = read.release.domain
+        for domain in read.release.domains:
             if not set(domain.names) <= axes.keys():
                 continue
-            attributes = sorted(read.domain.names.index(name) for name in domain.names)
-            theirs = [read.domain.axes[attribute] for attribute in attributes]
+            attributes = sorted(measured.names.index(name) for name in domain.names)
+            theirs = [measured.axes[attribute] for attribute in attributes]
             places, ours = zip(*(axes[axis.name] for axis in theirs), strict=True)
             margin = partial(_margin, agreement, attributes)
             found = target(theirs, ours, codes[:, places], margin)

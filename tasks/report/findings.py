@@ -176,7 +176,7 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
     if (agreement := read.agreement()) is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian
-    shown = [(i, a) for i, a in enumerate(map(_binned, read.domain.axes)) if _countable(a)]
+    shown = [(i, a) for i, a in enumerate(map(_binned, read.release.domain.axes)) if _countable(a)]
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):
