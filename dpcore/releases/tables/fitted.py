@@ -89,10 +89,11 @@ class FittedTables(TableOfCounts, Samplable):
         if missing:
             raise ValueError(f"sets: no set holds the columns {missing}")
 
-    @property
-    @abstractmethod
+    @cached_property
     def measurement(self) -> MeasuredTables:
-        """What is measured; it is made once."""
+        """What is measured."""
+        of = self.domain.shape, self.share, self.adjacency, self.sets, self.noise
+        return MeasuredTables(*of, self.aim)
 
     @abstractmethod
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
