@@ -142,7 +142,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def mechanism(self) -> CompressedMargins:
         alone = self._alone, (1,) * len(self.merged)
-        together = sum(self._cells), self.times
+        together = sum(self.cells_of_groups), self.times
         first, again = noise_of_rounds(
             self.share, self.noise, self.part, self.adjacency, alone, together
         )
@@ -150,7 +150,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return CompressedMargins(self.domain.size, *of, first, again, self.times)
 
     @property
-    def _cells(self) -> list[int]:
+    def cells_of_groups(self) -> list[int]:
         """The cells of each of the second tables."""
         return cells_of_tables(self.domain, self.tables, self.keep)
 
@@ -161,7 +161,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def times(self) -> tuple[int, ...]:
         """What the counts of each table are multiplied by."""
-        return multiples_of_tables(self._cells, self.noise)
+        return multiples_of_tables(self.cells_of_groups, self.noise)
 
     @property
     def stddev(self) -> float:

@@ -98,7 +98,7 @@ def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
 
 
 SHAPES = [
-    (Microdata, (40,) * 4, 2, 2000, {"chosen": 1}),
+    (Microdata, (40,) * 4, 2, 2000, {}),
     (CompressedMicrodata, (1000,) * 3, 2, 1000, {"keep": 32}),
 ]
 
