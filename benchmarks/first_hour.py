@@ -309,15 +309,14 @@ def of_tables(plan: Plan, release: TableOfCounts, tally: Tally, noisy: Noisy) ->
     supposed = supposed_shares(plan.columns, release.domain.axes)
     read = release.as_measured(noisy)
     found, draw, groups = read.release, read.noisy, read.groups
-    shape = read.domain.shape
+    shape = found.domain.shape
     sets = [
         s for ways in (1, 2) for s in combinations(range(len(names)), ways) if ways <= len(names)
     ]
     if isinstance(found, FittedTables):
         assert draw is not None
         made = found.fit(draw, found.total(draw))
-        own = read.attributes or range(len(names))
-        margins = made.margins(found.domain.shape, [tuple(own[a] for a in s) for s in sets])
+        margins = made.margins(shape, sets)
     elif isinstance(found, Histogram):
         whole = np.asarray(found.publish(noisy).tables[0].columns["count"]).reshape(shape)
         margins = [whole.sum(axis=tuple(a for a in range(len(shape)) if a not in s)) for s in sets]

@@ -143,12 +143,10 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "compress": lambda chance, kind, so_far: {"keep": chance.choice([2, 4]), "share": "1/1000"},
     "points": lambda chance, kind, so_far: chance.choice([1, 2, 9]),
     "weights": lambda chance, kind, so_far: chance.choice(["balanced", 0.001, 1000.0]),
-    "chosen": lambda chance, kind, so_far: 1,
     "curve": lambda chance, kind, so_far: chance.choice(["load", "of-ages", "mixed"]),
     "occupied": lambda chance, kind, so_far: (
         chance.choice([1, 2, 40]) if so_far["mechanism"] == "thresholded-laplace" else None
     ),
-    "triples": lambda chance, kind, so_far: chance.choice([0, 1]),
 }
 
 

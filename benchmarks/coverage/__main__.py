@@ -109,7 +109,7 @@ def strata(
         dense = isinstance(release, FittedTables | Hierarchy) or (
             isinstance(release, Histogram) and not release.thresholded
         )
-        if not dense or release.draws_choose or chosen not in (None, name):
+        if not dense or chosen not in (None, name):
             continue
         for i, population in enumerate(POPULATIONS):
             release = build(population.rows)

@@ -95,9 +95,6 @@ RELEASES: dict[str, Callable[[int], Release]] = {
     "microdata": lambda rows: Microdata(
         "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian"
     ),
-    "adaptive microdata": lambda rows: Microdata(
-        "r", Domain((PLACE, TRADE, RICH)), rows, APPROXIMATE, noise="discrete-gaussian", chosen=1
-    ),
     "hierarchy": lambda rows: Hierarchy("r", Domain((TRADE, PLACE, RICH)), rows, PURE, LISTED),
     "gaussian hierarchy": lambda rows: Hierarchy(
         "r", Domain((TRADE, PLACE, RICH)), rows, APPROXIMATE, LISTED, "discrete-gaussian"

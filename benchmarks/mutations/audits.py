@@ -69,8 +69,6 @@ RELEASES |= {
     for name in (
         "random histogram",
         "random count",
-        "adaptive microdata",
-        "adaptive triples",
         "compressed microdata",
     )
 }

@@ -34,7 +34,6 @@ OF_MECHANISMS = (
     "tests/dpcore/releases/counts",
     "tests/dpcore/releases/densities/test_bandwidth.py",
     "tests/dpcore/releases/machines/test_descent.py",
-    "tests/dpcore/releases/tables/test_adaptive_microdata.py",
     "tests/dpcore/releases/tables/test_compressed_microdata.py",
     "tests/dpcore/releases/tables/test_two_rounds.py",
 )

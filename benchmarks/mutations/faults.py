@@ -309,35 +309,7 @@ FAULTS: tuple[Fault, ...] = (
         "rounds",
         "result[seen] = drawn",
         "result[seen] = exact[seen]",
-        audit="adaptive microdata",
-    ),
-    of_mechanism(
-        "tables are chosen from exact counts",
-        "rounds",
-        "point = self.next_point(number - 1, point, drawn[-1])",
-        "point = self.next_point(number - 1, point, self.exact(number - 1, records, point))",
-        audit="adaptive microdata of many records",
-    ),
-    of_mechanism(
-        "triples are chosen without chance",
-        "selection",
-        "place = exponential_choices(among, self.scale, source)[:, None]",
-        "place = among.argmin(axis=1, keepdims=True)",
-        audit="adaptive triples",
-    ),
-    of_mechanism(
-        "the choice of triples is free",
-        "rounds",
-        "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections or 1",
-        "return Fraction(0), self.selections or 1",
-        audit="adaptive triples",
-    ),
-    of_mechanism(
-        "pairs imply triples by exact counts",
-        "adaptive_margins",
-        "return self._scores(point, records)",
-        "return self._scores(np.tile(records[: self.first.size], (len(point), 1)), records)",
-        audit="adaptive triples of many records",
+        audit="density at a private bandwidth",
     ),
     of_mechanism(
         "groups are made from exact counts",
@@ -345,13 +317,6 @@ FAULTS: tuple[Fault, ...] = (
         "point = self.next_point(number - 1, point, drawn[-1])",
         "point = self.next_point(number - 1, point, self.exact(number - 1, records, point))",
         audit="compressed microdata of many records",
-    ),
-    of_mechanism(
-        "both rounds get the whole budget",
-        "adaptive_margins",
-        "(FIRST_PART, 1 - FIRST_PART - part),",
-        "(Fraction(1), Fraction(1)),",
-        audit="adaptive microdata",
     ),
     # The privacy line and neighbours
     Fault(
@@ -521,13 +486,6 @@ FAULTS: tuple[Fault, ...] = (
         "moved, present = Fraction(2 * self.changing), Fraction(len(self.measured))",
         "moved, present = Fraction(self.changing), Fraction(len(self.measured))",
         audit="hierarchy",
-    ),
-    of_release(
-        "adaptive tables forget the second cell",
-        "tables/measured_again",
-        "sensitivity = norm(moved=Fraction(2), present=Fraction(1))",
-        "sensitivity = norm(moved=Fraction(1), present=Fraction(1))",
-        audit="adaptive microdata",
     ),
     of_release(
         "binning forgets the second record",

@@ -28,26 +28,26 @@ SEVERAL: tuple[Fault, ...] = (
         "density at a private bandwidth, in rho",
     ),
     _of_rounds(
-        "a choice of triples is priced at a tenth",
+        "choices before noise are priced at a tenth",
         "rounds",
         "return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections or 1",
         "alpha = 2 * self.score_sensitivity * self.selections / self.score_scale\n"
         "        return alpha / 10, self.selections or 1",
-        "adaptive triples",
+        "density at a private bandwidth",
     ),
     _of_rounds(
-        "a choice of triples beside Gaussian noise is free",
+        "a choice beside Gaussian noise is free",
         "rounds",
         "single = (self._spent + GAUSSIAN_PRICE * alpha**2 / number) * least",
         "single = self._spent * least",
-        "gaussian adaptive triples",
+        "function at a private bandwidth",
     ),
     _of_rounds(
         "two Laplace rounds cost half their rho",
         "rounds",
         "return (rounds[0] ** 2 + rounds[1] ** 2) / 2 + chosen, Fraction(0)",
         "return (rounds[0] ** 2 + rounds[1] ** 2) / 4 + chosen, Fraction(0)",
-        "adaptive microdata",
+        "compressed microdata",
     ),
     _of_rounds(
         "two Gaussian rounds are priced as the second one alone",
@@ -142,14 +142,6 @@ SEVERAL: tuple[Fault, ...] = (
         FRESH,
     ),
     # One draw of several at another scale
-    _of_rounds(
-        "triples are chosen at two thirds of the scale",
-        "selection",
-        "place = exponential_choices(among, self.scale, source)[:, None]",
-        "place = exponential_choices(among, self.scale * 2 / 3, source)[:, None]",
-        "gaussian adaptive triples",
-        "tests/dpcore/audit/test_width.py",
-    ),
     _of_rounds(
         "the second of two rounds has four fifths of its noise",
         "rounds",

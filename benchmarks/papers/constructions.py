@@ -362,7 +362,7 @@ Let v_i be the mean of g over the pairs that record i is in, v_(1) <= ... <= v_(
   2 (w_n - w_(n+1))/n. The w_i are exchangeable. If neither of these two is among the a + 1 smallest or
   largest, then both lie between v_(a+1) and v_(n-a) + b of either table.
 
-So noise of the law of [T11](../reference/mechanisms.md#t11), with S as its width, is
+So noise of the law of [T9](../reference/mechanisms.md#t9), with S as its width, is
 (alpha, beta, gamma)-random differentially private with gamma = 4 (a + 1)/(n + 1). Half of alpha pays
 for the width, so it has less noise than ordinary Laplace noise of sensitivity 2 B/n only where the
 bulk of the v_i is narrower than half of B. `tests/benchmarks/test_pair_means.py` checks both claims.

@@ -10,8 +10,7 @@ the records, and ``peak_mb`` is the memory of the process until then, Python and
 ``--beta 0`` the noise is discrete Laplace, otherwise discrete Gaussian.
 
 ``--ways`` sets whether all pairs or all triples of columns are measured; by default both for
-``nltcs``, whose columns are binary, and pairs elsewhere.  ``--chosen 20`` measures again 20 pairs, which
-the first noisy tables choose, and ``--triples 5`` beside them five triples that pairs do not imply.
+``nltcs``, whose columns are binary, and pairs elsewhere.
 ``--compress 32`` merges the cells of a column into 32 groups if it has more; it is meant for
 ``made_up_wide`` (three columns of 2,000 categories).
 
@@ -46,7 +45,7 @@ def main() -> None:
     if not DATA.is_dir():
         sys.exit(f"{DATA}: not found; set DPRELEASE_TEST_DATA to the folder of the test tables")
     share = Budget(options.alpha, options.beta)
-    usual = [2, 3] if options.dataset in ALL_BINARY and not options.chosen else [2]
+    usual = [2, 3] if options.dataset in ALL_BINARY else [2]
     ways = options.ways or usual
     for number in range(options.draws):
         # A process of its own for each draw: its peak memory is that of the draw.
@@ -54,8 +53,7 @@ def main() -> None:
             if options.bootstrap:
                 found = pool.apply(bootstrapped, (DATA, options.dataset, number))
             else:
-                numbers = options.chosen, options.compress, options.triples
-                what = (DATA, options.dataset, options.relation, share, ways, *numbers)
+                what = (DATA, options.dataset, options.relation, share, ways, options.compress)
                 try:
                     found = pool.apply(measured, what)
                 except ValueError as error:
@@ -78,18 +76,12 @@ def _options() -> argparse.Namespace:
         choices=(2, 3),
         help="tables of pairs, of triples, or of both",
     )
-    parser.add_argument("--chosen", type=int, default=0, help="pairs to measure again; default: 0")
-    parser.add_argument("--triples", type=int, default=0, help="triples to choose; default: 0")
     parser.add_argument("--compress", type=int, default=0, help="groups of wide columns to keep")
     parser.add_argument("--draws", type=int, default=5, help="default: 5")
     parser.add_argument("--bootstrap", action="store_true", help="resample, without privacy")
     options = parser.parse_args()
-    if options.chosen < 0 or (options.chosen and 3 in (options.ways or [])):
-        parser.error("--chosen must not be negative, and is for pairs")
-    if options.triples < 0 or (options.triples and not options.chosen):
-        parser.error("--triples must not be negative, and goes with --chosen")
-    if options.compress < 0 or (options.compress and options.chosen):
-        parser.error("--compress must not be negative, and does not go with --chosen")
+    if options.compress < 0:
+        parser.error("--compress must not be negative")
     if options.draws < 1 or options.alpha <= 0 or not 0 <= options.beta < 1:
         parser.error("--draws and --alpha must be positive, and --beta at least 0 and below 1")
     return options

@@ -34,21 +34,16 @@ def measured(
     relation: Relation,
     share: Budget,
     ways: Sequence[int],
-    chosen: int = 0,
     keep: int = 0,
-    triples: int = 0,
 ) -> Facts:
     """Errors, time and memory of one draw; the memory is that of the process so far.
 
-    ``chosen``: number of pairs that are measured again; 0 for none.  ``keep``: number of groups of a
-    wide column; 0 for no merging.  ``triples``: number of triples that are chosen and measured.
+    ``keep``: number of groups of a wide column; 0 for no merging.
     """
     domain, codes = TABLES[dataset](folder)
     noise = "discrete-gaussian" if share.beta else "discrete-laplace"
     kind: Callable[..., AnyMicrodata] = partial(Microdata, aim="records")
-    if chosen:
-        kind = partial(Microdata, chosen=chosen, triples=triples)
-    elif keep:
+    if keep:
         kind = partial(CompressedMicrodata, keep=keep)
     release = kind(
         "benchmark",
@@ -67,8 +62,6 @@ def measured(
         "beta": float(share.beta),
         "mechanism": noise,
         "ways": ways,
-        "chosen": chosen,
-        "triples": triples,
         "keep": keep,
         "seconds": round(time.perf_counter() - wall, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),

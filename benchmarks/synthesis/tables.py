@@ -7,7 +7,6 @@ American Community Survey round bins, as explained in ``deployments/plans/acs_ma
     adult_coded     14 columns   2 to 100 cells, as coded by the table's publisher
     acs_nist_ma2019 23 columns   2 to 20 cells; INDP is left out, as its codes are not in the
                                  dictionary (INDP_CAT groups them)
-    made_up_sums    10 columns   3 cells each, made up: one is the sum of two, which no pair shows
     made_up_wide     3 columns   2,000 cells each, made up: few of them frequent, most rare
 """
 
@@ -126,23 +125,9 @@ def made_up_wide(_: Path) -> Table:
     return Domain(tuple(Categories(name, tuple(range(size))) for name in "abc")), codes
 
 
-def made_up_sums(_: Path) -> Table:
-    """20,000 made-up records of ten columns of 0, 1, 2; in half of them h is c + e modulo 3, and b is a.
-
-    Of h, c and e any two are independent.
-    """
-    generator = np.random.default_rng(0)
-    codes = generator.integers(0, 3, (20_000, 10))
-    same, sums = generator.random((2, len(codes))) < 0.5
-    codes[same, 1] = codes[same, 0]
-    codes[sums, 7] = codes[sums][:, [2, 4]].sum(axis=1) % 3
-    return Domain(tuple(Categories(name, (0, 1, 2)) for name in "abcdefghij")), codes
-
-
 TABLES: dict[str, Callable[[Path], Table]] = {
     "nltcs": nltcs,
     "adult_coded": adult_coded,
     "acs_nist_ma2019": acs_nist_ma2019,
-    "made_up_sums": made_up_sums,
     "made_up_wide": made_up_wide,
 }

@@ -84,7 +84,7 @@ def _all(release: Release) -> list[Least]:
         return _mean(release)
     if type(release) is Histogram:
         return _histogram(release)
-    if isinstance(release, FittedTables) and not release.draws_choose:
+    if isinstance(release, FittedTables):
         return _margins(release)
     if isinstance(release, Density):
         stated = release.expected_error()[0]

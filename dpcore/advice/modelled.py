@@ -85,7 +85,7 @@ class ModelledTables:
     @cached_property
     def _tables(self) -> list[list[int]]:
         names = self.release.domain.names
-        return [sorted(names.index(name) for name in of.names) for of in self._read.domains]
+        return [sorted(names.index(name) for name in of.names) for of in self._read.release.domains]
 
     def _kept(self, places: Sequence[int]) -> Floats:
         """The part of the noise variance that is left in each cell of a table."""
@@ -96,7 +96,7 @@ class ModelledTables:
     def _alone(self, place: int) -> float:
         """The share of records in wrong cells of one column."""
         near = [of for of in self._tables if place in of and len(of) > 1]
-        tables = [of for of in near if self._agreement.covers(of)]  # of triples some may be chosen
+        tables = [of for of in near if self._agreement.covers(of)]
         some = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
         variance = np.full(len(self._sides[place]), self._agreement.margin([place]).variance)
         if len(some):

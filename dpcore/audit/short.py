@@ -34,7 +34,6 @@ from dpcore.audit.releases import (
 from dpcore.audit.replay import replay
 from dpcore.audit.results import AuditResult
 from dpcore.mechanisms import (
-    AdaptiveMargins,
     CompressedMargins,
     StabilityLaplace,
     ThresholdedLaplace,
@@ -129,7 +128,7 @@ def audit_seconds(releases: Iterable[Release]) -> float:
         mechanism = release.mechanism
         seconds += PREPARED * release.preparation.seconds
         if not isinstance(mechanism, FEW):
-            chosen = isinstance(mechanism, AdaptiveMargins | CompressedMargins | TunedNoise)
+            chosen = isinstance(mechanism, CompressedMargins | TunedNoise)
             numbers = mechanism.output_width(mechanism.size)
             seconds += RELEASE + numbers * (CHOSEN if chosen else EACH)
     return seconds

@@ -45,7 +45,7 @@ class DrawnRelease:
     @property
     def domains(self) -> tuple[Domain, ...]:
         """The columns of each of its tables."""
-        return self.release.domains_of(self.noisy)
+        return self.release.domains
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +240,7 @@ def noise_of(part: DrawnRelease, generator: np.random.Generator, several: int) -
     """The noise of a part drawn again ``several`` times, side by side."""
     again = []
     for _ in range(several):
-        drawn = part.release.agreement(part.release.noise_alone(part.noisy, generator))
+        drawn = part.release.agreement(part.release.noise_alone(generator))
         assert drawn is not None
         again.append(replace(drawn, total=None if drawn.total is None else 0.0))
     return side_by_side(again)

@@ -245,8 +245,8 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
     written = ", ".join(f"[{', '.join(names)}]" for names in sets)
     error = UnmeasuredError(
         f"{place}the release did not measure {' or '.join(' x '.join(s) for s in sets)} together, so"
-        f" their association is unknown. In the plan, write also: [{written}] in the release, with"
-        f" choose: fixed if it is adaptive{otherwise}"
+        f" their association is unknown. In the plan, write also: [{written}] in the"
+        f" release{otherwise}"
     )
     error.also = sets
     return error

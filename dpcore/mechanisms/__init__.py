@@ -5,7 +5,6 @@ checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.line.mecha
 """
 
 from dpcore.line.mechanism import Event, Mechanism
-from dpcore.mechanisms.adaptive_margins import AdaptiveMargins
 from dpcore.mechanisms.block_gaussian import BlockGaussian
 from dpcore.mechanisms.block_laplace import BlockLaplace
 from dpcore.mechanisms.compressed_margins import CompressedMargins
@@ -27,7 +26,6 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     StabilityLaplace,
     ExponentialMechanism,
     TunedNoise,
-    AdaptiveMargins,
     CompressedMargins,
     RandomLaplace,
     SmoothLaplace,
@@ -39,7 +37,6 @@ THEOREMS: tuple[type[Mechanism], ...] = (
 
 __all__ = [
     "THEOREMS",
-    "AdaptiveMargins",
     "BlockGaussian",
     "BlockLaplace",
     "CompressedMargins",

@@ -4,7 +4,7 @@ Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which th
 move by at most their stated sensitivities, whichever the groups are.  Output:
 
     round 1   one table for each wide column, with noise ``first``                      Y1
-    groups    the cells of each wide column merged into few, or into few and more, by Y1 alone
+    groups    the cells of each wide column merged into few, by Y1 alone
     round 2   tables over several columns, of groups instead of cells, with noise ``again``
 
 Either price of ``rounds``.
@@ -43,8 +43,7 @@ from dpcore.mechanisms.grouping import merge_cells
 from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
 Groups = list[tuple[list[Integers], Integers]]
-"""For each attribute the group of each cell of its column, with the rows (k,) of outputs that suggest
-them."""
+"""For each column the group of each of its cells, with the rows (k,) of outputs that suggest them."""
 
 REGROUPED = 2**11
 """The most numbers of an output for which an audit computes log-ratios; more would take minutes."""
@@ -52,31 +51,27 @@ REGROUPED = 2**11
 
 @dataclass(frozen=True)
 class Merged:
-    """A column whose cells are merged: its place in the domain, and how (``grouping``).
-
-    ``keep``: into how many groups, ascending; fewer are made of more.  Each number is an attribute of
-    the tables of round 2.
-    """
+    """A column whose cells are merged: its place in the domain, and how (``grouping``)."""
 
     position: int
     kinds: tuple[int, ...]
     ordered: bool
-    keep: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class CompressedMargins(Rounds):
     """Noise on one-way tables, and on tables over the groups they suggest: DP at the sum of both rounds.
 
-    On the tally of ``domain``.  ``merged``: the wide columns, whose cells become groups; ``sets``: the
-    attributes of each table of round 2, in the order of ``counted_columns``; ``first``, ``again``: the
-    noise of either round, on all its cells, with the sensitivity of all its tables; ``times``: by table
-    of round 2, what its counts are multiplied by before the noise, which so is the smaller for it.
+    On the tally of ``domain``.  ``sets``: positions of the columns of each table of round 2; ``merged``:
+    the wide columns, whose cells become ``keep`` groups each; ``first``, ``again``: the noise of either
+    round, on all its cells, with the sensitivity of all its tables; ``times``: by table of round 2, what
+    its counts are multiplied by before the noise, which so is the smaller for it.
     """
 
     domain: Domain
     sets: tuple[tuple[int, ...], ...]
     merged: tuple[Merged, ...]
+    keep: int
     first: Noise
     again: Noise
     times: tuple[int, ...]
@@ -136,17 +131,17 @@ class CompressedMargins(Rounds):
     def together(self, tally: Tally, groups: Sequence[Integers]) -> Integers:
         """The exact tables of the second round, one after the other: private."""
         tables = []
-        for attributes, times in zip(self.sets, self.times, strict=True):
+        for columns, times in zip(self.sets, self.times, strict=True):
             packed = np.zeros(len(tally.cells), dtype=np.int64)
-            for a in attributes:
-                packed = packed * self.shape[a] + groups[a][tally.codes(self.columns[a])]
-            size = math.prod(self.shape[a] for a in attributes)
+            for column in columns:
+                packed = packed * self.shape[column] + groups[column][tally.codes(column)]
+            size = math.prod(self.shape[column] for column in columns)
             tables.append(times * summed(packed, tally.counts, size))
         return np.concatenate(tables)
 
     def groups(self, once: Integers) -> list[Integers]:
-        """For each attribute the group of each cell of its column, by the noisy first round alone."""
-        return suggested_groups(self.domain.shape, self.merged, once)
+        """For each column the group of each of its cells, by the noisy first round alone."""
+        return suggested_groups(self.domain.shape, self.merged, self.keep, once)
 
     def by_groups(self, once: Integers) -> Groups:
         """All groups that noisy first rounds (times, cells) suggest, with the rows (k,) that do."""
@@ -160,48 +155,25 @@ class CompressedMargins(Rounds):
         return [(groups, np.array(alike)) for groups, alike in found.values()]
 
     @cached_property
-    def columns(self) -> tuple[int, ...]:
-        """The column of each attribute."""
-        return counted_columns(len(self.domain.axes), self.merged)
-
-    @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The size of each attribute: its groups, or the cells of a column that is not merged."""
-        kept = {each.position: each.keep for each in self.merged}
-        return tuple(n for i, size in enumerate(self.domain.shape) for n in kept.get(i, (size,)))
-
-
-def counted_columns(columns: int, merged: Sequence[Merged]) -> tuple[int, ...]:
-    """The column of each attribute: those of a merged one are next to each other, few groups first."""
-    times = {each.position: len(each.keep) for each in merged}
-    return tuple(i for i in range(columns) for _ in range(times.get(i, 1)))
+        """The groups of each column; of one that is not merged, its cells."""
+        wide = {merged.position for merged in self.merged}
+        return tuple(self.keep if i in wide else n for i, n in enumerate(self.domain.shape))
 
 
 def suggested_groups(
-    shape: Sequence[int], merged: Sequence[Merged], once: Integers
+    shape: Sequence[int], merged: Sequence[Merged], keep: int, once: Integers
 ) -> list[Integers]:
-    """For each attribute the group of each cell of its column; columns have these cells (``shape``).
+    """For each column of cells ``shape`` the group of each of its cells.
 
     ``once``: noisy counts of the cells of all merged columns, one after the other.
     """
-    found = [[np.arange(size)] for size in shape]
+    found = [np.arange(size) for size in shape]
     start = 0
     for each in merged:
         stop = start + shape[each.position]
-        found[each.position] = _merged_again(each, once[start:stop])
+        found[each.position] = merge_cells(
+            once[start:stop], np.asarray(each.kinds), keep, ordered=each.ordered
+        )
         start = stop
-    return [groups for of in found for groups in of]
-
-
-def _merged_again(column: Merged, noisy: Integers) -> list[Integers]:
-    """(cells,) each: the groups of a column for each number of them, which are made of one another."""
-    kinds, found = np.asarray(column.kinds), list[Integers]()
-    held, mass = np.arange(len(noisy)), noisy
-    for keep in reversed(column.keep):
-        merged = merge_cells(mass, kinds, keep, ordered=column.ordered)
-        held = merged[held]
-        _, first = np.unique(merged, return_index=True)
-        mass = np.bincount(merged, mass).astype(np.int64)
-        kinds = kinds[first]
-        found.insert(0, held)
     return found

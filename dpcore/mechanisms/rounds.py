@@ -1,6 +1,6 @@
 """Draws made one after the other, of which each measures what the noisy ones before it chose.
 
-Each round adds noise or makes a choice (``selection``).  Its law is public and does not depend on the
+Each round adds noise or makes choices (``exponential``).  Its law is public and does not depend on the
 rounds before it: ``Rounds.laws``.  Each round crosses the privacy line by itself, at its own price.
 Together they cost one of two prices:
 
@@ -15,10 +15,18 @@ adaptive composition adds alphas, and rhos (Bun & Steinke 2016, Lemma 2.3).
 *Single draw.*  For the proof by rounding (``accounting.analytic``) all rounds set apart the same part of
 their variance, r of v.  Continuous rounds with what is left are mu-GDP for the squared sensitivity of
 noise alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su 2022, Theorem
-3.2).  A choice adds mu^2 = e^2 pi/8 (lemma of ``selection``), and so less than e^2 (pi/8) v/(v - r).
+3.2).  A choice adds mu^2 = e^2 pi/8 (lemma below), and so less than e^2 (pi/8) v/(v - r).
 Rounding changes the joint law by one factor for each coordinate, of which at most the sum of S_i differ
 between neighbours, as exact numbers are whole; each factor is no farther from 1 than at r, the smallest
 part.  For the proof by zCDP, S/(2 v) is at least the sum of all rhos, as pi/16 > 1/8.
+
+Lemma.  A choice whose log-ratios all lie in an interval of length e is mu-GDP for mu = e sqrt(pi/8).
+For every test, let p and q be the chances that it rejects under either table.  Then p/q <= exp(t) and
+(1 - p)/(1 - q) >= exp(t - e) for one t, so logit p - logit q <= e.  Now z = F^-1(p), F the normal
+distribution function and f its density, has dz/dlogit p = F(1 - F)/f(z), and F(1 - F) <= exp(-z^2/2)/4:
+2 F(|z|) - 1 is the chance that a normal number lies within |z|, its square that of two numbers, which is
+at least that of the disc inside their square, 1 - exp(-z^2/2).  So dz/dlogit p <= sqrt(2 pi)/4 =
+sqrt(pi/8), and F^-1(p) - F^-1(q) <= e sqrt(pi/8) for every test, which is mu-GDP.
 """
 
 from __future__ import annotations
@@ -41,11 +49,13 @@ from dpcore.line.statistic import ABSENT, Exact, Noisy
 from dpcore.mechanisms.exponential import ExponentialEvent, exponential_rho
 from dpcore.mechanisms.gaussian import DiscreteGaussian
 from dpcore.mechanisms.laplace import DiscreteLaplace
-from dpcore.mechanisms.selection import GAUSSIAN_PRICE
 from dpcore.sampling.source import RandomSource
 
 Noise = DiscreteGaussian | DiscreteLaplace
 Kind = Literal["discrete-laplace", "discrete-gaussian"]
+
+GAUSSIAN_PRICE = Fraction(3927, 10000)
+"""At least pi/8: what a choice costs as Gaussian noise does, by the square of its alpha."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +136,8 @@ class Rounds(Mechanism):
     """Draws made one after the other.
 
     A *point* describes what the next round measures, in each of several repetitions.  It is public, as
-    it follows from noisy numbers.  A result has the numbers of each round, in the ``order`` that the
-    mechanism states, with ``ABSENT`` where a round measured nothing.
+    it follows from noisy numbers.  A result has the numbers of each round, one after the other, with
+    ``ABSENT`` where a round measured nothing.
     """
 
     comparable = True
@@ -141,11 +151,6 @@ class Rounds(Mechanism):
     @abstractmethod
     def widths(self) -> Sequence[int]:
         """How many numbers of a result each round has."""
-
-    @property
-    def order(self) -> Sequence[int]:
-        """The rounds in the order in which a result lists them."""
-        return range(len(self.laws))
 
     @abstractmethod
     def records(self, values: Integers, cells: Integers | None) -> Any:
@@ -180,14 +185,12 @@ class Rounds(Mechanism):
             if number:
                 point = self.next_point(number - 1, point, drawn[-1])
             drawn.append(_drawn(law, self.exact(number, records, point), source))
-        result = np.concatenate([drawn[number] for number in self.order], axis=1)
+        result = np.concatenate(drawn, axis=1)
         return Noisy(result.ravel(), reproducible=source.reproducible)
 
     def by_round(self, outputs: Outputs) -> list[Outputs]:
-        """The numbers (n, width) of each round, of outputs (n, d), as they were drawn."""
-        ends = np.cumsum([self.widths[number] for number in self.order])[:-1]
-        found = dict(zip(self.order, np.split(outputs, ends, axis=1), strict=True))
-        return [found[number] for number in range(len(self.laws))]
+        """The numbers (n, width) of each round, of outputs (n, d)."""
+        return np.split(outputs, np.cumsum(self.widths)[:-1], axis=1)
 
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED

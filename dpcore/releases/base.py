@@ -219,10 +219,6 @@ class Release(ABC):
         """The survey's columns in each published table that has some."""
         return (self.domain,)
 
-    def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
-        """The domains of one draw, which may choose some tables; without a draw all possible ones."""
-        return self.domains
-
     def table_name(self, domain: Domain) -> str:
         """The name of the published table over one of ``domains``."""
         return self.name

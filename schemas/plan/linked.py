@@ -161,7 +161,7 @@ class Linked(Section):
             found = _pairs([n for n in shared if n in columns], chosen, unit.max_rows)
             weights = {pair: w * (cells[pair[0]] * cells[pair[1]]) ** 2 for pair, w in found}
             changed["pairs"] = list(weights)
-            if section.optimise is None and section.choose == "fixed":
+            if section.optimise is None:
                 changed["optimise"] = {".".join(pair): w for pair, w in weights.items()}
         return section.model_copy(update=changed)
 

@@ -9,8 +9,7 @@ from dpcore.releases.counts.found import FOUND, FoundCategories
 from dpcore.releases.counts.found_bounds import FoundBounds
 from schemas.plan.contents import PlanDocument
 from schemas.releases.base import LARGEST_WEIGHT
-from schemas.releases.found import FoundSection
-from schemas.releases.found_bounds import BoundsSection
+from schemas.releases.found import BoundsSection, FoundSection
 from schemas.survey.columns import CategoricalColumn, ContinuousColumn
 from schemas.survey.found import OTHER
 

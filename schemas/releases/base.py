@@ -293,7 +293,7 @@ def check_names(release: Release, replicates: bool = False) -> None:
     files: dict[str, tuple[str, ...]] = {}
     # Readers of a table look for those of `UNBIASED`, whichever its release publishes.
     others = dict.fromkeys((*release.statistics, *UNBIASED, *BEST), "a statistic")
-    domains = release.domains_of(None)
+    domains = release.domains
     if len(domains) > MOST_FILES:
         others[TABLE] = "the name of its table"
     axes = {id(axis): axis for domain in domains for axis in domain.axes}  # many tables share them

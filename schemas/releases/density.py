@@ -14,7 +14,7 @@ from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
 from schemas.releases.base import GroupedSection, SurveyFacts, domain_of, listed, one_each
 from schemas.releases.named import one_of
-from schemas.releases.private_bandwidth import PrivateBandwidth, SmoothBandwidth, SmoothSection
+from schemas.releases.smooth import PrivateBandwidth, SmoothBandwidth, SmoothSection
 
 BEST = "best"
 

@@ -1,4 +1,4 @@
-"""The search for the categories of an open column, in a plan."""
+"""The searches for the categories and for the bounds of an open column, in a plan."""
 
 from dataclasses import replace
 from typing import Literal
@@ -9,24 +9,15 @@ from dpcore.accounting.budget import Budget
 from dpcore.domain.texts import texts
 from dpcore.releases.base import Release
 from dpcore.releases.counts.found import FoundCategories
+from dpcore.releases.counts.found_bounds import FoundBounds, ranges
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared
-from schemas.survey.columns import CategoricalColumn
+from schemas.survey.columns import CategoricalColumn, Column
 
 
-class FoundSection(ReleaseSection):
-    """The categories that enough units have, of a column with `categories: open`.
+class SearchSection(ReleaseSection):
+    """What is public of an open column, found in one record of each unit."""
 
-    A plan that does not state it for such a column gets it, with a fifth of the budget for all of them.
-    """
-
-    words = "Categories found"
-    kind: Literal["found-categories"]
-    column: StrictStr = Field(description="A column with `categories: open`.")
-    mechanism: Literal["stability-laplace"] = "stability-laplace"
-
-    @property
-    def may_fail(self) -> bool:
-        return True
+    column: StrictStr = Field(description="A column with `categories: open`, or `bounds: open`.")
 
     @property
     def finds(self) -> str:
@@ -34,15 +25,50 @@ class FoundSection(ReleaseSection):
 
     @property
     def subject(self) -> str:
-        return f"categories of {self.column}"
+        return f"{self.kind.removeprefix('found-')} of {self.column}"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         column = declared(survey.columns, self.column, "column")
-        if not isinstance(column, CategoricalColumn) or not column.open:
-            raise ValueError(f"column: {self.column!r} has no `categories: open`")
+        what = self.kind.removeprefix("found-")
+        if not column.open or isinstance(column, CategoricalColumn) != (what == "categories"):
+            raise ValueError(f"column: {self.column!r} has no `{what}: open`")
         one_each = replace(survey, adjacency=replace(survey.adjacency, most=1))
-        known = tuple(map(str, column.categories[:-1]))
-        domain = texts(self.column)
-        return self.make(
-            FoundCategories, domain, one_each, share, column=self.column, categories=known
-        )
+        return self.search(column, one_each, share)
+
+    def search(self, column: Column, survey: SurveyFacts, share: Budget) -> Release:
+        """The search in one record of each unit."""
+        raise NotImplementedError
+
+
+class FoundSection(SearchSection):
+    """The categories that enough units have, of a column with `categories: open`.
+
+    A plan that does not state it for such a column gets it, with a fifth of the budget for all of them.
+    """
+
+    words = "Categories found"
+    kind: Literal["found-categories"]
+    mechanism: Literal["stability-laplace"] = "stability-laplace"
+
+    @property
+    def may_fail(self) -> bool:
+        return True
+
+    def search(self, column: Column, survey: SurveyFacts, share: Budget) -> Release:
+        assert isinstance(column, CategoricalColumn)
+        own = {"column": self.column, "categories": tuple(map(str, column.categories[:-1]))}
+        return self.make(FoundCategories, texts(self.column), survey, share, **own)
+
+
+class BoundsSection(SearchSection):
+    """The bounds that hold all but a few, of a column with `bounds: open`.
+
+    A plan that does not state it for such a column gets it, with its part of a fifth of the budget.
+    """
+
+    words = "Bounds found"
+    kind: Literal["found-bounds"]
+    mechanism: Literal["discrete-laplace"] = "discrete-laplace"
+
+    def search(self, column: Column, survey: SurveyFacts, share: Budget) -> Release:
+        return self.make(FoundBounds, ranges(self.column), survey, share)

@@ -10,7 +10,7 @@ from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.kernels import KernelName
 from dpcore.releases.densities.process import default_points
 from schemas.releases.base import SurveyFacts, listed, one_each
-from schemas.releases.private_bandwidth import SmoothBandwidth, SmoothSection
+from schemas.releases.smooth import SmoothBandwidth, SmoothSection
 
 
 class FunctionSection(SmoothSection):

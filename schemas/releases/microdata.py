@@ -16,7 +16,6 @@ from dpcore.releases.base import Release
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.compression import usual_groups
-from dpcore.releases.tables.measured_again import candidates_among
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
 from schemas.document import Section
@@ -27,8 +26,6 @@ from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection, build_rules
 from schemas.survey.derived import details
-
-USUALLY_CHOSEN, USUAL_TRIPLES = 20, 5
 
 Memory = Annotated[
     str, StringConstraints(pattern=r"^[1-9][0-9]{0,5}(\.[0-9]{1,3})? [MG]iB$", strict=True)
@@ -79,26 +76,6 @@ class MicrodataSection(CountsSection):
         "follow them and all tables inside them.",
     )
     optimise: Optimise = None
-    choose: Literal["fixed", "adaptive"] = Field(
-        default="fixed",
-        description="Adaptive: four fifths of the budget measure all pairs, and one fifth measures "
-        "again those that look farthest from independence in the first, noisy tables, and measures "
-        "some triples whose counts are far from what these tables imply. For small budgets, where some "
-        "columns nearly determine each other, and for interactions of three columns that nobody can "
-        "name beforehand.",
-    )
-    chosen: StrictInt | None = Field(
-        default=None,
-        ge=1,
-        description="How many pairs adaptive measures again; without it 20, or all if there are "
-        "fewer.",
-    )
-    triples: StrictInt | None = Field(
-        default=None,
-        ge=0,
-        description="How many triples of columns adaptive chooses and measures; without it 5, or all if "
-        "there are fewer. Candidates are the triples of the fewest cells, 65,536 in all.",
-    )
     compress: CompressSection | None = Field(
         default=None,
         description="For columns of hundreds or thousands of categories, or many bins: their pairs "
@@ -151,13 +128,6 @@ class MicrodataSection(CountsSection):
             )
             if keep:
                 return make(CompressedMicrodata, keep=keep, part=part)
-        if self.choose == "adaptive":
-            if sum(not _follows(place, nested) for place in range(len(names))) < 2:
-                raise ValueError("choose: adaptive chooses pairs, and one column has none")
-            candidates = len(candidates_among(domain.shape, sets))
-            triples = min(USUAL_TRIPLES, candidates) if self.triples is None else self.triples
-            chosen = self.chosen or min(USUALLY_CHOSEN, len(sets))
-            return make(Microdata, chosen=chosen, triples=triples)
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:
@@ -165,20 +135,12 @@ class MicrodataSection(CountsSection):
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:
-        if self.ways != 2 and (self.pairs is not None or self.choose == "adaptive"):
-            raise ValueError("ways: pairs and choose are for pairs")
-        if self.also and self.choose == "adaptive":
-            raise ValueError("also: only where choose is fixed")
-        if self.choose == "fixed":
-            for key in ("chosen", "triples"):
-                if getattr(self, key) is not None:
-                    raise ValueError(f"{key}: only where choose is adaptive")
-        if self.optimise is not None and (self.compress or self.choose == "adaptive"):
-            raise ValueError("optimise: only where choose is fixed and nothing is compressed")
-        if self.compress is not None and self.choose == "adaptive":
+        if self.ways != 2 and self.pairs is not None:
             raise ValueError(
-                "compress: only where choose is fixed; both would choose by noisy tables"
+                "ways: leave it out beside `pairs`, and write larger sets under `also`"
             )
+        if self.optimise is not None and self.compress:
+            raise ValueError("optimise: only where nothing is compressed")
         return self
 
     def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:

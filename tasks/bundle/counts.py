@@ -18,7 +18,7 @@ from dpcore.estimates.joined import DrawnRelease, Joined, join
 from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.table import ENDS, UNBIASED
-from dpcore.releases.tables.groups import GROUPS
+from dpcore.releases.tables.groups import GROUP
 from dpcore.suggestion import suggestion
 from schemas.bundle.manifest import ReleaseRecord
 from schemas.plan import Plan
@@ -126,7 +126,7 @@ class CountTables(ABC):
     def _domains(self) -> dict[str, Domain]:
         """The columns of each table."""
         several = [r for r in self.plan.built.values() if isinstance(r, TableOfCounts)]
-        return {release.table_name(d): d for release in several for d in release.domains_of(None)}
+        return {release.table_name(d): d for release in several for d in release.domains}
 
     def _sum(self, table: str, columns: Columns, factors: Floats) -> Estimate:
         record, found = self.record_of(table), self.joined(table)
@@ -154,7 +154,7 @@ class CountTables(ABC):
         sides = {
             f"{name}{end}"
             for name in self.plan.described_columns
-            for end in ("", "_from", "_to", BIN, *GROUPS)
+            for end in ("", "_from", "_to", BIN, GROUP)
         }
         described = []
         for name in (name for name in columns if name in sides):

@@ -39,7 +39,7 @@ def evidence_of(
         agreed = measured.agreement(noisy)
         assert agreed is not None
         known.append((agreed, measured.domain.axes))
-    agreement = found.read(joined(known, measured.domain.axes))
+    agreement = joined(known, measured.domain.axes)
     rows = float(agreement.margin(()).table)
     if rows < 1:
         raise InputError(
@@ -54,7 +54,7 @@ def evidence_of(
     for place, group in found.groups.items():
         codes[:, place] = group[codes[:, place]]
     return Evidence(
-        found.domain,
+        measured.domain,
         agreement,
         rows,
         codes,

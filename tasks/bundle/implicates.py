@@ -100,7 +100,7 @@ def make_implicates(
     stated = [slope for slope in stated if slope.privacy > 0]
     start = release.sample(noisy, rows)[1]
     rules, nested = release.rules, release.nested
-    sets = release.measurement.sets_of(noisy)
+    sets = release.tables
     margins = [agreement.margin(attributes) for attributes in sets]
 
     def made(number: int, factor: float) -> Implicates:

@@ -141,7 +141,7 @@ class SyntheticRecords:
         follows = self.release.follows
         free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
         chosen = [*combinations(names, 1), *free]
-        chosen += islice(self._larger(noisy), MOST_SETS)
+        chosen += islice(self._larger(), MOST_SETS)
         supported = self.release.supported_margins(noisy, chosen)
         rows = [
             row
@@ -168,9 +168,9 @@ class SyntheticRecords:
         said = {"columns": derived.name, "ways": 1, "cells": 0, "grade": NOT_MEASURED}
         return row | said | {"derived_from": " x ".join(derived.sources)}
 
-    def _larger(self, noisy: Noisy) -> Iterator[tuple[str, ...]]:
+    def _larger(self) -> Iterator[tuple[str, ...]]:
         """Every three columns inside a table of the release, and its larger tables, each once."""
-        tables = [domain.names for domain in self.release.domains_of(noisy) if len(domain.axes) > 2]
+        tables = [domain.names for domain in self.release.domains if len(domain.axes) > 2]
         triples = chain.from_iterable(combinations(names, 3) for names in tables)
         wider = (names for names in tables if len(names) > 3)
         yield from dict.fromkeys(islice(chain(triples, wider), 2 * MOST_SETS))
@@ -316,11 +316,12 @@ def _targets(
         read = release.as_measured(draws(release.name))
         if (agreement := read.agreement()) is None:
             continue
-        for domain in read.domains:
+        measured = read.release.domain
+        for domain in read.release.domains:
             if not set(domain.names) <= axes.keys():
                 continue
-            attributes = sorted(read.domain.names.index(name) for name in domain.names)
-            theirs = [read.domain.axes[attribute] for attribute in attributes]
+            attributes = sorted(measured.names.index(name) for name in domain.names)
+            theirs = [measured.axes[attribute] for attribute in attributes]
             places, ours = zip(*(axes[axis.name] for axis in theirs), strict=True)
             margin = partial(_margin, agreement, attributes)
             found = target(theirs, ours, codes[:, places], margin)

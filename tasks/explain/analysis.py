@@ -54,11 +54,10 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
             " microdata-margins or margins over the columns"
         )
     measured = [each.as_supposed(supposed_shares(plan, each.domain)) for each in answers]
-    domain = measured[0].domain
+    domain = measured[0].release.domain
     tables = [(each.release.of_nothing, each.release.domain.axes) for each in measured]
     known_tables = [(of, axes) for of, axes in tables if of is not None]
-    first = measured[0].release.domain.axes
-    agreement = measured[0].read(joined(known_tables, first))
+    agreement = joined(known_tables, domain.axes)
     codes, columns = _made_up(plan, answers[0].domain, min(max(plan.rows, FEWEST), MOST))
     for place, group in measured[0].groups.items():
         codes[:, place] = group[codes[:, place]]

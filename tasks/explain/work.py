@@ -43,7 +43,7 @@ def work_of(plan: Plan) -> Work:
     ]
     parts += [release.work for release in plan.built.values()]
     parts += [
-        Work(TABLE * min(len(release.domains_of(None)), MOST_FILES))
+        Work(TABLE * min(len(release.domains), MOST_FILES))
         for release in plan.built.values()
         if isinstance(release, TableOfCounts)
     ]

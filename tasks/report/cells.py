@@ -17,7 +17,7 @@ from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED
-from dpcore.releases.tables.groups import GROUPS
+from dpcore.releases.tables.groups import GROUP
 from schemas.numbers import plain
 from schemas.survey.columns import Column
 from tasks.charts.svg import figure
@@ -141,7 +141,7 @@ def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
 
 def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
     """The survey's columns among the columns of a published table, in the table's order."""
-    ends = ("_from", *GROUPS)
+    ends = ("_from", GROUP)
     possible = (n.removesuffix(end) for n in published for end in ([""] if n in columns else ends))
     return [name for name in dict.fromkeys(possible) if name in columns]
 
@@ -175,9 +175,8 @@ def category_text(value: Any, column: Column) -> str:
 def _keys(table: Mapping[str, NDArray[Any]], name: str) -> list[Hashable]:
     if name in table:
         return [None if _missing(value) else value for value in table[name].tolist()]
-    for end in GROUPS:
-        if name + end in table:
-            return [None if _missing(n) else f"group {n:.0f}" for n in table[name + end].tolist()]
+    if name + GROUP in table:
+        return [None if _missing(n) else f"group {n:.0f}" for n in table[name + GROUP].tolist()]
     ends = zip(table[f"{name}_from"].tolist(), table[f"{name}_to"].tolist(), strict=True)
     return [None if _missing(low) else (low, high) for low, high in ends]
 

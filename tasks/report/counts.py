@@ -14,7 +14,6 @@ from dpcore.estimates.joined import join
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.unit import RECORDS, TableOfCounts, Unit
 from schemas.bundle.manifest import TableFile
-from schemas.releases.base import listed
 from tasks.charts.bars import Bar, bars
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map
@@ -38,8 +37,6 @@ def draw_counts(source: Source) -> Drawn:
     shown = choose(files, [_names(source, file) for file in files], source.related)
     figures = [shape for file in shown for shape in figures_of(source, file)]
     notes = warnings_of(source)
-    if triples := source.record.facts.get("triples"):
-        notes.append(chosen_by_draw(triples))
     if not any(file.rows for file in files):
         notes.append(f"No {source.unit.number} is published: all were at most the threshold.")
     tables = [list_of_tables(source)] if len(files) > 1 else []
@@ -53,16 +50,6 @@ def draw_counts(source: Source) -> Drawn:
 def warnings_of(source: Source) -> list[str]:
     """Notes without which the release's numbers would be misread."""
     return [str(source.record.facts[key]) for key in WARNINGS if key in source.record.facts]
-
-
-def chosen_by_draw(triples: list[list[str]]) -> str:
-    """Which tables of three columns the draw chose."""
-    named = listed([" × ".join(names) for names in triples], " and ")
-    return (
-        f"The draw itself chose which tables of three columns to measure, within the budget: {named}."
-        " As far as the noise shows, pairs of columns predict their counts worst; another draw may"
-        " choose others."
-    )
 
 
 def list_of_tables(source: Source) -> DataTable:

@@ -162,12 +162,11 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
 
 
 def _plain(source: Source) -> bool:
-    """Whether a release is a table of counts with noise of a known law, whichever tables it chose."""
+    """Whether a release is a table of counts with noise of a known law."""
     section = source.plan.section(source.record.name)
     known = section.gaussian or section.mechanism == "discrete-laplace"
     release = source.release
-    fixed = isinstance(release, TableOfCounts) and not release.draws_choose
-    return release.chart == "cells" and known and fixed
+    return release.chart == "cells" and known and isinstance(release, TableOfCounts)
 
 
 def _measured(source: Source) -> Iterator[MeasuredColumns]:
@@ -177,7 +176,7 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
     if (agreement := read.agreement()) is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian
-    shown = [(i, a) for i, a in enumerate(map(_binned, read.domain.axes)) if _countable(a)]
+    shown = [(i, a) for i, a in enumerate(map(_binned, read.release.domain.axes)) if _countable(a)]
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):

@@ -125,7 +125,7 @@ def support(source: Source) -> str:
     """Which relations a release supports, and which are assumptions."""
     release = source.release
     beyond = "is an assumption of the fit, not a finding."
-    domains = release.domains_of(source.noisy)
+    domains = release.domains
     if len(domains) > 1:
         widest = max(len(domain.axes) for domain in domains)
         return (

@@ -20,7 +20,7 @@ from tests.conftest import ROOT, those_slow
 from tests.dpcore.releases.contract import concrete_releases
 
 UNFITTED = ("histogram, rows private", "weighted histogram", "gaussian hierarchy")
-FITTED = ("margins, rows private", "weighted margins", "adaptive microdata")
+FITTED = ("margins, rows private", "weighted margins")
 """Kinds whose records are fitted anew for every draw."""
 
 CELLS = 480

@@ -16,7 +16,6 @@ SHAPES = {
     "adult_coded": (48842, 14),
     "acs_nist_ma2019": (7634, 23),
     "made_up_wide": (100_000, 3),
-    "made_up_sums": (20_000, 10),
 }
 
 

@@ -22,7 +22,7 @@ halves on tables of many cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -34,10 +34,6 @@ from dpcore.post.tables.margins import Margin, Residual
 EXPONENTS = (1.0, 1.5, 2.0)
 SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
 """Candidates for e and t; t is near zero where the model fits perfectly."""
-
-COMMON_CELLS = 100.0
-"""For each table, the likelihood of e and t from all of as many columns weighs as much as this many."""
-
 
 NO_NOISE = 4.0
 """In standard deviations of the noise."""
@@ -82,13 +78,9 @@ def denoise(
         progress=progress,
     )
     models = [total * mixture.shares(margin.attributes) for margin in noisy]
-    evidence = [
-        log_likelihoods(model, margin.table, margin.variance)
-        for model, margin in zip(models, noisy, strict=True)
-    ]
     shrunken = [
-        shrink(model, margin.table, margin.variance, seen)
-        for model, margin, seen in zip(models, noisy, _with_others(evidence, noisy), strict=True)
+        shrink(model, margin.table, margin.variance)
+        for model, margin in zip(models, noisy, strict=True)
     ]
     values = {a: (linked or sizes)[a] for a in ordered}
     keep_trends(shrunken, models, noisy, values)
@@ -143,19 +135,6 @@ def _trend(model: Floats, values: Sequence[int]) -> Floats | None:
             return None
         scores.append(np.concatenate([ranks / variance**0.5, np.zeros(len(shares) - count)]))
     return np.outer(*scores)
-
-
-def _with_others(evidence: Sequence[Floats], noisy: Sequence[Margin]) -> Iterator[Floats]:
-    """The evidence of each table and of all with as many attributes, which the model fits alike."""
-    ways = [len(margin.attributes) for margin in noisy]
-    cells = dict.fromkeys(ways, 0)
-    sums = {way: np.zeros_like(evidence[0]) for way in cells}
-    for way, margin, own in zip(ways, noisy, evidence, strict=True):
-        cells[way] += margin.table.size
-        sums[way] += own
-    return (
-        own + COMMON_CELLS / cells[way] * sums[way] for way, own in zip(ways, evidence, strict=True)
-    )
 
 
 def shrink(

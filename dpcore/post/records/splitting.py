@@ -30,6 +30,9 @@ from dpcore.arrays import Floats, Integers
 from dpcore.post.records.denoise import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
+BULK = 1 / 4
+"""More of a column's records than this are no tail of the others."""
+
 SEEN = 3.0
 """Groups hold something if their records are this many standard errors."""
 
@@ -93,7 +96,8 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
     As many groups as together hold something, since how many of the largest values there are is known
     of all of them and hardly of each; not those that are as dense as what comes before them.  The
     density is that of the groups beside: of as many as hold something, and of as many again, the lower
-    one, as a value that many have, such as 40 hours, begins no tail.
+    one, as a value that many have, such as 40 hours, begins no tail.  Nor is the bulk of a column a
+    tail of a top code, or of noise.
     """
     sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
     of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))
@@ -106,13 +110,15 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
             end, last = left[:number], left[number - 1]
             first = _seen(left[number:], held, error)
             second = _seen(left[number + len(first) :], held, error)
-            beside = [held[each].sum() / sizes[each].sum() for each in (first, second) if each]
+            if not second or held[end].sum() > BULK * held[left].sum():
+                continue
+            beside = [held[each].sum() / sizes[each].sum() for each in (first, second)]
             mean, clearly = held[end].sum() / sizes[end].sum(), held[last] - SEEN * error
-            thins_out = beside and max(mean, clearly / sizes[last]) < min(beside)
+            thins_out = max(mean, clearly / sizes[last]) < min(beside)
             cells = np.flatnonzero(np.isin(groups, end))
             if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
                 apart = sizes[[*first, *second]].sum() / 2
-                fall = math.log(beside[1] / beside[0]) / apart if len(beside) > 1 else 0.0
+                fall = math.log(beside[1] / beside[0]) / apart
                 found.append(Tail(cells[::way], float(min(beside)), max(fall, 0.0)))
                 break
     return found

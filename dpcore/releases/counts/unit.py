@@ -10,7 +10,7 @@ the step:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 
 from dpcore.accounting.budget import decimal_text
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
-from dpcore.post.tables.coarser import CoarserAgreement
 from dpcore.post.tables.consistency import Agreement
 from dpcore.releases.base import Release
 from dpcore.releases.table import (
@@ -173,47 +171,21 @@ def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
 
 @dataclass(frozen=True, eq=False)
 class AsMeasured:
-    """A release whose tables agree, with its draw, and how its attributes are columns.
+    """A release whose tables agree, with its draw.
 
     ``groups``: by place of a column, the cell that each of its cells was measured in, of columns that
-    were measured in fewer.  ``attributes``: of each column one in ``release``, by default its place;
-    ``finer``: by an attribute in more cells the one that it is read as, and the cell of each of its own.
+    were measured in fewer.
     """
 
     release: TableOfCounts
     noisy: Noisy | None
     groups: Mapping[int, Integers] = field(default_factory=dict)
-    attributes: tuple[int, ...] = ()
-    finer: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
-
-    @property
-    def domain(self) -> Domain:
-        """The columns, in the cells that all their tables can be read in."""
-        domain = self.release.domain
-        return Domain(tuple(domain.axes[a] for a in self.attributes)) if self.attributes else domain
-
-    @property
-    def domains(self) -> tuple[Domain, ...]:
-        """The columns of each table, in these cells."""
-        axes = {axis.name: axis for axis in self.domain.axes}
-        tables = self.release.domains_of(self.noisy)
-        return tuple(Domain(tuple(axes[name] for name in table.names)) for table in tables)
 
     def agreement(self) -> Agreement | None:
-        """What the draw says of the columns in these cells; before there is one, a draw of nothing."""
-        known = (
-            self.release.of_nothing if self.noisy is None else self.release.agreement(self.noisy)
-        )
-        return None if known is None else self.read(known)
-
-    def read(self, known: Agreement) -> Agreement:
-        """An agreement whose first attributes are those of ``release``, by columns in these cells."""
-        if not self.finer:
-            return known
-        column = {attribute: place for place, attribute in enumerate(self.attributes)}
-        finer = {column[few]: (more, np.asarray(of)) for more, (few, of) in self.finer.items()}
-        of = known.measured, known.total, known, self.attributes, finer
-        return CoarserAgreement(self.domain.shape, *of)
+        """What the draw says; before there is one, a draw of nothing."""
+        if self.noisy is None:
+            return self.release.of_nothing
+        return self.release.agreement(self.noisy)
 
 
 @dataclass(frozen=True)
@@ -244,8 +216,8 @@ class TableOfCounts(Release):
         """Facts for the manifest where weights are counted."""
         return {"step": str(self.step)} if self.adjacency.weighted else {}
 
-    def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
-        """The noise of a draw like this one, by an ordinary generator: for replicates."""
+    def noise_alone(self, generator: np.random.Generator) -> Noisy:
+        """The noise of a draw, by an ordinary generator: for replicates."""
         return Noisy(self.mechanism.simulate(self.mechanism.size, generator))
 
     @cached_property
@@ -262,17 +234,8 @@ class TableOfCounts(Release):
         """What would answer for a table in which cells of columns had these shares."""
         return self.as_measured(None)
 
-    @property
-    def draws_choose(self) -> bool:
-        """Whether the noise of some numbers was seen when it was chosen which are measured again."""
-        return False
-
     def weighed(self, step: Fraction) -> Self:
-        """The same release, of sums of weights in multiples of ``step``.
-
-        Raises:
-            ValueError: where the mechanism counts records only.
-        """
+        """The same release, of sums of weights in multiples of ``step``."""
         return replace(self, step=step)
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:

@@ -27,7 +27,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, TunedNoise
-from dpcore.mechanisms.selection import GAUSSIAN_PRICE
+from dpcore.mechanisms.rounds import GAUSSIAN_PRICE
 from dpcore.releases.abilities import EstimatesDensity, Samplable
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.densities.bandwidth import Bandwidth, silverman

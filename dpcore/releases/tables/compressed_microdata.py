@@ -4,13 +4,12 @@
     noisy pairs of groups                   -->  records of groups, as ``Microdata`` makes them
     noisy tables of the wide columns alone  -->  cells within the groups of the records
 
-Pairs of wide columns have ``keep`` groups of either, and a wide column more beside a narrow one
-(``granularity``).  Tables of more cells get less noise (``compression``).  A part of the budget pays for
-the first tables, the rest for the pairs
-(``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
-known before anything is opened.  The association of a cell with other columns is measured for its
-group only.  Between columns of numbers, ranks inside groups are assumed to be related as the groups are
-(``group_ranks``); with categories, the association is assumed to be the same for all cells of a group.
+A wide column has ``keep`` groups.  Tables of more cells get less noise (``compression``).  A part of the
+budget pays for the first tables, the rest for the pairs (``dpcore.mechanisms.compressed_margins``).
+``keep`` is public and bounds every pair, so memory is known before anything is opened.  The association
+of a cell with other columns is measured for its group only.  Between columns of numbers, ranks inside
+groups are assumed to be related as the groups are (``group_ranks``); with categories, the association is
+assumed to be the same for all cells of a group.
 
 Cells that a rule names share no group with other cells.  So the rule is one about groups, and records
 obey it whatever cells they get.
@@ -46,17 +45,15 @@ from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.compression import (
+    cells_of_tables,
+    kinds_of_cells,
     multiples_of_tables,
     noise_of_rounds,
 )
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables
-from dpcore.releases.tables.granularity import Granularity
 from dpcore.releases.tables.group_ranks import ranks_in_groups
 from dpcore.releases.tables.groups import (
-    FINER_GROUP,
     GROUP,
-    CountedDomain,
-    following,
     grouped_axis,
     name_groups,
     nested_groups,
@@ -118,14 +115,17 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return self.sets or all_pairs(self.domain, self.nested)
 
     @cached_property
-    def granularity(self) -> Granularity:
-        """The attributes that are counted: columns in one or two numbers of groups."""
-        return Granularity.of(self.domain, self.tables, self.keep, self.rules, self.nested)
-
-    @property
     def merged(self) -> tuple[Merged, ...]:
         """The wide columns."""
-        return self.granularity.merged
+        return tuple(
+            Merged(
+                place,
+                tuple(kinds_of_cells(place, axis, self.rules, self.nested).tolist()),
+                in_order(axis),
+            )
+            for place, axis in enumerate(self.domain.axes)
+            if axis.size > self.keep
+        )
 
     @cached_property
     def _alone(self) -> int:
@@ -142,12 +142,17 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def mechanism(self) -> CompressedMargins:
         alone = self._alone, (1,) * len(self.merged)
-        together = sum(self.granularity.cells), self.times
+        together = sum(self.cells_of_groups), self.times
         first, again = noise_of_rounds(
             self.share, self.noise, self.part, self.adjacency, alone, together
         )
-        of = self.domain, self.granularity.tables, self.merged
+        of = self.domain, self.tables, self.merged, self.keep
         return CompressedMargins(self.domain.size, *of, first, again, self.times)
+
+    @property
+    def cells_of_groups(self) -> list[int]:
+        """The cells of each of the second tables."""
+        return cells_of_tables(self.domain, self.tables, self.keep)
 
     @property
     def largest_statistic(self) -> int:
@@ -156,7 +161,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     @cached_property
     def times(self) -> tuple[int, ...]:
         """What the counts of each table are multiplied by."""
-        return multiples_of_tables(self.granularity.cells, self.noise)
+        return multiples_of_tables(self.cells_of_groups, self.noise)
 
     @property
     def stddev(self) -> float:
@@ -172,37 +177,24 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def _over(self, once: Integers) -> Microdata:
         """``Microdata`` of the groups."""
-        groups, columns = self.groups(once), self.granularity.columns
-        axes = [
-            grouped_axis(self.domain.axes[i], of) for i, of in zip(columns, groups, strict=True)
-        ]
-        places = self.granularity.last
-        stated = [nested_groups(each, places, groups) for each in self.nested]
-        nested = [*stated, *self._follow_finer(groups)]
+        groups = self.groups(once)
         return Microdata(
             self.name,
-            CountedDomain(tuple(axes)),
+            Domain(tuple(map(grouped_axis, self.domain.axes, groups))),
             self.rows,
             self.share,
-            self.granularity.tables,
+            self.tables,
             self.noise,
-            rules=tuple(rule_of_groups(rule, places, groups) for rule in self.rules),
+            rules=tuple(rule_of_groups(rule, groups) for rule in self.rules),
             memory=self.memory,
-            nested=tuple(nested),
+            nested=tuple(nested_groups(each, groups) for each in self.nested),
             adjacency=self.adjacency,
             step=self.step,
         )
 
-    def _follow_finer(self, groups: Sequence[Integers]) -> list[Nested]:
-        """That few groups are made of more."""
-        pairs = zip(self.granularity.first, self.granularity.last, self.domain.shape, strict=True)
-        return [
-            following(groups, few, more, np.arange(size)) for few, more, size in pairs if few < more
-        ]
-
     def groups(self, once: Integers) -> list[Integers]:
-        """For each attribute the group of each cell of its column, by the noisy first round."""
-        return suggested_groups(self.domain.shape, self.merged, once)
+        """For each column the group of each of its cells, by the noisy first round."""
+        return suggested_groups(self.domain.shape, self.merged, self.keep, once)
 
     @cached_property
     def _any_groups(self) -> Integers:
@@ -225,10 +217,10 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return self._as_measured(once, self.after(once), None)
 
     def _as_measured(self, once: Integers, second: Microdata, drawn: Noisy | None) -> AsMeasured:
-        groups, of = self.groups(once), self.granularity
-        few = {merged.position: groups[of.first[merged.position]] for merged in self.merged}
-        finer = {each.detail: (each.group, each.of) for each in self._follow_finer(groups)}
-        return AsMeasured(second, drawn, few, of.first, finer)
+        groups = self.groups(once)
+        return AsMeasured(
+            second, drawn, {each.position: groups[each.position] for each in self.merged}
+        )
 
     @property
     def follows(self) -> Mapping[str, str]:
@@ -252,21 +244,19 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         """Records of groups, and cells within the groups by the tables of the columns alone."""
         self.require_memory(rows)
         once, second, drawn = self.settled(noisy)
-        counted, groups = second.sample(drawn, rows)[1], self.groups(once)
+        codes, groups = second.sample(drawn, rows)[1], self.groups(once)
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
-        first, last = self.granularity.first, self.granularity.last
-        few = {merged.position: groups[first[merged.position]] for merged in self.merged}
-        ranks = ranks_in_groups(self.domain, counted[:, list(first)], few, generator)
-        codes = counted[:, list(last)]
+        merged_groups = {each.position: groups[each.position] for each in self.merged}
+        ranks = ranks_in_groups(self.domain, codes, merged_groups, generator)
         alone = self._counts_alone(once)
         for merged in self.merged:
             place, axis = merged.position, self.domain.axes[merged.position]
             values = axis.size - axis.nullable if in_order(axis) else 0
-            held = np.bincount(counted[:, first[place]], minlength=few[place].max() + 1)
-            margin = second.of_nothing.margin((first[place],))
+            held = np.bincount(codes[:, place], minlength=self.keep)
+            margin = second.of_nothing.margin((place,))
             ends = tails(
-                few[place],
+                groups[place],
                 held.astype(np.float64),
                 np.asarray(merged.kinds)[:values],
                 margin.variance**0.5 * scale,
@@ -275,7 +265,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             numbers = CellNumbers.of(axis, np.arange(values)).size if wide else None
             codes[:, place] = split_groups(
                 codes[:, place],
-                groups[last[place]],
+                groups[place],
                 alone[place].astype(np.float64) * scale,
                 (error * scale) ** 2,
                 generator,
@@ -293,14 +283,12 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     def publish(self, noisy: Noisy) -> Published:
         once, second, drawn = self.settled(noisy)
-        axes, of_column = self.domain.axes, dict[int, list[Integers]]()
-        for column, groups in zip(self.granularity.columns, self.groups(once), strict=True):
-            of_column.setdefault(column, []).append(groups)
+        axes, groups = self.domain.axes, self.groups(once)
         alone = [
             table_of_groups(
                 self.table_name(Domain((axes[place],))),
                 axes[place],
-                of_column[place],
+                groups[place],
                 counts,
                 self.mechanism.first,
                 self.most_rows,
@@ -309,29 +297,17 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             for place, counts in self._counts_alone(once).items()
         ]
         published = second.publish(drawn)
-        together = [
-            name_groups(table, self._ends(attributes, second))
-            for table, attributes in zip(published.tables, second.tables, strict=True)
-        ]
-        wide = (axes[merged.position].name for merged in self.merged)
-        facts = {"groups": dict.fromkeys(wide, self.keep)}
+        wide = [axes[merged.position] for merged in self.merged]
+        numbered = {axis.name for axis in wide if isinstance(axis, Categories)}
+        together = [name_groups(table, numbered) for table in published.tables]
+        facts = {"groups": {axis.name: self.keep for axis in wide}}
         return Published((*alone, *together), {**published.facts, **facts})
-
-    def _ends(self, attributes: Attributes, second: Microdata) -> Mapping[str, str]:
-        """How the names of a table's columns of group numbers end, by the name of the column."""
-        of, axes = self.granularity, self.domain.axes
-        return {
-            axes[of.columns[a]].name: GROUP if a == of.first[of.columns[a]] else FINER_GROUP
-            for a in attributes
-            if isinstance(axes[of.columns[a]], Categories)
-            if second.domain.axes[a] != axes[of.columns[a]]
-        }
 
     def table_name(self, domain: Domain) -> str:
         return dotted_name(self.name, domain)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
-        more = (GROUP, FINER_GROUP, "_from", "_to", BIN) if axis.size > self.keep else ()
+        more = (GROUP, "_from", "_to", BIN) if axis.size > self.keep else ()
         return (*cell_names(axis), *(f"{axis.name}{end}" for end in more))
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
@@ -363,12 +339,10 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         alone = {
             self.domain.names[place]: counts for place, counts in self._counts_alone(once).items()
         }
-        axes = zip(second.domain.axes, self.granularity.columns, strict=True)
-        whole = {axis.name for axis, place in axes if axis == self.domain.axes[place]}
 
         def counted(names: tuple[str, ...]) -> bool:
-            """Whether the second round may have counted these in their own cells."""
-            return whole.issuperset(names) and (len(names) > 1 or names[0] not in alone)
+            """Whether the second round counted these in their own cells."""
+            return alone.keys().isdisjoint(names)
 
         again = second.supported_margins(drawn, [names for names in several if counted(names)])
         for names in several:

@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from dpcore.accounting.budget import Budget
+from dpcore.arrays import Integers
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import in_order
+from dpcore.domain.axes import Axis, Bins, in_order
 from dpcore.domain.domain import Domain
-from dpcore.mechanisms.grouping import least_groups
+from dpcore.mechanisms.grouping import kinds_of, least_groups
 from dpcore.mechanisms.rounds import Noise, two_rounds
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import Attributes
-from dpcore.releases.tables.granularity import Granularity, kinds_of_cells
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import all_pairs
 
@@ -56,8 +58,7 @@ def usual_groups(
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
 
     def moved(groups: int) -> float:
-        counted = Granularity.of(domain, tables, groups, rules, nested)
-        times = multiples_of_tables(counted.cells, noise)
+        times = multiples_of_tables(cells_of_tables(domain, tables, groups), noise)
         cost = _norm(times, noise) / len(times)
         own = alike * (cost**0.5 if noise == "discrete-gaussian" else cost) / max(times)
         return 0.4 * groups**2 * own / rows
@@ -74,6 +75,31 @@ def usual_groups(
             return groups
         groups = max(least)
     return None
+
+
+def cells_of_tables(domain: Domain, tables: Sequence[Attributes], keep: int) -> list[int]:
+    """Of each table, where columns of more cells have this many groups."""
+    return [math.prod(min(domain.shape[a], keep) for a in columns) for columns in tables]
+
+
+def kinds_of_cells(
+    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
+) -> Integers:
+    """(size,) which cells of a column may share a group."""
+    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+    points = axis.points if isinstance(axis, Bins) else ()
+    conditions: list[tuple[int, ...]] = [(point,) for point in points]
+    if isinstance(axis, Bins) and axis.masses:
+        conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
+    stated = [condition for rule in rules for condition in rule.when + rule.then]
+    if any(position in (order.low, order.high) for r in rules for order in r.orders):
+        conditions += [(cell,) for cell in range(axis.size)]
+    conditions += [cells for at, cells in stated if at == position]
+    for each in nested:
+        of = np.asarray(each.of)
+        if each.detail == position:
+            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
+    return kinds_of(axis.size, axis.nullable, conditions)
 
 
 def noise_of_rounds(

@@ -47,7 +47,6 @@ from dpcore.releases.table import (
 )
 from dpcore.releases.tables.allocation import MOST_WAYS, Aim, agreed_variances
 from dpcore.releases.tables.measured import MeasuredTables, TableNoise
-from dpcore.releases.tables.measured_again import MeasuredAgain
 from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work, publishing
 
@@ -90,10 +89,11 @@ class FittedTables(TableOfCounts, Samplable):
         if missing:
             raise ValueError(f"sets: no set holds the columns {missing}")
 
-    @property
-    @abstractmethod
-    def measurement(self) -> MeasuredTables | MeasuredAgain:
-        """What is measured; it is made once."""
+    @cached_property
+    def measurement(self) -> MeasuredTables:
+        """What is measured."""
+        of = self.domain.shape, self.share, self.adjacency, self.sets, self.noise
+        return MeasuredTables(*of, self.aim)
 
     @abstractmethod
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
@@ -119,14 +119,8 @@ class FittedTables(TableOfCounts, Samplable):
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
-        return self._domains(self.tables)
-
-    def domains_of(self, noisy: Noisy | None) -> tuple[Domain, ...]:
-        measurement = self.measurement
-        return self._domains(measurement.possible if noisy is None else measurement.sets_of(noisy))
-
-    def _domains(self, sets: Sequence[Attributes]) -> tuple[Domain, ...]:
-        return tuple(Domain(tuple(self.domain.axes[a] for a in attrs)) for attrs in sets)
+        axes = self.domain.axes
+        return tuple(Domain(tuple(axes[a] for a in attributes)) for attributes in self.tables)
 
     def agreement(self, noisy: Noisy) -> Agreement:
         """What was measured, as tables that agree, also with the number of records if that is public."""
@@ -135,7 +129,7 @@ class FittedTables(TableOfCounts, Samplable):
 
     @cached_property
     def of_nothing(self) -> Agreement:
-        return self.agreement(self.measurement.nothing)
+        return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
     def cell_variances(self, tables: Sequence[Attributes]) -> Floats:
         """(tables,) the variance of a cell of each in agreement, which does not depend on the draw."""
@@ -148,7 +142,7 @@ class FittedTables(TableOfCounts, Samplable):
     def consistent_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables adjusted so that they agree with each other, and with the rows if public."""
         agreement = self.agreement(noisy)
-        return [agreement.margin(attributes) for attributes in self.measurement.sets_of(noisy)]
+        return [agreement.margin(attributes) for attributes in self.tables]
 
     def noisy_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables as models are fitted to them: as drawn, or where residuals were, in agreement."""
@@ -180,12 +174,11 @@ class FittedTables(TableOfCounts, Samplable):
 
     def publish(self, noisy: Noisy) -> Published:
         agreed, total = self.consistent_margins(noisy), self.total(noisy)
-        sets = self.measurement.sets_of(noisy)
-        whole = _fitted(self, noisy.to_bytes(), total).margins(self.domain.shape, sets)
+        whole = _fitted(self, noisy.to_bytes(), total).margins(self.domain.shape, self.tables)
         tables = [
             self._table(*parts)
             for parts in zip(
-                self.domains_of(noisy),
+                self.domains,
                 agreed,
                 whole,
                 *self._count_errors(noisy, agreed, whole),
@@ -206,11 +199,11 @@ class FittedTables(TableOfCounts, Samplable):
         sizes = [table.size for table in whole]
         stddevs = np.repeat([max(margin.variance, 0.0) ** 0.5 for margin in agreed], sizes)
         counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
-        generator, sets = post_processing_generator(noisy), self.measurement.sets_of(noisy)
+        generator, sets = post_processing_generator(noisy), self.tables
 
         def again() -> Iterator[tuple[Integers, Floats]]:
             for _ in range(repeats(self.measurement.cells, SIMULATED)):
-                drawn = self._drawn_again(noisy, whole, generator)
+                drawn = self._drawn_again(whole, generator)
                 fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, sets)
                 estimated = [margin.table for margin in self.consistent_margins(drawn)]
                 yield _all_cells(fitted), _all_cells(estimated)
@@ -223,38 +216,28 @@ class FittedTables(TableOfCounts, Samplable):
         """Ends of 90% intervals for the exact numbers behind unbiased ones."""
         return bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
 
-    def _drawn_again(
-        self, noisy: Noisy, whole: list[Integers], generator: np.random.Generator
-    ) -> Noisy:
-        """A noisy statistic like this one, had these tables been the exact ones: for simulation."""
-        sets = self.measurement.sets_of(noisy)
+    def _drawn_again(self, whole: list[Integers], generator: np.random.Generator) -> Noisy:
+        """A noisy statistic, had these tables been the exact ones: for simulation."""
 
         def table(attributes: Attributes) -> Integers:
-            place = next((i for i, attrs in enumerate(sets) if set(attributes) <= set(attrs)), None)
-            if place is None:  # it was not chosen
-                return np.zeros([self.domain.shape[a] for a in attributes], dtype=np.int64)
-            return summed_to(whole[place], sets[place], attributes)
+            holding = (i for i, each in enumerate(self.tables) if {*attributes} <= {*each})
+            place = next(holding)
+            return summed_to(whole[place], self.tables[place], attributes)
 
-        return self.measurement.plus_noise(noisy, self.measurement.counted(table), generator)
-
-    def noise_alone(self, noisy: Noisy, generator: np.random.Generator) -> Noisy:
-        nothing = np.zeros(self.mechanism.size, dtype=np.int64)
-        return self.measurement.plus_noise(noisy, nothing, generator)
+        counted = self.measurement.counted(table)
+        return Noisy(counted + self.noise_alone(generator).values)
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """The noise in all that was measured, sent through the agreement of the tables."""
-        generator, sets = replicate_generator(noisy), self.measurement.sets_of(noisy)
+        generator = replicate_generator(noisy)
         total = 0.0 if self.adjacency.public_rows else None
 
         def noise(several: int) -> list[Floats]:
-            again = [
-                self.measurement.measured(self.noise_alone(noisy, generator))
-                for _ in range(several)
-            ]
+            again = [self.measurement.measured(self.noise_alone(generator)) for _ in range(several)]
             agreed = side_by_side([Agreement(self.domain.shape, each, total) for each in again])
-            return [self.unit.scaled(agreed.margin(attrs).table) for attrs in sets]
+            return [self.unit.scaled(agreed.margin(attrs).table) for attrs in self.tables]
 
-        domains = self.domains_of(noisy)
+        domains = self.domains
         tables = agreed_again(noise, [domain.size for domain in domains], number)
         names = [self.table_name(domain) for domain in domains]
         return dict(zip(names, tables, strict=True))
@@ -341,7 +324,7 @@ class FittedTables(TableOfCounts, Samplable):
         self, noisy: Noisy, several: Sequence[tuple[str, ...]]
     ) -> Iterator[tuple[Floats, float] | None]:
         holding: dict[int, list[set[int]]] = {}
-        for table in self.followed(noisy):
+        for table in self.tables:
             for attribute in table:
                 holding.setdefault(attribute, []).append(set(table))
         agreement, positions = _agreement(self, noisy.to_bytes()), self.domain.positions
@@ -354,10 +337,6 @@ class FittedTables(TableOfCounts, Samplable):
             return self.scaled_margin(counts.ravel(), variance**0.5)
 
         return map(supported, several)
-
-    def followed(self, noisy: Noisy) -> tuple[Attributes, ...]:
-        """The sets of columns whose tables the records follow."""
-        return self.measurement.sets_of(noisy)
 
     def records(
         self, noisy: Noisy, rows: int, generator: np.random.Generator

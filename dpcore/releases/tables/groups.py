@@ -1,8 +1,7 @@
 """Groups of cells as an analyst reads them: which cells they are, and tables that count by them.
 
 Merged bins are one wider bin, published like any other.  A group of categories has a number: the table
-of the column alone says which categories it holds, and tables of several columns count by it.  Where
-tables with narrow columns count by more groups, these have numbers of their own, ``trade_finer_group``.
+of the column alone says which categories it holds, and tables of several columns count by it.
 
     x.trade            trade    trade_group  noisy_count ...     x.trade.sex    trade_group  sex ...
                        baker    1            120                                1            F
@@ -12,7 +11,7 @@ tables with narrow columns count by more groups, these have numbers of their own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,17 +27,8 @@ from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import ENDS, LEVEL, Table, TableColumn, Uncertainty
 
-GROUPS = GROUP, FINER_GROUP = "_group", "_finer_group"
-"""End the name of a published column of groups."""
-
-BESIDE = {GROUP: "several columns", FINER_GROUP: "few cells that it is in with another column"}
-
-
-class CountedDomain(Domain):
-    """A domain in which a column may be several axes, one after the other, by groups of its cells."""
-
-    def __post_init__(self) -> None:
-        """A table holds each column once, so no name is met twice."""
+GROUP = "_group"
+"""Ends the name of a published column of groups."""
 
 
 def grouped_axis(axis: Axis, groups: Integers) -> Axis:
@@ -53,55 +43,44 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
     return Bins(axis.name, tuple(edges.tolist()), axis.nullable, axis.integer, axis.step)
 
 
-def rule_of_groups(rule: Rule, places: Sequence[int], groups: Sequence[Integers]) -> Rule:
+def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
     """The rule about groups, none of which lies across a condition or in an order.
 
-    ``places``: by column its attribute; ``groups``: by attribute the group of each cell.
+    ``groups``: by column the group of each cell.
     """
     when, then = (
-        tuple(
-            (places[a], tuple(np.unique(groups[places[a]][list(cells)]).tolist()))
-            for a, cells in part
-        )
+        tuple((a, tuple(np.unique(groups[a][list(cells)]).tolist())) for a, cells in part)
         for part in (rule.when, rule.then)
     )
-    orders = (o._replace(low=places[o.low], high=places[o.high]) for o in rule.orders)
-    return Rule(when, then, tuple(orders))
+    return Rule(when, then, rule.orders)
 
 
-def nested_groups(nested: Nested, places: Sequence[int], groups: Sequence[Integers]) -> Nested:
-    """The same of groups, none of which holds details of two; ``places``, ``groups``: as for rules."""
-    return following(groups, places[nested.group], places[nested.detail], np.asarray(nested.of))
-
-
-def following(groups: Sequence[Integers], group: int, detail: int, of: Integers) -> Nested:
-    """That an attribute follows from another; ``of``: the cell of the one in each of the other's."""
-    found = np.zeros(int(groups[detail].max()) + 1, dtype=np.int64)
-    found[groups[detail]] = groups[group][of]
-    return Nested(group, detail, tuple(found.tolist()))
+def nested_groups(nested: Nested, groups: Sequence[Integers]) -> Nested:
+    """The same of groups, none of which holds details of two; ``groups``: as for rules."""
+    group, detail = groups[nested.group], groups[nested.detail]
+    found = np.zeros(int(detail.max()) + 1, dtype=np.int64)
+    found[detail] = group[np.asarray(nested.of)]
+    return Nested(nested.group, nested.detail, tuple(found.tolist()))
 
 
 def table_of_groups(
     name: str,
     axis: Axis,
-    groups: Sequence[Integers],
+    groups: Integers,
     counts: Integers,
     noise: Noise,
     most: int,
     unit: Unit,
 ) -> Table:
-    """The noisy counts (size,) of one column, and the group of each of its cells (size,), for each
-    number of groups.
+    """The noisy counts (size,) of one column, and the group of each of its cells (size,).
 
     ``most``: an upper bound of the exact counts; ``unit``: what is counted.
     """
     columns = describe_cells(Domain((axis,)))
-    for end, each in zip((GROUP, FINER_GROUP), groups, strict=False):
-        grouped = grouped_axis(axis, each)
-        if isinstance(axis, Categories) and grouped is not axis:
-            (numbers,) = describe_cells(Domain((grouped,)), each)
-            of = f"Number of the group of {axis.name} in the tables of {BESIDE[end]}"
-            columns.append(TableColumn(axis.name + end, numbers.values, of, axis.name))
+    if isinstance(axis, Categories):
+        (numbers,) = describe_cells(Domain((grouped_axis(axis, groups),)), groups)
+        of = f"Number of the group of {axis.name} in the tables of several columns"
+        columns.append(TableColumn(axis.name + GROUP, numbers.values, of, axis.name))
     # Noise is beyond the second width in one direction as often as beyond the first in either.
     ends = bounded_interval(counts, noise.half_width(LEVEL), noise.half_width(2 * LEVEL - 1), most)
     columns += unit.noisy_columns(counts, noise.stddev, ", as drawn") + unit.interval(*ends)
@@ -113,19 +92,19 @@ def table_of_groups(
     return Table("tables", name, columns, (known,))
 
 
-def name_groups(table: Table, ends: Mapping[str, str]) -> Table:
-    """A table over groups, its columns of group numbers named as such; ``ends``: by column whose
-    categories are merged, the end of the new name."""
+def name_groups(table: Table, numbered: Collection[str]) -> Table:
+    """A table over groups, its columns of group numbers named as such; ``numbered``: the columns whose
+    categories are merged."""
     return replace(
         table,
         parts=[
             replace(
                 part,
-                name=part.name + ends[part.name],
+                name=part.name + GROUP,
                 description=f"Group of {part.name}: the table of {part.name} alone lists its"
                 " categories. Nothing was measured of other columns within a group",
             )
-            if part.name in ends
+            if part.name in numbered
             else part
             for part in table.parts
         ],

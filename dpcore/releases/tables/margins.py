@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.weighted import WeightedRecords, fit_weighted
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.tables.fitted import FittedTables
-from dpcore.releases.tables.measured import MeasuredTables
 
 
 @dataclass(frozen=True)
 class Margins(FittedTables):
     """Count tables, and records that follow all of them at once."""
-
-    @cached_property
-    def measurement(self) -> MeasuredTables:
-        return MeasuredTables(
-            self.domain.shape, self.share, self.adjacency, self.sets, self.noise, self.aim
-        )
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         return fit_weighted(

@@ -52,15 +52,6 @@ class MeasuredTables:
     bought: DiscreteLaplace | DiscreteGaussian | None = None
     times: tuple[int, ...] = ()
 
-    @property
-    def possible(self) -> tuple[Attributes, ...]:
-        """The tables that a draw may measure."""
-        return self.sets
-
-    def sets_of(self, noisy: Noisy) -> tuple[Attributes, ...]:
-        """The tables that one draw measured."""
-        return self.sets
-
     @cached_property
     def cells(self) -> int:
         """The cells of all tables together."""
@@ -154,12 +145,3 @@ class MeasuredTables:
         weights = {part.weight for part in parts}
         of_weight = {weight: mechanism.stddev(weight) ** 2 for weight in weights}
         return np.array([of_weight[part.weight] for part in parts])
-
-    @property
-    def nothing(self) -> Noisy:
-        """A draw of nothing: variances do not depend on the draw."""
-        return Noisy(np.zeros(self.mechanism.size, dtype=np.int64))
-
-    def plus_noise(self, noisy: Noisy, counted: Integers, generator: np.random.Generator) -> Noisy:
-        """A noisy statistic like this one, had this been counted."""
-        return Noisy(counted + self.mechanism.simulate(counted.size, generator))

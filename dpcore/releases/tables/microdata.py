@@ -2,8 +2,7 @@
 
 One draw of count tables over pairs of columns is measured as for ``Margins``: all pairs unless the plan
 names fewer, and larger sets that it names.  Which tables, and how the budget is spread over them, is
-public: nothing is selected from the data, so only the tables cost budget.  (With ``chosen``, a part of
-the budget selects: ``measured_again``.)
+public: nothing is selected from the data, so only the tables cost budget.
 
 The rest is post-processing and costs nothing more:
 
@@ -22,13 +21,11 @@ records are fitted to those as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
-from typing import Self
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Integers
 from dpcore.domain.axes import in_order
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
@@ -40,12 +37,10 @@ from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords, fit_weigh
 from dpcore.post.tables.margins import Attributes, Margin, Residual, cells
 from dpcore.progress import report
 from dpcore.releases.abilities import BLOCK
-from dpcore.releases.base import ErrorStatement, post_processing_generator
-from dpcore.releases.table import Published
+from dpcore.releases.base import post_processing_generator
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.measured import MeasuredTables
-from dpcore.releases.tables.measured_again import MeasuredAgain
 
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""
@@ -70,8 +65,6 @@ class Microdata(FittedTables):
     ``nested``: groups that follow from a column in every synthetic record, and are measured like it.
     ``memory``: bytes that the model, the fit and the records may take.
     ``bought``, ``times``: the noise, where the share also pays for another draw (``MeasuredTables``).
-    ``chosen``: how many pairs are measured twice, which the first noisy tables determine; 0: none.
-    ``triples``: how many triples are measured besides, chosen from the counts at a price.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -79,8 +72,6 @@ class Microdata(FittedTables):
     nested: tuple[Nested, ...] = ()
     bought: DiscreteLaplace | DiscreteGaussian | None = None
     times: tuple[int, ...] = ()
-    chosen: int = field(default=0, kw_only=True)
-    triples: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         if any(tied(attrs, self.nested) for attrs in self.tables):
@@ -92,67 +83,15 @@ class Microdata(FittedTables):
         super().__post_init__()
 
     @cached_property
-    def measurement(self) -> MeasuredTables | MeasuredAgain:
+    def measurement(self) -> MeasuredTables:
         sets = self.sets or all_pairs(self.domain, self.nested)
         of = self.domain.shape, self.share, self.adjacency, sets, self.noise
-        once = MeasuredTables(*of, self.aim, self.bought, self.times)
-        if self.chosen or self.triples:
-            return MeasuredAgain(once, self.chosen, self.triples)
-        return once
-
-    @property
-    def draws_choose(self) -> bool:
-        return bool(self.chosen)
+        return MeasuredTables(*of, self.aim, self.bought, self.times)
 
     @property
     def follows(self) -> Mapping[str, str]:
         names = self.domain.names
         return {names[each.group]: names[each.detail] for each in self.nested}
-
-    def weighed(self, step: Fraction) -> Self:
-        if self.chosen:
-            raise ValueError("weighted: adaptive microdata count records only; use choose: fixed")
-        return super().weighed(step)
-
-    def sum_variance(self, weights: Mapping[str, Floats]) -> float:
-        if self.chosen:
-            raise ValueError(
-                f"{self.name}: its numbers cannot be added up, as which tables were measured twice is"
-                " known only after the draw"
-            )
-        return super().sum_variance(weights)
-
-    def publish(self, noisy: Noisy) -> Published:
-        published, measurement = super().publish(noisy), self.measurement
-        if isinstance(measurement, MeasuredTables):
-            return published
-        names = self.domain.names
-        twice, triples = (
-            [[names[a] for a in attributes] for attributes in sets]
-            for sets in measurement.chosen_of(noisy)
-        )
-        more = {"measured_twice": twice} | ({"triples": triples} if triples else {})
-        return Published(published.tables, {**published.facts, **more})
-
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        stated, measurement = super().expected_error(), self.measurement
-        if isinstance(measurement, MeasuredTables):
-            return stated
-        first, again = measurement.mechanism.first.stddev, measurement.mechanism.again.stddev
-        twice = ErrorStatement(
-            "standard error of a count drawn twice",
-            (first**-2 + again**-2) ** -0.5,
-            f"in {self.chosen} tables that the first draw chooses",
-        )
-        if not self.triples:
-            return (*stated, twice)
-        among = f"chosen among {len(measurement.candidates):,} by what pairs do not imply"
-        note = f"in {self.triples} tables of three columns, {among}"
-        return (
-            *stated,
-            twice,
-            ErrorStatement("standard error of a count of a triple", again, note),
-        )
 
     @property
     def _joint(self) -> bool:
@@ -180,9 +119,8 @@ class Microdata(FittedTables):
         the codes of all records.
         """
         shape, columns = self.domain.shape, len(self.domain.axes)
-        width, sets = sum(shape), self.measurement.possible
-        inside = sum(cells(attrs, shape) for attrs in (*self._inside, *sets[len(self.tables) :]))
-        products = max((cells(s[:-1], shape) for s in sets if len(s) > 2), default=0)
+        width, inside = sum(shape), sum(cells(attrs, shape) for attrs in self._inside)
+        products = max((cells(s[:-1], shape) for s in self.tables if len(s) > 2), default=0)
         model = 24 * width**2 + 16_000 * (width + products) if self._joint else 0
         fitted = 96 * min(max(rows, self.rows), LARGEST_FIT) * columns
         records = (32 * min(rows, BLOCK) + 2 * rows) * columns

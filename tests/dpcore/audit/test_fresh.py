@@ -13,7 +13,6 @@ from tests.dpcore.releases.contract import CASES
 
 SEVERAL = (
     "gaussian margins",
-    "adaptive microdata",
     "gaussian compressed microdata",
     "optimised margins",
     "optimised gaussian margins",

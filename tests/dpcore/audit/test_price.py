@@ -23,8 +23,7 @@ RELEASES = {name: case.release for name, case in LAWS.items() if name not in SLO
     f"{name}, in rho": replace(CASES[name].release, share=IN_RHO)
     for name in (
         "quantiles",
-        "adaptive triples",
-        "gaussian adaptive triples",
+        "compressed microdata",
         "gaussian compressed microdata",
         "density at a private bandwidth",
         "descent",

@@ -150,7 +150,7 @@ def test_a_likelihood_that_is_not_finite_stops_the_audit(monkeypatch):
     [
         ("gaussian compressed microdata", "again", {"variance": Fraction(16, 25)}),
         ("compressed microdata", "first", {"scale": Fraction(4, 5)}),
-        ("adaptive triples", "triples", {"scale": Fraction(1, 2)}),
+        ("density at a private bandwidth", "choice", {"scale": Fraction(1, 2)}),
     ],
 )
 def test_one_round_of_narrower_noise_is_found_beside_others(name, field, narrower, monkeypatch):

@@ -172,7 +172,8 @@ def plain_alpha(mechanism: SmoothLaplace) -> float:
 
     With k = trimmed the width U_k covers all codes, so L >= level(K - 1) - trimmed, and S_L is at least
     the whole range over growth^trimmed.  A sum that moves by the whole range costs
-    alpha growth^trimmed / 2 instead of alpha/2; all other steps of the proof of T11 hold for every pair.
+    alpha growth^trimmed / 2 instead of alpha/2; all other steps of the proof of ``smooth_laplace`` hold
+    for every pair.
     """
     part = float(mechanism.alpha) / 2
     return part * (1 + float(mechanism.growth) ** mechanism.trimmed) + float(mechanism.level_alpha)

@@ -6,7 +6,6 @@ import numpy as np
 
 from dpcore.line.mechanism import Mechanism
 from dpcore.mechanisms import (
-    AdaptiveMargins,
     BlockGaussian,
     BlockLaplace,
     CompressedMargins,
@@ -73,8 +72,6 @@ def moved(release: Release, difference: np.ndarray) -> np.ndarray:
     event = release.mechanism.event
     if isinstance(release.mechanism, BlockGaussian | BlockLaplace):
         return moved_in_blocks(release.mechanism, difference)
-    if isinstance(release.mechanism, AdaptiveMargins):  # later: ``test_adaptive_microdata``
-        difference = difference[..., : release.mechanism.first.size]
     if squares(release.mechanism):
         return (difference**2).sum(axis=-1)
     if isinstance(release.mechanism, DifferenceBody):

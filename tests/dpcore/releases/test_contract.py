@@ -22,7 +22,6 @@ from dpcore.line.mechanism import affordable
 from dpcore.line.privacy_line import perturb
 from dpcore.mechanisms import (
     THEOREMS,
-    AdaptiveMargins,
     CompressedMargins,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -165,13 +164,10 @@ def test_what_is_not_proved_for_a_relation_is_refused(name: str):
 
 
 LASTING = (
-    *("adaptive triples", "gaussian adaptive triples", "gaussian adaptive microdata"),
-    *(
-        "compressed microdata",
-        "gaussian compressed microdata",
-        "gradient classifier",
-        "near records",
-    ),
+    "compressed microdata",
+    "gaussian compressed microdata",
+    "gradient classifier",
+    "near records",
 )
 """Audits that are left to the slow run: faster tests have these laws too."""
 
@@ -201,13 +197,9 @@ def with_less_noise(case: Case) -> Mechanism:
     if isinstance(mechanism, TunedNoise):
         generous = replace(case.release.share, alpha=case.fault * case.release.share.alpha)
         return replace(case.release, share=generous).mechanism
-    if isinstance(mechanism, AdaptiveMargins | CompressedMargins):
+    if isinstance(mechanism, CompressedMargins):
         first, again = (quieter(each, case.fault) for each in (mechanism.first, mechanism.again))
-        faulty = replace(mechanism, first=first, again=again)
-        if isinstance(mechanism, AdaptiveMargins) and mechanism.triples:
-            triples = replace(mechanism.triples, scale=mechanism.triples.scale / case.fault)
-            faulty = replace(faulty, triples=triples)
-        return faulty
+        return replace(mechanism, first=first, again=again)
     if isinstance(mechanism.event, GaussianEvent | BlockGaussianEvent):
         return replace(mechanism, variance=mechanism.variance / case.fault**2)
     return replace(mechanism, scale=mechanism.scale / case.fault)

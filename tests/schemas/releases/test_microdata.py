@@ -83,22 +83,6 @@ def test_bad_sets_are_refused_at_their_place(document, also, says):
 
 
 @pytest.mark.parametrize(
-    ("given", "chosen", "triples"),
-    [
-        ({}, 6, 4),
-        ({"chosen": 2}, 2, 4),
-        ({"chosen": 2, "triples": 0}, 2, 0),
-        ({"triples": 3}, 6, 3),
-    ],
-)
-def test_pairs_that_the_noisy_tables_choose_are_measured_again(document, given, chosen, triples):
-    document["releases"][0] |= {"choose": "adaptive", **given}
-    release = built(document)
-    assert isinstance(release, Microdata)
-    assert (release.chosen, release.triples) == (chosen, triples)
-
-
-@pytest.mark.parametrize(
     ("given", "keep", "part"),
     [({"keep": 4}, 4, "1/5"), ({"keep": 3, "share": "1/10"}, 3, "1/10")],
 )
@@ -130,13 +114,8 @@ def test_more_records_than_memory_holds_are_refused_before_anything_is_drawn(doc
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"ways": 3, "choose": "adaptive"}, "ways: pairs and choose are for pairs"),
+        ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: leave it out beside `pairs`"),
         ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "must lie between 1 and 2"),
-        ({"choose": "adaptive", "columns": ["sex"], "bins": {}}, "one column has none"),
-        ({"also": [["sex", "age", "region"]], "choose": "adaptive"}, "also: only where choose"),
-        ({"choose": "adaptive", "chosen": 7}, "between 1 and the 6 pairs"),
-        ({"triples": 2}, "triples: only where choose is adaptive"),
-        ({"choose": "adaptive", "compress": {"keep": 3}}, "compress: only where choose is fixed"),
         ({"compress": {"keep": 50}}, "no column has more than keep = 50 cells"),
         ({"compress": {"keep": 4, "share": "1"}}, "compress: share must lie between 1/1000"),
     ],

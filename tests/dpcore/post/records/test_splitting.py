@@ -96,6 +96,20 @@ def test_a_value_that_many_have_is_not_where_a_tail_begins():
     assert tail.density == 1200 / 40
 
 
+@pytest.mark.parametrize(
+    ("sizes", "held", "error"),
+    [
+        ([1, 1, 5, 1, 5, 1, 487, 1], [11, 17, 162, 40, 36, 11, 2654, 4289], 300.0),
+        ([420, 25, 2, 26, 18, 1, 9, 1], [2271, 29, 159, 194, 68, 53, 67, 4463], 60.0),
+    ],
+)
+def test_the_bulk_of_a_column_is_no_tail_of_what_lies_beside_it(sizes, held, error):
+    """Income as a percentage of the poverty line, which three in five are far above: 501."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    kinds = np.zeros(len(groups), dtype=np.int64)
+    assert tails(groups, np.array(held, dtype=float), kinds, error) == []
+
+
 def test_a_tail_is_what_holds_something_together_and_thins_out():
     groups, kinds = np.repeat(np.arange(10), 2), np.zeros(20, dtype=np.int64)
     held = np.array([90, 90, 50, 50, 30, 30, 10, 10, 2, 1], dtype=float)

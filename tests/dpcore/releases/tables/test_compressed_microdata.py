@@ -21,7 +21,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.granularity import FINER, kinds_of_cells
+from dpcore.releases.tables.compression import kinds_of_cells
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import (
@@ -99,18 +99,6 @@ def test_no_groups_move_by_more_than_either_round_claims_and_some_by_as_much(noi
     assert max(of_groups) == made.event.again_sensitivity
 
 
-@pytest.mark.parametrize("noise", NOISES)
-def test_a_column_in_two_numbers_of_groups_moves_no_table_by_more(noise):
-    made = release(noise=noise)
-    assert max(made.mechanism.columns.count(i) for i in range(3)) == 2
-    power, generator = 2 if "gauss" in noise else 1, np.random.default_rng(5)
-    groups = made.groups(generator.integers(0, 100, made.mechanism.first.size))
-    units = [tally_of(DOMAIN, [cell]) for cell in generator.integers(0, DOMAIN.size, 200)]
-    tables = np.stack([made.mechanism.together(unit, groups) for unit in units])
-    moved = np.abs(tables[:, None] - tables) ** power
-    assert moved.sum(axis=2).max() == made.event.again_sensitivity
-
-
 def test_the_groups_look_at_the_first_noisy_round_only():
     loud = release(share=Budget.of("0.001"), noise="discrete-laplace", part=Fraction(1, 2))
     found = {loud.groups(noisy_of(loud, seed).values[:91])[0].tobytes() for seed in range(6)}
@@ -128,16 +116,9 @@ def test_published_groups_say_what_the_pairs_count():
     group_of = dict(zip(tables["x.trade"]["trade"], tables["x.trade"]["trade_group"], strict=True))
     assert set(group_of.values()) == set(range(1, KEEP + 1))
     records, pair, both = codes(), tables["x.trade.sex"], tables["x.trade.age"]
-    finer_of = dict(
-        zip(tables["x.trade"]["trade"], tables["x.trade"]["trade_finer_group"], strict=True)
-    )
-    assert set(finer_of.values()) == set(range(1, FINER * KEEP + 1))
-    assert len({*zip(finer_of.values(), group_of.values(), strict=True)}) == FINER * KEEP
-    groups = np.array([finer_of[TRADES[trade]] for trade in records[:, 0]])
-    numbers = pair["trade_finer_group"]
-    for group, sex, noisy in zip(numbers, pair["sex"], pair["estimate"], strict=True):
-        assert round(noisy) == np.sum((groups == group) & (records[:, 2] == "FM".index(sex)))
     groups = np.array([group_of[TRADES[trade]] for trade in records[:, 0]])
+    for group, sex, noisy in zip(pair["trade_group"], pair["sex"], pair["estimate"], strict=True):
+        assert round(noisy) == np.sum((groups == group) & (records[:, 2] == "FM".index(sex)))
     missing = np.ma.getmaskarray(both["age_from"])
     for group, noisy in zip(both["trade_group"][missing], both["estimate"][missing], strict=True):
         assert round(noisy) == np.sum((groups == group) & (records[:, 1] == 50))
@@ -156,15 +137,13 @@ def test_published_groups_say_what_the_pairs_count():
 def test_counts_of_pairs_are_those_of_the_records_of_groups():
     made, noisy = release(), noisy_of(release())
     records = made.sample(noisy, ROWS)[1]
-    few, more, *_ = made.groups(made.settled(noisy)[0])
+    groups, *_ = made.groups(made.settled(noisy)[0])
     tables = {t.name: t.columns["count"] for t in made.publish(noisy).tables if "." in t.name[2:]}
-    counted = np.bincount(more[records[:, 0]] * 2 + records[:, 2], minlength=2 * FINER * KEEP)
+    counted = np.bincount(groups[records[:, 0]] * 2 + records[:, 2], minlength=2 * KEEP)
     assert counted.tolist() == tables["x.trade.sex"].tolist()
-    by_few = tables["x.trade.age"].reshape(KEEP, KEEP).sum(axis=1)
-    assert np.bincount(few[records[:, 0]]).tolist() == by_few.tolist()
 
 
-def test_tables_are_read_in_few_groups_whatever_they_were_measured_in():
+def test_tables_are_read_in_the_groups_that_they_were_measured_in():
     quiet = release(share=Budget.of(200), noise="discrete-laplace")
     noisy = noisy_of(quiet)
     read = quiet.as_measured(noisy)
@@ -173,28 +152,10 @@ def test_tables_are_read_in_few_groups_whatever_they_were_measured_in():
         read.groups.get(i, np.arange(size))[records[:, i]] for i, size in enumerate(DOMAIN.shape)
     ]
     for pair in ((0, 1), (0, 2), (1, 2)):
-        shape = [read.domain.shape[a] for a in pair]
+        shape = [read.release.domain.shape[a] for a in pair]
         exact = np.bincount(few[pair[0]] * shape[1] + few[pair[1]], minlength=np.prod(shape))
         assert agreement.covers(pair)
         assert np.round(agreement.margin(pair).table).ravel().tolist() == exact.tolist()
-    assert [each.names for each in read.domains] == [
-        ("trade", "age"),
-        ("trade", "sex"),
-        ("age", "sex"),
-    ]
-
-
-def test_the_error_of_a_sum_of_few_groups_is_that_of_the_finer_ones():
-    made = release()
-    read = made.as_measured(noisy_of(made))
-    weights = {(0, 2): np.random.default_rng(1).normal(size=(KEEP, 2))}
-    generator, silence = np.random.default_rng(2), made.settled(noisy_of(made))[1]
-    sums = []
-    for _ in range(600):
-        drawn_again = read.read(silence.agreement(silence.noise_alone(read.noisy, generator)))
-        sums.append(np.sum(drawn_again.margin((0, 2)).table * weights[0, 2]))
-    # The variance of 600 normal numbers is farther off once in 10^7 times.
-    assert np.var(sums) == pytest.approx(read.agreement().combination_variance(weights), rel=0.36)
 
 
 RULES = (
@@ -211,21 +172,8 @@ def test_rules_about_cells_hold_in_every_record_whatever_was_merged():
         assert not breaks_rules(records, RULES).any()
         assert (records[:, 1] < 17).any()
         assert (records[:, 1] == 50).any()
-        ages = made.groups(made.settled(noisy)[0])[made.granularity.first[1]]
+        ages = made.groups(made.settled(noisy)[0])[1]
         assert not set(ages[:17]) & set(ages[17:])
-
-
-@pytest.mark.usefixtures("short_fits")
-def test_a_pair_is_measured_where_the_finer_groups_are_the_cells_themselves():
-    few = Domain((Categories("trade", TRADES[:20]), AGES, Categories("sex", ("F", "M"))))
-    made = release(domain=few)
-    noisy = drawn(made, tally_of(few, few.pack(np.minimum(codes(), [19, 50, 1]))), 3)
-    assert FINER * KEEP > 20
-    counts, _ = made.supported_margin(noisy, ("trade", "sex"))
-    exact = np.bincount(np.minimum(codes()[:, 0], 19) * 2 + codes()[:, 2], minlength=40)
-    assert np.abs(counts - exact).max() < 6 * made.mechanism.again.stddev
-    assert made.supported_margin(noisy, ("trade", "age")) is None
-    assert "x.trade.sex" in {table.name for table in made.publish(noisy).tables}
 
 
 @pytest.mark.usefixtures("short_fits")
@@ -304,7 +252,6 @@ def test_two_amounts_are_correlated_inside_their_largest_group():
     noisy = perturb(exact, made.mechanism, made.share, SeededSource(1))
     _, records = made.sample(noisy, 6000)
     largest = [groups == groups.max() for groups in made.groups(made.settled(noisy)[0])]
-    inside = largest[made.granularity.first[0]][records[:, 0]]
-    inside &= largest[made.granularity.first[1]][records[:, 1]]
+    inside = largest[0][records[:, 0]] & largest[1][records[:, 1]]
     assert inside.sum() > 50
     assert np.corrcoef(records[inside, :2].T)[0, 1] > 0.25

@@ -98,7 +98,7 @@ def test_what_may_need_more_memory_than_the_plan_allows_is_refused():
 
 
 SHAPES = [
-    (Microdata, (40,) * 4, 2, 2000, {"chosen": 1}),
+    (Microdata, (40,) * 4, 2, 2000, {}),
     (CompressedMicrodata, (1000,) * 3, 2, 1000, {"keep": 32}),
 ]
 
@@ -120,8 +120,3 @@ def test_publishing_and_records_stay_within_the_memory_that_is_stated(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < made.memory_needed(2 * rows) < 12 * peak + 2**25
-
-
-def test_adaptive_microdata_of_triples_are_refused():
-    with pytest.raises(ValueError, match="pairs"):
-        Microdata("x", DOMAIN, ROWS, SHARE, ((0, 1, 2), (0, 3)), chosen=1)

@@ -78,5 +78,3 @@ def test_a_release_of_steps_has_the_adjacency_of_weights():
     stated = {each.name: getattr(PLAIN["histogram"], each.name) for each in fields(Histogram)}
     with pytest.raises(ValueError, match="adjacency: must be that of weights"):
         Histogram(**stated | {"adjacency": Adjacency("replace-one", 12), "step": Fraction(2)})
-    with pytest.raises(ValueError, match="weighted: adaptive microdata count records only"):
-        Microdata("a", TABLE, 3, Budget.of("1"), chosen=1).weighed(Fraction(1))

@@ -1,20 +1,27 @@
-"""Bandwidths of densities and functions in a plan, which may be drawn from the records."""
+"""What densities and functions have in common in a plan: their scales, and bandwidths that may be drawn
+from the records."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, StrictStr, field_validator
 
 from dpcore.accounting.budget import Budget
+from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.domain import Domain
+from dpcore.domain.transforms import TransformName
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import TunedDensity
-from schemas.document import Section
+from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
-from schemas.releases.base import SurveyFacts
-from schemas.releases.transformed import TransformedSection
+from schemas.releases.base import Columns, ReleaseSection, SurveyFacts, declared, domain_of
+from schemas.survey.columns import CategoricalColumn, Column
+
+MOST_CELLS = 4096
+"""Cells of a transformed column: engines find them by comparisons with all edges."""
 
 
 class PrivateBandwidth(Section):
@@ -58,11 +65,30 @@ SmoothBandwidth = Annotated[
 ]
 
 
-class SmoothSection(TransformedSection):
-    """A section of a smooth density of some columns."""
+class SmoothSection(ReleaseSection):
+    """A section of a smooth density of some columns, perhaps on another scale than theirs."""
 
     if TYPE_CHECKING:  # each kind states its own
         bandwidth: SmoothBandwidth
+
+    columns: list[StrictStr]
+    transform: TransformName | list[TransformName] | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="The scale on which the density is estimated, one for all columns or one each: log,"
+        " sqrt, log1p or none. The bandwidth is a fraction of the range on that scale; what is published"
+        " is on the columns' own. Continuous columns only, with bounds where the transform is defined.",
+    )
+
+    def domain(self, columns: Columns) -> Domain:
+        """The cells of the columns, equal on the scale of their transforms, and their point masses."""
+        given = self.transform or "none"
+        scales = given if isinstance(given, list) else [given] * len(self.columns)
+        if len(scales) != len(self.columns):
+            raise ValueError("transform: one for all columns, or one for each")
+        declared_columns = [declared(columns, name) for name in self.columns]
+        named = zip(self.columns, declared_columns, scales, strict=True)
+        return domain_of([_axis(name, column, scale) for name, column, scale in named])
 
     def at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
@@ -75,3 +101,19 @@ class SmoothSection(TransformedSection):
         if not isinstance(private, PrivateBandwidth):
             return self.at(private, domain, survey, share)
         return private.tune(self.at(private.smallest, domain, survey, share), share)
+
+
+def _axis(name: str, column: Column, scale: TransformName) -> Axis:
+    axis = column.axis(name)
+    if isinstance(axis, Grid) and not isinstance(column, CategoricalColumn):
+        axis = replace(axis, points=tuple(map(float, column.point_masses)))
+    if scale == "none":
+        return axis
+    if not isinstance(axis, Grid):
+        raise ValueError(f"transform: {name} must be a continuous column without levels")
+    if axis.cells > MOST_CELLS and not axis.integer:
+        raise ValueError(
+            f"transform: {name} has a grid of {axis.cells}; state columns.{name}.grid: {MOST_CELLS} or"
+            " less"
+        )
+    return replace(axis, transform=scale)
