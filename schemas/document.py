@@ -22,8 +22,13 @@ from dpcore.suggestion import suggestion
 LARGEST_BYTES = 2_000_000
 """Of a document: a list that is so long is read from a CSV file (``schemas.survey.public_files``)."""
 
-LARGEST_BITS = 1024
-"""Whole numbers may be as large as floats; Python refuses to print much longer ones."""
+LARGEST_BITS = 1023
+"""All such whole numbers are below the largest float; Python refuses to print much longer ones."""
+
+LONGEST_WHOLE = 2 * LARGEST_BITS
+"""Characters in which each of them can be written."""
+
+WHOLE = "tag:yaml.org,2002:int"
 
 
 def absent(value: Any) -> bool:
@@ -72,6 +77,9 @@ class _StrictLoader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         line = node.start_mark.line + 1
+        # YAML reads 1:0:0 as 3600, in a time that is quadratic in its length.
+        if node.tag == WHOLE and len(node.value) > LONGEST_WHOLE:
+            raise PlanError(f"line {line}: this whole number is too long for a plan")
         try:
             value = super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, ValueError):

@@ -117,6 +117,11 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
             fixed[variable] = str(path.absolute())
     if password := os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
         fixed["PREFECT_API_AUTH_STRING"] = password
+    else:
+        log_line(
+            "no password: every user of this machine can open the page, request releases and decide;"
+            " set PREFECT_SERVER_API_AUTH_STRING=user:password"
+        )
     defaults = {
         "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease",
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",

@@ -172,11 +172,15 @@ class TableFile(Section):
         " name in each row, and columns of other tables are null.",
     )
 
-    @cached_property
+    @property
     def tables(self) -> list["TableFile"]:
         """Each of its tables, as a file of that table alone (``filters``)."""
-        if len(self.holds) < 2:
-            return [self]
+        # What is kept is compared with others: a file that kept itself would be compared for ever.
+        return [self] if len(self.holds) < 2 else self.held_tables
+
+    @cached_property
+    def held_tables(self) -> list["TableFile"]:
+        """Each of several tables, as a file of that table alone."""
         cells = {column for held in self.holds.values() for column in held.columns}
         others = {c: kind for c, kind in self.columns.items() if c not in cells and c != TABLE}
         return [

@@ -6,12 +6,15 @@
     releases: [{totals: {by: state, counts: states.csv}}]                with a column `records`
 
 A plan holds what was read and not the file's name, so its digest, its manifest and whoever approves it
-are about the values.  A file that is missing, or lacks a column or a value, is an error.
+are about the values.  A file that is missing, or lacks a column or a value, is an error, and so is the
+survey itself: what it holds would be published without noise.
 """
 
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +30,17 @@ RECORDS = "records"
 def read_public_files(plan: Path, document: dict[str, Any]) -> None:
     """Put the contents of the files that a plan's document names in place of their names."""
     columns = _mapping(document.get("columns"))
+    rows_of = partial(_rows, plan, document.get("source"))
     for name, column in columns.items():
         categories = _mapping(column).get("categories")
         if isinstance(categories, str) and categories not in (BLANK, OPEN):
             place = f"columns.{name}.categories"
-            rows = _rows(plan, place, categories, [name], others=True)
+            rows = rows_of(place, categories, [name], others=True)
             column["categories"] = list(dict.fromkeys(row[0] for row in rows))
         for group, codes in _mapping(_mapping(column).get("refines")).items():
             if isinstance(codes, str) and isinstance(name, str) and isinstance(group, str):
                 place = f"columns.{name}.refines.{group}"
-                rows = _rows(plan, place, codes, [name, group], others=True)
+                rows = rows_of(place, codes, [name, group], others=True)
                 if len({row[0] for row in rows}) < len({tuple(row) for row in rows}):
                     raise PlanError(f"{place}: {codes} has two groups for one value of {name}")
                 column["refines"][group] = dict(rows)
@@ -48,10 +52,10 @@ def read_public_files(plan: Path, document: dict[str, Any]) -> None:
             continue
         if isinstance(regions.get("members"), str):
             place = f"releases[{i}].hierarchy.members"
-            regions["members"] = csv_text(_rows(plan, place, regions["members"], names))
+            regions["members"] = csv_text(rows_of(place, regions["members"], names))
         if isinstance(totals.get("counts"), str) and totals.get("by") in names:
             place, path = f"releases[{i}].totals.counts", names[: names.index(totals["by"]) + 1]
-            rows = _rows(plan, place, totals["counts"], [*path, RECORDS])
+            rows = rows_of(place, totals["counts"], [*path, RECORDS])
             totals["counts"] = [[*row[:-1], _whole(place, row[-1])] for row in rows]
 
 
@@ -67,12 +71,21 @@ def _mapping(given: Any) -> dict[str, Any]:
 
 
 def _rows(
-    plan: Path, place: str, name: str, columns: Sequence[str], others: bool = False
+    plan: Path,
+    source: object,
+    place: str,
+    name: str,
+    columns: Sequence[str],
+    others: bool = False,
 ) -> list[list[str]]:
     """The values of some columns of a CSV file, in the order given; it has no more unless ``others``."""
     if Path(name).suffix.lower() != ".csv":
         raise PlanError(f"{place}: write a list or the name of a .csv file, not {name!r}")
     path = plan.parent / name
+    if isinstance(source, str) and any(_same(path, of) for of in (plan.parent / source, source)):
+        raise PlanError(
+            f"{place}: {path} is the survey, whose values are private; list what is publicly known"
+        )
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file, strict=True)
@@ -97,6 +110,13 @@ def _rows(
     order = [header.index(column) for column in columns]
     whole = order == list(range(len(header)))
     return rows if whole else [[row[i] for i in order] for row in rows]
+
+
+def _same(path: Path, other: str | Path) -> bool:
+    """Whether both are one file, by whatever names; a source from the command line starts here."""
+    with suppress(OSError, ValueError):
+        return path.samefile(other)
+    return False
 
 
 def _whole(place: str, text: str) -> int:

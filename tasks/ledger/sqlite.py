@@ -106,8 +106,8 @@ class SQLiteDatabase(Database):
             return self.busy_message()
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return (
-                "the ledger cannot be opened: its file is missing, or this user may not use its "
-                "folder; a new ledger in its place would forget what was spent"
+                "the ledger cannot be opened: its file is missing, or this user may not use it or its"
+                " folder; a new ledger in its place would forget what was spent"
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH):
             return "the ledger cannot be written: its file or folder is read-only for this user"

@@ -1,5 +1,6 @@
 """Plans that are wrong in unlikely ways end in one clear error: no traceback, hang or full memory."""
 
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,7 +27,9 @@ NINE_LEVELS = "".join(
         ('rows: !!int "x"', "line 2: no int can be read"),
         ('rows: !!int ""', "line 2: no int can be read"),
         ('rows: !!timestamp "x"', "line 2: no timestamp can be read"),
-        ("rows: " + "9" * 5000, "line 2: no int can be read"),
+        (f"rows: {2**1023}", "line 2: this whole number is too long"),
+        ("rows: " + "9" * 2000, "line 2: this whole number is too long"),
+        ("rows: " + "9" * 5000, "line 2: this whole number is too long"),
         ("rows: " + "[" * 3000 + "]" * 3000, "nested too deep"),
         ("a0: &a0 [x]\n" + NINE_LEVELS, "aliases repeat more than 100,000 values"),
         ("rows: &all [*all]", "aliases repeat more than 100,000 values"),
@@ -51,6 +54,15 @@ def test_a_document_that_is_too_large_is_refused_before_it_is_parsed(
         path.write_text("title: [" + "x, " * LARGEST_BYTES + "]")
     with pytest.raises(PlanError, match="is larger than 2 MB; put a long list"):
         load_plan(path)
+
+
+def test_a_number_in_hours_minutes_and_seconds_of_a_million_digits_takes_no_time(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text("rows: 1" + ":0" * (LARGEST_BYTES // 2 - 100))
+    begun = time.process_time()
+    with pytest.raises(PlanError, match="line 1: this whole number is too long"):
+        load_plan(path)
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("place", ["releases.².weight", f"releases.{'9' * 5000}.weight"])

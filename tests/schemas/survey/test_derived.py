@@ -139,6 +139,21 @@ def test_the_mapping_may_be_a_file_beside_the_plan(document, tmp_path):
         load_plan(write_plan(tmp_path, document))
 
 
+@pytest.mark.parametrize("name", ["survey.csv", "link.csv"])
+@pytest.mark.parametrize("files", [{"categories": ""}, {"refines": {"sector": ""}}])
+def test_the_survey_is_no_public_file_under_any_name(document, tmp_path, monkeypatch, name, files):
+    (tmp_path / "survey.csv").write_text("trade,sector\nSECRET_7391,food\n")
+    (tmp_path / "link.csv").symlink_to("survey.csv")
+    named = {key: {"sector": name} if inner else name for key, inner in files.items()}
+    document["columns"]["trade"] |= named
+    monkeypatch.chdir(tmp_path)
+    for source, changes in (("survey.csv", {}), ("elsewhere.csv", {"source": "survey.csv"})):
+        path = write_plan(tmp_path, document | {"source": source})
+        with pytest.raises(PlanError, match="is the survey, whose values are private") as caught:
+            load_plan(path, changes)
+        assert "SECRET" not in str(caught.value)
+
+
 def test_codes_that_yaml_reads_as_numbers_are_the_categories(document):
     document["columns"]["trade"] |= {
         "categories": [1, 2],

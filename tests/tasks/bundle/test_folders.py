@@ -1,5 +1,6 @@
 """Which bundles a folder holds: what nobody can read is an error, never an empty folder."""
 
+import errno
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import pytest
 
 import dprelease
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BundleError, InputError, UnreadableError
+from dpcore.errors import BundleError, DPReleaseError, InputError, UnreadableError
 from tasks.budget.reconcile import reconcile
 from tasks.bundle.digests import DIGESTS, MANIFEST, is_bundle
 from tasks.bundle.folders import folders_in
@@ -111,3 +112,18 @@ def test_an_unreadable_manifest_stops_other_releases_only_where_the_ledger_does_
     closed(tmp_path / "out" / "survey" / "r0" / MANIFEST, monkeypatch)
     with pytest.raises(UnreadableError, match=rf"r0/{MANIFEST}: cannot be read"):
         release(tmp_path / "plan.yaml", "r3", tmp_path / "out")
+
+
+def test_a_bundle_that_could_not_be_sealed_is_published_by_the_same_process(tmp_path, monkeypatch):
+    """As in a notebook, once there is room again: its files were looked at before."""
+    leave_out_audits(monkeypatch.setattr)
+    plan, out = small_plan(tmp_path), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        patch.setattr(Ledger, "seal", lambda *_: (_ for _ in ()).throw(full))
+        with pytest.raises(DPReleaseError, match="a disk is full: make room"):
+            release(plan, "r1", out)
+    assert not is_bundle(out / "survey" / "r1")
+    bundle = release(plan, "r1", out)
+    verify_files(bundle, read_manifest(bundle))
+    assert Ledger(ledger_url()).spent("survey") == Budget.of(1)

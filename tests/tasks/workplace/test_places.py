@@ -107,6 +107,16 @@ def test_a_server_hands_its_runs_absolute_places(folder, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("password", ["", "user:password"])
+def test_a_server_that_every_user_of_the_machine_may_open_says_so(
+    folder, monkeypatch, caplog, password
+):
+    monkeypatch.setenv("PREFECT_SERVER_API_AUTH_STRING", password)
+    with caplog.at_level("INFO", "dprelease"):
+        environment(folder, Path("plans"), Path("out"), 4200)
+    assert ("no password: every user" in caplog.text) is (not password)
+
+
 @pytest.mark.slow
 def test_commands_use_the_folders_that_the_environment_names(folder, monkeypatch, capsys):
     named, asked = folder / "named", []
