@@ -51,8 +51,8 @@ class Granularity:
         rules: Sequence[Rule],
         nested: Sequence[Nested],
     ) -> Granularity:
-        """``tables``: the columns of each; columns of rules or groups have one attribute."""
-        single = {a for rule in rules for a in rule.attributes}
+        """``tables``: the columns of each; columns of conditions or groups have one attribute."""
+        single = {a for rule in rules for a, _ in rule.when + rule.then}
         single |= {a for each in nested for a in (each.group, each.detail)}
         shape = domain.shape
         wide = {i for i, size in enumerate(shape) if size > keep}
@@ -113,8 +113,6 @@ def kinds_of_cells(
     if isinstance(axis, Bins) and axis.masses:
         conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
     stated = [condition for rule in rules for condition in rule.when + rule.then]
-    if any(position in (order.low, order.high) for r in rules for order in r.orders):
-        conditions += [(cell,) for cell in range(axis.size)]
     conditions += [cells for at, cells in stated if at == position]
     for each in nested:
         of = np.asarray(each.of)

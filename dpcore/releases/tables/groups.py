@@ -22,7 +22,7 @@ from dpcore.domain.axes import Axis, Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.mechanisms.rounds import Noise
 from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
+from dpcore.post.records.rules import Order, Rule
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
@@ -54,7 +54,9 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
 
 
 def rule_of_groups(rule: Rule, places: Sequence[int], groups: Sequence[Integers]) -> Rule:
-    """The rule about groups, none of which lies across a condition or in an order.
+    """The rule about groups, none of which lies across a condition.
+
+    Two groups are in order where some of their cells are: ``cells_in_order`` finds those.
 
     ``places``: by column its attribute; ``groups``: by attribute the group of each cell.
     """
@@ -65,8 +67,16 @@ def rule_of_groups(rule: Rule, places: Sequence[int], groups: Sequence[Integers]
         )
         for part in (rule.when, rule.then)
     )
-    orders = (o._replace(low=places[o.low], high=places[o.high]) for o in rule.orders)
-    return Rule(when, then, tuple(orders))
+    return Rule(when, then, tuple(_order_of_groups(o, places, groups) for o in rule.orders))
+
+
+def _order_of_groups(order: Order, places: Sequence[int], groups: Sequence[Integers]) -> Order:
+    low, high = places[order.low], places[order.high]
+    size = int(groups[high].max()) + 1
+    least = np.append(groups[high], size)[list(order.least)]
+    first = np.full(int(groups[low].max()) + 1, size)
+    np.minimum.at(first, groups[low], least)
+    return Order(low, high, tuple(first.tolist()))
 
 
 def nested_groups(nested: Nested, places: Sequence[int], groups: Sequence[Integers]) -> Nested:

@@ -168,6 +168,7 @@ LASTING = (
     *("adaptive triples", "gaussian adaptive triples", "gaussian adaptive microdata"),
     *(
         "compressed microdata",
+        "compressed microdata of columns that may be equal",
         "gaussian compressed microdata",
         "gradient classifier",
         "near records",
