@@ -2,8 +2,8 @@
 
     python -m benchmarks.synthesis.second_look --dataset acs_ma --alpha 1 --json
 
-publishes records as a first plan does (``dprelease.plan(table, questionnaire, records=True)``: nobody
-chose anything; add-remove, beta 1e-9), and prints
+publishes records as a first plan does (``dprelease.plan(table, questionnaire, records=True)``, with the
+pairs of columns that are ``EQUAL``; add-remove, beta 1e-9), and prints
 
     auc           of boosted trees that tell records from rows, on those held out (0.5: they cannot)
     loss          what boosted trees that predict a target lose in AUC when trained on records instead
@@ -55,6 +55,9 @@ ACS_NUMBERS = (
     "WGTP,,,0,9999,,,",
 )
 """What the codebook says of the columns of numbers."""
+
+EQUAL = {"acs_ma": [["PWGTP", "WGTP"]]}
+"""By dataset, the pairs of columns that are often equal: a householder has the household's weight."""
 
 RICH = "income over 50K"
 
@@ -135,6 +138,8 @@ def planned(name: str, table: pd.DataFrame, lines: list[str], alpha: str) -> Pla
     document = yaml.safe_load(text)
     asked = {"alpha": alpha, "beta": "1e-9"}
     document["budget"] |= {"granted": asked, "requested": asked}
+    if name in EQUAL:
+        document["releases"][0]["often_equal"] = EQUAL[name]
     return Plan.model_validate(document | {"dataset": name.replace("_", "-")})
 
 

@@ -25,6 +25,8 @@ class Categories:
     """One cell per listed category; ``ordered``: they are numbers, in ascending order.
 
     ``rest``: the last category is that of all values that are not listed.
+    ``equal``: two columns; the second category is that of records in which they have the same number,
+    the first that of all others.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Categories:
     nullable: bool = False
     ordered: bool = False
     rest: bool = False
+    equal: tuple[str, str] | None = None
 
     @property
     def size(self) -> int:
@@ -188,6 +191,11 @@ Axis = Categories | Bins | Grid
 def in_order(axis: Axis) -> bool:
     """Whether neighbouring cells of an axis hold neighbouring values."""
     return axis.ordered if isinstance(axis, Categories) else True
+
+
+def read_columns(axis: Axis) -> tuple[str, ...]:
+    """The columns from which the cell of a record follows."""
+    return (isinstance(axis, Categories) and axis.equal) or (axis.name,)
 
 
 def middles(axis: Axis) -> Any:

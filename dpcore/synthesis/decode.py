@@ -6,8 +6,9 @@ number inside it (``dpcore.synthesis.column``).  Numbers of one record keep thei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,16 @@ def decode_records(
     applying = [
         (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
     ]
-    for compared in _compared(applying):
+    equal = _equal(applying)
+    for compared in _compared(applying, {(one, other) for one, other, _ in equal}):
         _put_in_order(compared, applying, codes, cells, positions, generator)
     numbers = {i: of.at(positions[i]) for i, of in cells.items()}
+    for one, other, applies in equal:
+        for source, copy in ((one, other), (other, one)):
+            inside = cells[copy].inside
+            same = (inside.first <= numbers[source]) & (numbers[source] <= inside.last)
+            rows = applies & same & (numbers[one] != numbers[other])
+            numbers[copy] = np.where(rows, numbers[source], numbers[copy])
     columns = sorted({c for difference, _ in applying for c in difference.columns})
     for _ in range(TRIES if applying else 0):
         wrong = np.flatnonzero(_broken(numbers, applying))
@@ -92,10 +100,24 @@ def decode_records(
     }
 
 
-def _compared(applying: Sequence[Applying]) -> list[tuple[int, int]]:
+def _equal(applying: Sequence[Applying]) -> list[tuple[int, int, Booleans]]:
+    """Pairs of columns that must be equal, and in which records (rows,)."""
+    same = [(d, applies) for d, applies in applying if d[2:] == Difference(0, 0, 0.0, False)[2:]]
+    return [
+        (one.low, one.high, applies)
+        for i, (one, applies) in enumerate(same)
+        for other, there in same[:i]
+        if one.low is not None and one.high is not None
+        if (one.low, one.high) == (other.high, other.low) and np.array_equal(applies, there)
+    ]
+
+
+def _compared(
+    applying: Sequence[Applying], equal: Collection[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """Pairs of columns that inequalities compare, each column in the first of its pairs alone."""
     found: list[tuple[int, int]] = []
-    taken = set[int]()
+    taken = set[int](chain.from_iterable(equal))
     for difference, _ in applying:
         if len(pair := difference.columns) == 2 and taken.isdisjoint(pair):
             found.append((pair[0], pair[1]))

@@ -77,7 +77,7 @@ def cited(manifest: Manifest, publication: Publication) -> str:
 
 def judged(manifest: Manifest) -> dict[str, str]:
     """Of synthetic tables whose quality was measured: whether they are good enough, in a sentence."""
-    said = {}
+    said: dict[str, str] = {}
     for release in manifest.releases:
         if release.kind == "quality":
             facts, criteria = release.facts, f"all criteria of {release.name}"

@@ -34,6 +34,9 @@ from schemas.first_plan.written import Written
 from schemas.plan import Plan
 from schemas.survey.supposed import supposed_shares
 
+FEW = {ColumnType.TRUTH, ColumnType.TEXT, ColumnType.LEVELS}
+"""Columns that have the same cells in every release."""
+
 MOST_WEIGHT = 20
 
 MOST_ERROR = 100
@@ -115,8 +118,8 @@ class Draft(Written):
         records = section.keys["kind"] == "microdata-margins"
         if len(columns) < 3:
             return section
-        if records and {*self.of.columns.values()} != {ColumnType.TRUTH}:
-            return section  # a plan for records states a beta, which a histogram could not spend
+        if records and not {self.of.columns[name] for name in columns} <= FEW:
+            return section  # whose bins are finer than those of a histogram
         joint = replace(self.use.histogram(columns), wishes=section.wishes)
         apart = self._distance(section, records)
         return joint if self._distance(joint, records) < apart else section
@@ -191,7 +194,7 @@ class Draft(Written):
         linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
         if wish.family == "gaussian":
             yield draft.having(self.use.moments(linear))
-        held = self.section("microdata-margins")
+        held = self.section("microdata-margins", "histogram")
         if held is not None and any(w.kind == "records" for w in held.wishes):
             yield draft.having(held.serving(wish))
         else:

@@ -27,6 +27,7 @@ from schemas.plan.publication import Publication
 from schemas.plan.series import Series, of_any_run
 from schemas.plan.synthesis import Synthesis
 from schemas.releases import AnyRelease, Name, SurveyFacts
+from schemas.releases.equal import equal_columns
 from schemas.releases.microdata import MicrodataSection
 from schemas.releases.moments import MomentsSection
 from schemas.releases.quality import QualitySection
@@ -240,7 +241,9 @@ class PlanDocument(Section):
     @property
     def described_columns(self) -> Mapping[str, Column]:
         """Every column that published tables may be about."""
-        return {**self.columns, **self.record_columns}
+        of = (s.often_equal for s in self.releases if isinstance(s, MicrodataSection))
+        equal = [pair for pairs in of for pair in pairs]
+        return {**self.columns, **self.record_columns, **equal_columns(equal)}
 
     @property
     def unused(self) -> list[str]:

@@ -141,6 +141,8 @@ class Linked(Section):
             raise ValueError(
                 "compress: cannot be combined with linked, whose rules need every category"
             )
+        if any(name in places for pair in section.often_equal for name in pair):
+            raise ValueError("often_equal: with linked, only for columns that members share")
         listed = [name for name in section.columns if name in places]
         if not listed:
             raise ValueError("columns: name at least one that describes members")

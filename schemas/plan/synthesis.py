@@ -103,7 +103,8 @@ class Synthesis(Section):
                         f"implicates: are numbered in a column {IMPLICATE!r}; rename the plan's {name!r}"
                     )
         follows = release.follows if isinstance(release, Samplable) else {}
-        return derived_columns(release.domain.names, columns, self.derived, follows)
+        drawn = tuple(name for name in release.domain.names if name in columns)
+        return derived_columns(drawn, columns, self.derived, follows)
 
     def check_values(self, domain: Domain) -> None:
         """Raise ``ValueError`` where no multiple of a column's step lies in one of its cells."""

@@ -18,10 +18,11 @@ from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.compression import usual_groups
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.suggestion import suggestion
-from schemas.document import Section
+from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
 from schemas.releases.base import CountsSection, SurveyFacts, listed
 from schemas.releases.binning import Bins, binned_domain
+from schemas.releases.equal import equal_column, rules_of_equal, with_equal
 from schemas.releases.margins import sets_of
 from schemas.releases.optimise import Optimise, aim_of
 from schemas.releases.rules import RuleSection, build_rules
@@ -88,6 +89,13 @@ class MicrodataSection(CountsSection):
         "if these columns have these values, then those have those. It holds in every synthetic "
         "record, costs nothing, and is never read from the data.",
     )
+    often_equal: list[tuple[StrictStr, StrictStr]] = Field(
+        default_factory=list,
+        exclude_if=absent,
+        description="Pairs of columns of numbers that are often equal, such as the weights of a person"
+        " and of a household. Whether they are is measured with every other column, as a column of yes"
+        " and no, and in records that say yes they are equal.",
+    )
     memory: Memory = Field(
         default="4 GiB",
         description="What the model, the fit and the records may take of memory, such as 2 GiB or "
@@ -100,6 +108,8 @@ class MicrodataSection(CountsSection):
         follow = details(self.columns, survey.columns)
         names = [*self.columns, *(group for group in follow if group not in self.columns)]
         domain = binned_domain(survey.columns, names, self.bins)
+        domain = with_equal(domain, self.often_equal, survey.columns, self.columns)
+        names = list(domain.names)
         nested = tuple(_nested(domain, group, *follow[group]) for group in follow)
         sets, rules = self._sets(names, nested), self._rules(domain, survey)
         make = partial(
@@ -131,7 +141,8 @@ class MicrodataSection(CountsSection):
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))
 
     def _rules(self, domain: Domain, survey: SurveyFacts) -> tuple[Rule, ...]:
-        return build_rules(self.rules, domain, details(self.columns, survey.columns))
+        equal = rules_of_equal(domain, self.often_equal)
+        return build_rules([*self.rules, *equal], domain, details(self.columns, survey.columns))
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:
@@ -146,14 +157,14 @@ class MicrodataSection(CountsSection):
     def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:
         """The sets of positions in ``names``, with the groups that follow from them."""
         if self.pairs is None:
-            free = [place for place in range(len(self.columns)) if not _follows(place, nested)]
+            free = [place for place in range(len(names)) if not _follows(place, nested)]
             # A single column has one table, its own.
             every = sets_of(1 if len(free) == 1 else self.ways, len(free))
             usual = tuple(tuple(free[place] for place in places) for places in every)
         else:
             usual = tuple(
                 self._places(pair, f"pairs[{i}]", "two different names", names, nested)
-                for i, pair in enumerate(self.pairs)
+                for i, pair in enumerate(self.pairs + self._equal_pairs)
             )
             if len(set(usual)) != len(usual) or not usual:
                 raise ValueError("pairs: one at least, and none twice")
@@ -182,6 +193,11 @@ class MicrodataSection(CountsSection):
                 )
             found.append(places)
         return tuple(found)
+
+    @property
+    def _equal_pairs(self) -> list[tuple[str, str]]:
+        """Of a column that says whether two are equal, and either of them."""
+        return [(equal_column(pair), name) for pair in self.often_equal for name in pair]
 
     def _places(
         self,

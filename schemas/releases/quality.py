@@ -23,6 +23,7 @@ from dpcore.suggestion import suggestion
 from schemas.document import Section
 from schemas.releases.base import Name, ReleaseSection, SurveyFacts, listed
 from schemas.releases.binning import Edges, binned_domain
+from schemas.releases.equal import with_equal
 from schemas.releases.rules import RuleSection, build_rules
 from schemas.survey.derived import details
 
@@ -130,6 +131,7 @@ class QualitySection(ReleaseSection):
 
     _columns: list[str] = PrivateAttr(default_factory=list)
     _bins: dict[str, Edges] = PrivateAttr(default_factory=dict)
+    _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
 
     def of_records(self, synthesis: Sequence[Any], releases: Sequence[ReleaseSection]) -> Self:
         """The same over the cells of the records; raises ``ValueError`` where there are none."""
@@ -146,6 +148,7 @@ class QualitySection(ReleaseSection):
             )
         copy = self.model_copy()
         copy._columns, copy._bins = list(columns), dict(bins)
+        copy._equal = list(getattr(source, "often_equal", []))
         return copy
 
     @property
@@ -158,6 +161,7 @@ class QualitySection(ReleaseSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = binned_domain(survey.columns, self._columns, self._bins)
+        domain = with_equal(domain, self._equal, survey.columns, self._columns)
         criteria = tuple(
             each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
         )

@@ -2,6 +2,7 @@
 
     Categories    position in the list, by a join with the list; the last one for any other value where
                   that is the category of the ``rest``
+                  of two columns that may be equal, whether their numbers are
     Bins          number of cells that begin at or below the value, by a balanced tree of comparisons,
                   less one
     Grid          floor((value - lower) / (upper - lower) * cells), the upper bound in the last cell;
@@ -82,7 +83,7 @@ def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
 def _join_lists(table: Any, axes: Sequence[Axis]) -> Any:
     """The table with columns ``_code0``, ...: positions in the lists of categories, or null."""
     for i, axis in enumerate(axes):
-        if isinstance(axis, Categories):
+        if isinstance(axis, Categories) and not axis.equal:
             # No column of a plan begins with an underscore.
             value = f"_value{i}"
             codes = listed(table, axis.categories, value, f"_code{i}")
@@ -104,6 +105,8 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
     """The code of a record on one axis; null if its value is not on the axis."""
     import ibis
 
+    if isinstance(axis, Categories) and axis.equal:
+        return _equal(*(table[name] for name in axis.equal))
     value = table[axis.name]
     if isinstance(axis, Categories):
         cell = table[code]
@@ -119,6 +122,16 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
         within = (value >= _number(axis, axis.lower)) & below
         cell = ibis.ifelse(within, cells, ibis.null("int64"))
     return ibis.ifelse(missing(value), axis.size - 1, cell) if axis.nullable else cell
+
+
+def _equal(one: Any, other: Any) -> Any:
+    """1 where both are the same number, 0 for others, null and what is not finite."""
+    import ibis
+
+    same = one == other
+    if one.type().is_floating():
+        same = same & finite(one)
+    return ibis.ifelse(ibis.coalesce(same, False), 1, 0).cast("int64")
 
 
 def _number(axis: Bins | Grid, edge: float) -> Any:

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.domain.adjacency import REPLACE_ONE, Adjacency
-from dpcore.domain.axes import Axis
+from dpcore.domain.axes import Axis, read_columns
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import in_words
@@ -161,7 +161,7 @@ def _count(
     counts: str | None,
 ) -> tuple[Integers, Integers]:
     """Cells, ascending, and positive counts of records, or of steps of weight."""
-    names = list(dict.fromkeys(axis.name for axis in axes))
+    names = list(dict.fromkeys(name for axis in axes for name in read_columns(axis)))
     read = [*names, *(extra.column for extra in (unit, weights) if extra), *filter(None, [counts])]
     if invalid == "refuse" and any(unread[name] for name in read):
         raise DataError(UNREAD)

@@ -35,6 +35,12 @@ EXPONENTS = (1.0, 1.5, 2.0)
 SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
 """Candidates for e and t; t is near zero where the model fits perfectly."""
 
+TILTS, RAKED = 12, 3
+"""Steps to a table with a rank correlation, and how often its columns are adjusted in each."""
+
+LEAST = 1e-3
+"""Of the model, in any cell of such a table."""
+
 NO_NOISE = 4.0
 """In standard deviations of the noise."""
 
@@ -100,8 +106,9 @@ def keep_trends(
 
     Shrinkage cell by cell takes away much of a correlation that no single cell shows.  Its noise is
     small, being spread over all cells, so it is shrunken by itself, towards that of the model and
-    as much as the correlations of all pairs say.  ``values``: by ordered attribute, how many of its
-    first cells are values; changes ``shrunken``.
+    as much as the correlations of all pairs say.  Cells that a strong correlation excludes become
+    empty.  ``values``: by ordered attribute, how many of its first cells are values; changes
+    ``shrunken``.
     """
     trends = [
         (place, trend)
@@ -116,10 +123,25 @@ def keep_trends(
     spread = max(float(np.mean(found**2 - errors)), 0.0)
     for (place, trend), moment, error in zip(trends, found, errors, strict=True):
         wanted = moment * max(spread / (spread + error), 1 - error / moment**2)
-        lacking = wanted - float(np.sum(trend * (shrunken[place] - models[place])))
-        weight = models[place].sum(1, keepdims=True) * models[place].sum(0, keepdims=True)
-        step = weight * trend
-        shrunken[place] += lacking / float(np.sum(trend * step)) * step
+        model = models[place]
+        goal = float(np.sum(trend * model)) + wanted
+        shrunken[place][...] = _tilted(
+            np.maximum(shrunken[place], LEAST * model), model, trend, goal
+        )
+
+
+def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
+    """The positive table times exp(a trend), with about this sum of its products with the trend and the
+    model's counts of either column: all three have one shape."""
+    for _ in range(TILTS):
+        now = float(np.sum(trend * table))
+        spread = float(np.sum(trend**2 * table)) - now**2 / float(table.sum())
+        table = table * np.exp(np.clip((goal - now) / max(spread, 1e-300), -1.0, 1.0) * trend)
+        for _ in range(RAKED):
+            for axis in (0, 1):
+                counts = np.maximum(table.sum(axis, keepdims=True), 1e-300)
+                table = table * model.sum(axis, keepdims=True) / counts
+    return table
 
 
 def _trend(model: Floats, values: Sequence[int]) -> Floats | None:

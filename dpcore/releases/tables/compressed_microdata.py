@@ -11,8 +11,9 @@ of a cell with other columns is measured for its group only.  Between columns of
 groups are assumed to be related as the groups are (``group_ranks``); with categories, the association is
 assumed to be the same for all cells of a group.
 
-Cells that a rule names share no group with other cells.  So the rule is one about groups, and records
-obey it whatever cells they get.
+Cells that a condition of a rule names share no group with other cells.  So the rule is one about groups,
+and records obey it whatever cells they get.  An inequality of two columns holds for some cells of their
+groups, and cells are drawn for which it does.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import CompressedMargins
 from dpcore.mechanisms.compressed_margins import Merged, suggested_groups
 from dpcore.mechanisms.grouping import least_groups
+from dpcore.post.records.cells_in_order import cells_in_order
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import split_groups, tails
@@ -273,6 +275,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 ranks.get(place),
                 numbers,
             )
+        inside = {merged.position: groups[merged.position] for merged in self.merged}
+        codes = cells_in_order(codes, inside, self.rules, generator)
         return self.domain, groups_followed(codes, self.nested)
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:

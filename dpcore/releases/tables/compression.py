@@ -92,8 +92,6 @@ def kinds_of_cells(
     if isinstance(axis, Bins) and axis.masses:
         conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
     stated = [condition for rule in rules for condition in rule.when + rule.then]
-    if any(position in (order.low, order.high) for r in rules for order in r.orders):
-        conditions += [(cell,) for cell in range(axis.size)]
     conditions += [cells for at, cells in stated if at == position]
     for each in nested:
         of = np.asarray(each.of)

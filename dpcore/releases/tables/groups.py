@@ -21,7 +21,7 @@ from dpcore.domain.axes import Axis, Bins, Categories
 from dpcore.domain.domain import Domain
 from dpcore.mechanisms.rounds import Noise
 from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
+from dpcore.post.records.rules import Order, Rule
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
@@ -44,7 +44,9 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
 
 
 def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
-    """The rule about groups, none of which lies across a condition or in an order.
+    """The rule about groups, none of which lies across a condition.
+
+    Two groups are in order where some of their cells are: ``cells_in_order`` finds those.
 
     ``groups``: by column the group of each cell.
     """
@@ -52,7 +54,16 @@ def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
         tuple((a, tuple(np.unique(groups[a][list(cells)]).tolist())) for a, cells in part)
         for part in (rule.when, rule.then)
     )
-    return Rule(when, then, rule.orders)
+    return Rule(when, then, tuple(_order_of_groups(order, groups) for order in rule.orders))
+
+
+def _order_of_groups(order: Order, groups: Sequence[Integers]) -> Order:
+    low, high = groups[order.low], groups[order.high]
+    size = int(high.max()) + 1
+    least = np.append(high, size)[list(order.least)]
+    first = np.full(int(low.max()) + 1, size)
+    np.minimum.at(first, low, least)
+    return order._replace(least=tuple(first.tolist()))
 
 
 def nested_groups(nested: Nested, groups: Sequence[Integers]) -> Nested:

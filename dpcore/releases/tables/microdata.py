@@ -176,7 +176,8 @@ class Microdata(FittedTables):
         more they are as good.
         """
         pairs = all(len(attrs) <= 2 for attrs in self.tables)
-        return self.measurement.measured(noisy) if pairs and not self.rules else None
+        excluding = any(r.attributes <= {*attrs} for r in self.rules for attrs in self.tables)
+        return self.measurement.measured(noisy) if pairs and not excluding else None
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records that follow the denoised margins, and obey the rules."""

@@ -39,7 +39,7 @@ from dpcore.line.statistic import ABSENT, Noisy
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
+from dpcore.post.records.rules import Order, Rule
 from dpcore.releases.base import Release
 from dpcore.releases.counts.count import Count
 from dpcore.releases.counts.found import FoundCategories
@@ -192,6 +192,14 @@ UNLIKE = Domain(
     (Categories("t", (1, 2, 3, 4)), Categories("u", ("a", "b")), Categories("v", ("c", "d")))
 )
 
+EQUAL = Domain(
+    (
+        *(Grid(name, 0.0, 3.0, 3, integer=True) for name in ("a", "b")),
+        Categories("same", ("no", "yes"), equal=("a", "b")),
+    )
+)
+SAME = tuple(Rule(((2, (1,)),), (), (Order(*pair, (0, 1, 2)),)) for pair in ((0, 1), (1, 0)))
+
 CUBE = Domain((Categories("place", ("a", "b")), YES, Categories("size", (1, 2, 3))))
 SWITCHES = Domain(tuple(Categories(name, (False, True)) for name in ("on", "hot", "dry")))
 FOUR = Domain((*SWITCHES.axes, Categories("old", (False, True))))
@@ -281,6 +289,9 @@ CASES: dict[str, Case] = {
     "compressed microdata": Case(CompressedMicrodata("c", UNLIKE, 2, PURE, keep=3, **HALVES)),
     "gaussian compressed microdata": Case(
         CompressedMicrodata("c", UNLIKE, 2, APPROXIMATE, (), "discrete-gaussian", keep=3, **HALVES)
+    ),
+    "compressed microdata of columns that may be equal": Case(
+        CompressedMicrodata("e", EQUAL, 2, PURE, rules=SAME, keep=2, **HALVES)
     ),
     "hierarchy": Case(Hierarchy("h", CUBE, 2, PURE, REGIONS)),
     "gaussian hierarchy": Case(Hierarchy("g", CUBE, 2, APPROXIMATE, REGIONS, "discrete-gaussian")),

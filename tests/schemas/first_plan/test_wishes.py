@@ -111,6 +111,17 @@ def test_each_wish_gets_the_kind_that_serves_it(tmp_path, said, made):
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "kind"), [("", "histogram"), ("age,,,0,99,,,\n", "microdata-margins")]
+)
+def test_records_of_few_cells_are_drawn_from_a_histogram_of_them(tmp_path, more, kind):
+    header = "column,type,values,lower,upper,unit,missing,special\n"
+    text = header + "".join(f"q{i},,yes; no,,,,,\n" for i in range(6)) + more
+    made = planned(tmp_path, Said(records=True), text)
+    assert next(iter(kinds(made).values())) == kind
+    dprelease.load_plan(document(made))
+
+
 def test_many_linear_models_share_moments_and_few_do_not(tmp_path):
     def cheap_alone(plan, formula, family):
         if family == "binomial" and {s.kind for s in plan.releases} == {"moments"}:

@@ -47,7 +47,7 @@ TABLE: Table = {
     "name": ["Jose", "José", "JOSE", "Ana", "ana", "José", " Ana", "Ana", "Jose", "Jose\u0301"],
     "age": [18, 90, 17, 40, 41, 42, None, 91, 50, 60],
     "amount": [1, 2, 2, 3, 1, None, 0, 4, 9, 2],
-    "pay": [0.5, 1.25, 99.5, 100.0, 0.0, 12.0, 7.75, None, 3.5, 101.0],
+    "pay": [0.5, 1.25, 99.5, 100.0, 0.0, 12.0, 0.0, None, 3.5, 101.0],
     "works": [True, False, True, True, False, None, True, False, True, True],
     "day": [f"2024-{month:02}-01" for month in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12)],
 }
@@ -74,7 +74,8 @@ TABLES: dict[str, Table] = {"itself": TABLE, "complete": COMPLETE, **NEIGHBOURS}
 
 @functools.cache
 def plan_of(rule: str, unit: bool) -> Plan:
-    """A count of every column, of all records or of at most two of each person."""
+    """A count of every column, and of two that may be equal, of all records or of at most two of each
+    person."""
     month = {"column": "day", "part": "month"}
     columns: dict[str, dict[str, Any]] = {
         "digit": {"type": "categorical", "categories": ["1", "2"]},
@@ -91,6 +92,16 @@ def plan_of(rule: str, unit: bool) -> Plan:
         else {"name": f"of-{name}", "kind": "quantiles", "column": name, "levels": ["0.5"]}
         for name, of in columns.items()
     ]
+    releases.append(
+        {
+            "name": "equal",
+            "kind": "microdata-margins",
+            "columns": ["amount", "pay"],
+            "bins": {"amount": 2, "pay": 2},
+            "often_equal": [["amount", "pay"]],
+            "mechanism": "discrete-laplace",
+        }
+    )
     document = {
         "dprelease": 1,
         "dataset": "forms",

@@ -335,3 +335,14 @@ def test_counts_that_do_not_add_up_and_columns_that_are_not_there(table):
     with pytest.raises(DataError, match="could not be tallied") as caught:
         tally(database, Domain((Categories("no such column", ("a",)),)))
     assert caught.value.__context__ is None
+
+
+def test_only_two_finite_numbers_are_equal(tmp_path):
+    of = column("continuous", bounds=(0.0, 9.0), nullable=True)
+    x = [1.0, 0.1, np.nan, np.inf, None, 2.0, None]
+    y = [1.0, 0.1, np.nan, np.inf, None, 3.0, 4.0]
+    frame = pd.DataFrame({"x": pa.array(x), "y": pa.array(y)})
+    domain = Domain((Categories("same", ("no", "yes"), equal=("x", "y")),))
+    database = survey(tmp_path, frame, {"x": of, "y": of})
+    (found,) = tallies(database, [domain], invalid="own-cell")
+    assert found.dense().tolist() == [5, 2]

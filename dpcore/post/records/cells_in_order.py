@@ -1,0 +1,70 @@
+"""Cells of records that are in the order that rules state, once their groups are.
+
+Two groups of cells are in order where some of their cells are.  The cells that a record then gets inside
+its groups need not be: so they are drawn again, column by column, among those that leave room for the
+others.  As rules hold along chains too, any of these can be completed.
+
+>>> rule = Rule((), (), (Order(0, 1, (0, 1, 2, 3)),))
+>>> codes = np.array([[3, 2], [0, 1]])
+>>> groups = {0: np.array([0, 0, 1, 1]), 1: np.array([0, 0, 1, 1])}
+>>> mended = cells_in_order(codes, groups, [rule], np.random.default_rng(7))
+>>> mended[0].tolist() in ([2, 2], [2, 3], [3, 3]), mended[1].tolist()
+(True, [0, 1])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dpcore.arrays import Booleans, Integers
+from dpcore.post.records.rules import Order, Rule, breaks_rules
+
+
+def cells_in_order(
+    codes: Integers,
+    groups: Mapping[int, Integers],
+    rules: Sequence[Rule],
+    generator: np.random.Generator,
+) -> Integers:
+    """The records (rows, k), their cells changed inside groups where they break an order.
+
+    ``groups``: by column, the group of each cell (size,); cells of others stay.  A new cell is drawn in
+    proportion to how many records have it.
+    """
+    ordering = [rule for rule in rules if rule.orders]
+    wrong = np.flatnonzero(breaks_rules(codes, ordering))
+    if not len(wrong):
+        return codes
+    found = codes.copy()
+    orders = [(o, rule.applies(codes[wrong].T)) for rule in ordering for o in rule.orders]
+    columns = sorted({c for order, _ in orders for c in (order.low, order.high)})
+    first, last = ({c: codes[wrong, c].copy() for c in columns} for _ in range(2))
+    for c in {*columns} & {*groups}:
+        own = groups[c][codes[wrong, c]]
+        first[c] = np.searchsorted(groups[c], own, side="left")
+        last[c] = np.searchsorted(groups[c], own, side="right") - 1
+    for c in columns:
+        for _ in columns:
+            for order, applies in orders:
+                _narrow(first, last, order, applies)
+        held = np.bincount(codes[:, c], minlength=int(last[c].max()) + 1) + 1e-9
+        below = np.r_[0.0, np.cumsum(held)]
+        start, end = below[first[c]], below[last[c] + 1]
+        at = start + generator.random(len(wrong)) * (end - start)
+        drawn = np.clip(np.searchsorted(below, at, side="right") - 1, first[c], last[c])
+        kept = (first[c] <= codes[wrong, c]) & (codes[wrong, c] <= last[c])
+        found[wrong, c] = first[c] = last[c] = np.where(kept, codes[wrong, c], drawn)
+    return found
+
+
+def _narrow(
+    first: dict[int, Integers], last: dict[int, Integers], order: Order, applies: Booleans
+) -> None:
+    """Leave the cells of two columns that some cell of the other is in order with."""
+    low, high = order.low, order.high
+    least = np.asarray(order.least)
+    first[high] = np.maximum(first[high], np.where(applies, least[first[low]], 0))
+    most = np.searchsorted(np.maximum.accumulate(least), last[high], side="right") - 1
+    last[low] = np.where(applies, np.minimum(last[low], np.maximum(most, first[low])), last[low])

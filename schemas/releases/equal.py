@@ -1,0 +1,89 @@
+"""Pairs of columns that are often equal, in a plan: a column yes or no of each, which is measured.
+
+    often_equal: [[person_weight, household_weight]]
+    --> a column person_weight_equals_household_weight, and rules:
+        if it is yes, then person_weight >= household_weight and person_weight <= household_weight
+
+Pairs of bins do not show that two numbers are equal: a fifth of all weights may be in the same two bins
+by chance.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dpcore.domain.axes import Categories, in_order
+from dpcore.domain.domain import Domain
+from dpcore.suggestion import suggestion
+from schemas.releases.rules import RuleSection
+from schemas.survey.columns import CategoricalColumn, Column
+
+NO, YES = "no", "yes"
+
+Pair = tuple[str, str]
+
+
+def equal_column(pair: Pair) -> str:
+    """The name of the column that says whether two are equal."""
+    return "_equals_".join(pair)
+
+
+def equal_columns(pairs: Sequence[Pair]) -> dict[str, Column]:
+    """The columns as tables describe them, by name."""
+    return {
+        equal_column(pair): CategoricalColumn(
+            type="categorical",
+            categories=[NO, YES],
+            description=f"Whether {pair[0]} and {pair[1]} are the same number; no where one is missing",
+        )
+        for pair in pairs
+    }
+
+
+def with_equal(
+    domain: Domain, pairs: Sequence[Pair], columns: Mapping[str, Column], among: Sequence[str]
+) -> Domain:
+    """The domain with an axis for each pair; raises ``ValueError`` where two columns are not ``among``
+    those of the release, or cannot be equal."""
+    axes = list(domain.axes)
+    for i, pair in enumerate(pairs):
+        place, name = f"often_equal[{i}]", equal_column(pair)
+        for each in pair:
+            if each not in among:
+                meant = suggestion(each, among)
+                raise ValueError(
+                    f"{place}: {each!r} is not among the columns of the release{meant}"
+                )
+            if not in_order(domain.axes[domain.positions[each]]):
+                raise ValueError(f"{place}: {each} is not a column of numbers")
+        one, other = (columns[each] for each in pair)
+        if pair[0] == pair[1] or {*pair} in [{*before} for before in pairs[:i]]:
+            raise ValueError(f"{place}: must be two different columns, that no other pair has")
+        if (one.type, _step(one)) != (other.type, _step(other)):
+            raise ValueError(
+                f"{place}: {pair[0]} and {pair[1]} must be of the same type and `step`, so that a number"
+                " of the one can be one of the other"
+            )
+        if name in columns:
+            raise ValueError(f"{place}: needs the name {name!r}, so rename that column of the plan")
+        axes.append(Categories(name, (NO, YES), equal=pair))
+    return Domain(tuple(axes))
+
+
+def rules_of_equal(domain: Domain, pairs: Sequence[Pair]) -> Iterator[RuleSection]:
+    """That numbers are equal where the column says so, and neither is missing."""
+    for one, other in pairs:
+        when = {equal_column((one, other)): [YES]}
+        for compared in (">=", "<="):
+            yield _rule(when, f"`{one}` {compared} `{other}`")
+        for name in (one, other):
+            axis = domain.axes[domain.positions[name]]
+            least = axis.categories[0] if isinstance(axis, Categories) else axis.lower
+            if axis.nullable:
+                yield _rule(when, {name: {"from": least}})
+
+
+def _rule(when: Mapping[str, object], then: object) -> RuleSection:
+    return RuleSection.model_validate({"if": when, "then": then}).stated_at("often_equal")
+
+
+def _step(column: Column) -> object:
+    return getattr(column, "step", None) or None
