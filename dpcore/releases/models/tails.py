@@ -92,7 +92,7 @@ class Tail:
         """(t, m) the squares that those of scores cut at ``cut`` lack of those cut at each length."""
         weighted = 2 * self.lengths * self.longer * (self.lengths >= cut)
         parts = (weighted[:, 1:] + weighted[:, :-1]) / 2 * np.diff(self.lengths)
-        return np.c_[np.zeros(len(parts)), np.cumsum(parts, axis=1)]
+        return np.asarray(np.c_[np.zeros(len(parts)), np.cumsum(parts, axis=1)])
 
 
 def _shapes(lengths: Floats, end: float) -> Floats:
@@ -160,6 +160,10 @@ class CutScores(ModelSums):
         by_noise = self.per_step("scores", one)[:, None] * self.stddev * radii
         errors = typical[:, None] + lacking + by_noise**2 + moved**2
         if self._whole:
+            # Few units may have all of the longest scores, as those with a rare answer in every wave.
+            squares = np.minimum(self.lengths * 2**0.25, longest[:, None]) ** 2
+            squares = np.maximum(squares - self.radii["squared"] ** 2, 0.0)
+            lacking = np.maximum(lacking, np.sum(counts[:, 1:] * squares, axis=1, keepdims=True))
             end = np.minimum(longest, tail.lengths[-1])[:, None]
             errors = np.where(tail.lengths < end, np.inf, errors)
         best = np.argmin(errors, axis=1)[:, None]
