@@ -285,7 +285,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 ranks.get(place),
                 numbers,
             )
-        inside = {merged.position: groups[last[merged.position]] for merged in self.merged}
+        places = {merged.position: last[merged.position] for merged in self.merged}
+        inside = {i: (counted[:, place], groups[place]) for i, place in places.items()}
         codes = cells_in_order(codes, inside, self.rules, generator)
         return self.domain, groups_followed(codes, self.nested)
 
