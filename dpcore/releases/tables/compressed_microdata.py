@@ -6,15 +6,13 @@
 
 Pairs of wide columns have ``keep`` groups of either, and a wide column more beside a narrow one
 (``granularity``).  Tables of more cells get less noise (``compression``).  A part of the budget pays for
-the first tables, the rest for the pairs
-(``dpcore.mechanisms.compressed_margins``).  ``keep`` is public and bounds every pair, so memory is
-known before anything is opened.  The association of a cell with other columns is measured for its
-group only.  Between columns of numbers, ranks inside groups are assumed to be related as the groups are
+the first tables, the rest for the pairs (``mechanisms.compressed_margins``).  ``keep`` is public and bounds
+every pair, so memory is known beforehand.  The association of a cell with other columns is measured for
+its group only.  Between columns of numbers, ranks inside groups are assumed to be related as the groups are
 (``group_ranks``); with categories, the association is assumed to be the same for all cells of a group.
 
-Cells that a condition of a rule names share no group with other cells.  So the rule is one about groups,
-and records obey it whatever cells they get.  An inequality of two columns holds for some cells of their
-groups, and cells are drawn for which it does.
+Cells that a condition of a rule names share no group with other cells, so records obey it whatever cells
+they get.  An inequality holds for some cells of two groups, and such cells are drawn.
 """
 
 from __future__ import annotations
@@ -47,10 +45,7 @@ from dpcore.releases.counts.cells import BIN, cell_names
 from dpcore.releases.counts.unit import AsMeasured, TableOfCounts
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
-from dpcore.releases.tables.compression import (
-    multiples_of_tables,
-    noise_of_rounds,
-)
+from dpcore.releases.tables.compression import multiples_of_tables, noise_of_rounds
 from dpcore.releases.tables.fitted import LARGEST_TOTAL, FittedTables
 from dpcore.releases.tables.granularity import Granularity
 from dpcore.releases.tables.group_ranks import ranks_in_groups
@@ -285,8 +280,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 ranks.get(place),
                 numbers,
             )
-        places = {merged.position: last[merged.position] for merged in self.merged}
-        inside = {i: (counted[:, place], groups[place]) for i, place in places.items()}
+        places = [(merged.position, last[merged.position]) for merged in self.merged]
+        inside = {i: (counted[:, place], groups[place]) for i, place in places}
         codes = cells_in_order(codes, inside, self.rules, generator)
         return self.domain, groups_followed(codes, self.nested)
 
