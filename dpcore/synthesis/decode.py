@@ -62,16 +62,16 @@ def decode_records(
     applying = [
         (difference, rule.applies(codes.T)) for rule in rules for difference in rule.differences
     ]
-    equal = _equal(applying)
-    for compared in _compared(applying, {(one, other) for one, other, _ in equal}):
+    equal = {
+        (domain.positions[axis.equal[0]], domain.positions[axis.equal[1]]): codes[:, i] == 1
+        for i, axis in enumerate(domain.axes)
+        if isinstance(axis, Categories) and axis.equal
+    }
+    for compared in _compared(applying, equal):
         _put_in_order(compared, applying, codes, cells, positions, generator)
     numbers = {i: of.at(positions[i]) for i, of in cells.items()}
-    for one, other, applies in equal:
-        for source, copy in ((one, other), (other, one)):
-            inside = cells[copy].inside
-            same = (inside.first <= numbers[source]) & (numbers[source] <= inside.last)
-            rows = applies & same & (numbers[one] != numbers[other])
-            numbers[copy] = np.where(rows, numbers[source], numbers[copy])
+    for pair, applies in equal.items():
+        _made_equal(numbers, pair, applies, cells, generator)
     columns = sorted({c for difference, _ in applying for c in difference.columns})
     for _ in range(TRIES if applying else 0):
         wrong = np.flatnonzero(_broken(numbers, applying))
@@ -100,16 +100,24 @@ def decode_records(
     }
 
 
-def _equal(applying: Sequence[Applying]) -> list[tuple[int, int, Booleans]]:
-    """Pairs of columns that must be equal, and in which records (rows,)."""
-    same = [(d, applies) for d, applies in applying if d[2:] == Difference(0, 0, 0.0, False)[2:]]
-    return [
-        (one.low, one.high, applies)
-        for i, (one, applies) in enumerate(same)
-        for other, there in same[:i]
-        if one.low is not None and one.high is not None
-        if (one.low, one.high) == (other.high, other.low) and np.array_equal(applies, there)
-    ]
+def _made_equal(
+    numbers: Mapping[int, Floats],
+    pair: tuple[int, int],
+    equal: Booleans,
+    cells: Mapping[int, ColumnCells],
+    generator: np.random.Generator,
+) -> None:
+    """Make two columns' numbers (rows,) equal where they are to be, as far as their cells allow, and
+    different elsewhere, where drawing again makes them so."""
+    one, other = pair
+    for source, copy in (pair, (other, one)):
+        inside = cells[copy].inside
+        same = (inside.first <= numbers[source]) & (numbers[source] <= inside.last)
+        rows = np.flatnonzero(equal & same & (numbers[one] != numbers[other]))
+        numbers[copy][rows] = numbers[source][rows]
+    for _ in range(TRIES):
+        rows = np.flatnonzero(~equal & (numbers[one] == numbers[other]))
+        numbers[other][rows] = cells[other].select(rows).draw(generator)
 
 
 def _compared(

@@ -26,7 +26,9 @@ OPEN_FIGURES, MOST_FIGURES = 6, 60
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     """Synthetic counts of each column, compared with those of the release they are drawn from."""
-    noisy_tables, counted = [*noisy_columns(source)], list[Floats]()
+    # Whether two columns are equal is counted, and no column of the records.
+    known, counted = source.plan.record_columns, list[Floats]()
+    noisy_tables = [each for each in noisy_columns(source) if each.names[0] in known]
     for records in _records(record, source):
         again = [count_records(records[n.names[0]], n.keys[0]) for n in noisy_tables]
         counted = [a + b for a, b in zip(counted, again, strict=True)] if counted else again

@@ -6,7 +6,8 @@ others.  As rules hold along chains too, any of these can be completed.
 
 >>> rule = Rule((), (), (Order(0, 1, (0, 1, 2, 3)),))
 >>> codes = np.array([[3, 2], [0, 1]])
->>> groups = {0: np.array([0, 0, 1, 1]), 1: np.array([0, 0, 1, 1])}
+>>> halves = np.array([0, 0, 1, 1])
+>>> groups = {column: (halves[codes[:, column]], halves) for column in (0, 1)}
 >>> mended = cells_in_order(codes, groups, [rule], np.random.default_rng(7))
 >>> mended[0].tolist() in ([2, 2], [2, 3], [3, 3]), mended[1].tolist()
 (True, [0, 1])
@@ -24,14 +25,15 @@ from dpcore.post.records.rules import Order, Rule, breaks_rules
 
 def cells_in_order(
     codes: Integers,
-    groups: Mapping[int, Integers],
+    groups: Mapping[int, tuple[Integers, Integers]],
     rules: Sequence[Rule],
     generator: np.random.Generator,
 ) -> Integers:
-    """The records (rows, k), their cells changed inside groups where they break an order.
+    """The records (rows, k), their cells changed where they break an order.
 
-    ``groups``: by column, the group of each cell (size,); cells of others stay.  A new cell is drawn in
-    proportion to how many records have it.
+    ``groups``: by column, the group in which each record (rows,) must then be, and that of each cell
+    (size,); the groups obey the rules.  Cells of other columns stay.  A new cell is drawn in proportion
+    to how many records have it.
     """
     ordering = [rule for rule in rules if rule.orders]
     wrong = np.flatnonzero(breaks_rules(codes, ordering))
@@ -42,9 +44,9 @@ def cells_in_order(
     columns = sorted({c for order, _ in orders for c in (order.low, order.high)})
     first, last = ({c: codes[wrong, c].copy() for c in columns} for _ in range(2))
     for c in {*columns} & {*groups}:
-        own = groups[c][codes[wrong, c]]
-        first[c] = np.searchsorted(groups[c], own, side="left")
-        last[c] = np.searchsorted(groups[c], own, side="right") - 1
+        of_records, of_cells = groups[c]
+        first[c] = np.searchsorted(of_cells, of_records[wrong], side="left")
+        last[c] = np.searchsorted(of_cells, of_records[wrong], side="right") - 1
     for c in columns:
         for _ in columns:
             for order, applies in orders:

@@ -201,11 +201,9 @@ def _repaired(
                 wrong = rows[~np.isin(mended[rows, attribute], allowed)]
                 _redraw(mended, wrong, attribute, allowed, codes, generator)
             for order in rule.orders:
-                least = np.asarray(order.least)[mended[rows, order.low]]
-                for first in np.unique(least):
-                    wrong = rows[(least == first) & (mended[rows, order.high] < first)]
-                    allowed = tuple(range(first, sizes[order.high]))
-                    _redraw(mended, wrong, order.high, allowed, codes, generator)
+                wrong = rows[~order.kept(mended[rows, order.low], mended[rows, order.high])]
+                for block in np.array_split(wrong, 1 + len(wrong) // TRIED):
+                    _put_in_order(mended, block, order, sizes, rules, codes, generator)
         if not breaks_rules(mended, rules).any():
             break
     return mended
@@ -224,6 +222,28 @@ def _redraw(
         weights = np.bincount(codes[:, attribute], minlength=max(allowed) + 1)[list(allowed)]
         weights = weights + (weights.sum() == 0)
         mended[rows, attribute] = generator.choice(allowed, len(rows), p=weights / weights.sum())
+
+
+def _put_in_order(
+    mended: Integers,
+    rows: Integers,
+    order: Order,
+    sizes: Sequence[int],
+    rules: Sequence[Rule],
+    codes: Integers,
+    generator: np.random.Generator,
+) -> None:
+    """Give some records a code of the order's high attribute that obeys all rules, or at least this
+    order, in proportion to how often it occurs."""
+    high, size, columns = order.high, sizes[order.high], mended[rows].T
+    kept = order.kept(columns[order.low][:, None], np.arange(size))
+    allowed = kept & ~forbidden_values(columns, high, size, rules)
+    allowed = np.where(allowed.any(axis=1, keepdims=True), allowed, kept)
+    weights = allowed * (np.bincount(codes[:, high], minlength=size) + 1e-9)
+    ends = np.cumsum(weights, axis=1)
+    found = (ends <= generator.random((len(rows), 1)) * ends[:, -1:]).sum(axis=1)
+    some = allowed.any(axis=1)
+    mended[rows[some], high] = np.minimum(found, size - 1)[some]
 
 
 def _valid_records(

@@ -11,9 +11,8 @@ of a cell with other columns is measured for its group only.  Between columns of
 groups are assumed to be related as the groups are (``group_ranks``); with categories, the association is
 assumed to be the same for all cells of a group.
 
-Cells that a condition of a rule names share no group with other cells.  So the rule is one about groups,
-and records obey it whatever cells they get.  An inequality of two columns holds for some cells of their
-groups, and cells are drawn for which it does.
+Cells that a condition of a rule names share no group with other cells, so records obey it whatever cells
+they get.  An inequality holds for some cells of two groups, and such cells are drawn.
 """
 
 from __future__ import annotations
@@ -246,7 +245,8 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         """Records of groups, and cells within the groups by the tables of the columns alone."""
         self.require_memory(rows)
         once, second, drawn = self.settled(noisy)
-        codes, groups = second.sample(drawn, rows)[1], self.groups(once)
+        counted, groups = second.sample(drawn, rows)[1], self.groups(once)
+        codes = counted.copy()
         scale = rows / max(second.total(drawn), 1)
         error, generator = self.mechanism.first.stddev, post_processing_generator(noisy)
         merged_groups = {each.position: groups[each.position] for each in self.merged}
@@ -275,7 +275,10 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 ranks.get(place),
                 numbers,
             )
-        inside = {merged.position: groups[merged.position] for merged in self.merged}
+        inside = {
+            merged.position: (counted[:, merged.position], groups[merged.position])
+            for merged in self.merged
+        }
         codes = cells_in_order(codes, inside, self.rules, generator)
         return self.domain, groups_followed(codes, self.nested)
 

@@ -17,6 +17,9 @@ from tasks.survey.ingest import ingest
 
 ROWS, PAIR = 6000, "pay_equals_bill"
 
+FITTED = 10
+"""Records by which a fit may miss a noisy count."""
+
 PLAN = f"""
 dprelease: 1
 dataset: bills
@@ -101,10 +104,10 @@ def test_records_are_equal_as_often_as_rows_within_the_stated_error(tmp_path, co
     assert PAIR in found.domain.names
     records = pd.DataFrame({name: pd.array(found.columns[name]) for name in table})
     difference = equal(records).sum() - equal(table).sum()
-    assert abs(difference) < 3 * errors[PAIR,] + 0.01 * ROWS
+    assert abs(difference) < 3 * errors[PAIR,] + FITTED
     for works in ("no", "yes"):
         there, here = (equal(t)[t["works"] == works].sum() for t in (table, records))
-        assert abs(here - there) < 3 * errors["works", PAIR] + 0.01 * ROWS
+        assert abs(here - there) < 3 * errors["works", PAIR] + FITTED
     assert (records["limit"] >= records["bill"]).dropna().all()
     assert records["bill"].dropna().between(10, 500).all()
     round_pay = (records["pay"][equal(records)] % 50 == 0).mean()

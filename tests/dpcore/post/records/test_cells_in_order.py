@@ -48,7 +48,7 @@ def test_cells_are_in_order_where_groups_may_be(seed):
     codes = codes[~breaks_rules(held, of_groups)]
     assert len(codes) > 1000
     assert breaks_rules(codes, RULES).any()
-    inside = dict(enumerate(groups[:3]))
+    inside = {i: (of[codes[:, i]], of) for i, of in enumerate(groups[:3])}
     found = cells_in_order(codes, inside, RULES, generator)
     assert not breaks_rules(found, RULES).any()
     for column, of in enumerate(groups):
