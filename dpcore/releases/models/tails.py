@@ -9,7 +9,7 @@ which moves the estimate, and the squares of scores that are cut at B lack, of t
     lacking(B, C) = integral of 2 l N(l) dl from B to C.
 
 N is taken to fall as a power of the length that is the same or grows with the length, as it does for
-Pareto, lognormal, exponential and normal laws.  From one of the first ends on,
+Pareto, log-normal, exponential and normal laws.  From one of the first ends on,
 
     N(l) = m exp(-a x - d x^2),    x = log(l / end),
 
