@@ -15,7 +15,7 @@ variance is less than that of the noise in proportion to theirs; if those of a r
 it is that of the noise.  The geometric mean of both is expected.  The model has to learn the columns
 first, so the errors of the columns of a table add to those of its cells.
 
-Over 140 shares and pairs of three public tables (medexp, slid, fair) at alpha 2 the error was within a
+Over 140 shares and pairs of three public tables at alpha 2 the error was within a
 factor two of this in 95% (``benchmarks.first_hour``).
 """
 
