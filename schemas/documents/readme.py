@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.table import LEVEL, TABLE, UNBIASED
 from schemas.bundle.manifest import REPLICATES, Manifest, ReleaseRecord, ReplicatesRecord, TableFile
-from schemas.documents.terms import judged
+from schemas.bundle.verdicts import judged
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn

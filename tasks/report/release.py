@@ -11,7 +11,7 @@ from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.releases.base import Chart
 from dpcore.releases.counts.unit import BEST
 from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord, TableFile
-from schemas.documents.terms import judged
+from schemas.bundle.verdicts import judged
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
 from schemas.releases.base import ReleaseSection

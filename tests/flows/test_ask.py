@@ -115,7 +115,7 @@ def test_the_same_question_is_answered_to_whoever_asks_and_charged_once(plans, t
     assert charged() == Budget.of("0.25")
     assert Ledger(ledger_url()).allowances("fair-1978")["C. Analyst"].spent == Budget()
     code, _, said = ask(*MEAN, analyst="D. Analyst")
-    assert (code, "has no allowance" in said) == (3, True)  # who may not ask is told nothing
+    assert (code, "has no allowance" in said) == (3, True)  # and does not learn that it was asked
     code, drawn_again, _ = ask(*MEAN, analyst="C. Analyst", token=other, alpha="0.24")
     assert (code, drawn_again.splitlines()[-1] != first) == (0, True)
     assert charged() == Budget.of("0.49")
