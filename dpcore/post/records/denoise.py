@@ -41,6 +41,9 @@ TILTS, RAKED = 12, 3
 LEAST = 1e-3
 """Of the model, in any cell of such a table."""
 
+STEEPEST = 20.0
+"""The largest exponent of a step: factors stay finite."""
+
 NO_NOISE = 4.0
 """In standard deviations of the noise."""
 
@@ -133,10 +136,13 @@ def keep_trends(
 def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
     """The positive table times exp(a trend), with about this sum of its products with the trend and the
     model's counts of either column: all three have one shape."""
+    # Where all but a few records share one value, the trend of the others is in the hundreds.
+    furthest = min(1.0, STEEPEST / float(np.abs(trend).max()))
     for _ in range(TILTS):
         now = float(np.sum(trend * table))
         spread = float(np.sum(trend**2 * table)) - now**2 / float(table.sum())
-        table = table * np.exp(np.clip((goal - now) / max(spread, 1e-300), -1.0, 1.0) * trend)
+        step = np.clip((goal - now) / max(spread, 1e-300), -furthest, furthest)
+        table = table * np.exp(step * trend)
         for _ in range(RAKED):
             for axis in (0, 1):
                 counts = np.maximum(table.sum(axis, keepdims=True), 1e-300)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.post.records.denoise import denoise
+from dpcore.post.records.denoise import denoise, keep_trends
 from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
 from dpcore.post.records.nested import Nested, tied
 from dpcore.post.tables.margins import Margin, Residual, margins_of
@@ -165,3 +165,17 @@ def test_no_records_and_bad_margins():
     np.testing.assert_array_equal(untouched[0].table, table)
     with pytest.raises(ValueError, match=r"no measurement covers the attributes \(2,\)"):
         fit_mixture((2, 2, 2), [Margin((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
+
+
+@pytest.mark.parametrize("rare", [1e-9, 1e-3, 1.0, 30.0])
+@pytest.mark.parametrize("goal", [-300.0, 300.0])
+def test_a_correlation_that_noise_alone_shows_leaves_finite_counts(rare: float, goal: float):
+    """Where a few of many records are not of one value, their scores are in the hundreds."""
+    shares = np.array([100.0, rare, rare, 0.0])
+    model = np.maximum(np.outer(shares, shares) / shares.sum(), 1e-12)
+    noisy = model + goal * np.sign(np.outer([-1, 1, 1, 0], [-1, 1, 1, 0]))
+    table = model.copy()
+    keep_trends([table], [model], [Margin((0, 1), noisy, 10.0)], {0: 3, 1: 3})
+    assert np.isfinite(table).all()
+    assert (table >= 0).all()
+    assert table.sum() == pytest.approx(model.sum())
