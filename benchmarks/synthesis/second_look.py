@@ -3,7 +3,7 @@
     python -m benchmarks.synthesis.second_look --dataset acs_ma --alpha 1 --json
 
 publishes records as a first plan does (``dprelease.plan(table, questionnaire, records=True)``, with the
-pairs of columns that are ``EQUAL``; add-remove, beta 1e-9), and prints
+pairs of columns that are ``EQUAL`` and ``RULES`` of a codebook; add-remove, beta 1e-9), and prints
 
     auc           of boosted trees that tell records from rows, on those held out (0.5: they cannot)
     loss          what boosted trees that predict a target lose in AUC when trained on records instead
@@ -43,18 +43,47 @@ from dpcore.domain.domain import Domain
 from dpcore.estimates.distances import margin_errors
 from schemas.plan import Plan
 
-HEADER = "column,type,values,lower,upper,step,missing,special"
+HEADER = "column,type,values,lower,upper,step,missing,special,universe,levels"
 ACS_NUMBERS = (
-    "AGEP,,,0,99,,,",
-    "NOC,,,0,19,,empty,",
-    "NPF,,,2,20,,empty,",
-    "DENSITY,,,16.3,52864.7,0.1,,",
-    "PINCP,,,-9000,1341000,,empty,",
-    "POVPIP,,,0,501,,empty,501",
-    "PWGTP,,,1,9999,,,",
-    "WGTP,,,0,9999,,,",
+    "AGEP,,,0,99,,,,,",
+    "NOC,,,0,19,,,,HOUSING_TYPE = 1,",
+    "NPF,,,2,20,,empty,,HOUSING_TYPE = 1,",
+    "DENSITY,,,16.3,52864.7,0.1,,,,",
+    "PINCP,,,-9000,1341000,,,,AGEP >= 15,",
+    "POVPIP,,,0,501,,empty,501,,",
+    "PWGTP,,,1,9999,,,,,",
+    "WGTP,,,1,9999,,0=not asked,,HOUSING_TYPE = 1,",
 )
-"""What the codebook says of the columns of numbers."""
+ACS_UNIVERSES = {
+    "MSP": "AGEP >= 15",
+    "OWN_RENT": "HOUSING_TYPE = 1",
+    "INDP_CAT": "AGEP >= 16",
+    "EDU": "AGEP >= 3",
+    "PINCP_DECILE": "AGEP >= 15",
+    "DVET": "AGEP >= 17",
+    "DREM": "AGEP >= 5",
+    "DPHY": "AGEP >= 5",
+}
+"""What the codebook says of the columns of numbers, and who was asked the other questions."""
+
+NOT_ASKED = {"OWN_RENT": "0", "WGTP": 0} | dict.fromkeys(
+    ("MSP", "INDP_CAT", "EDU", "PINCP_DECILE", "DVET", "DREM", "DPHY"), "N"
+)
+"""By column of ACS, the code of who was not asked."""
+
+ORDERED = ("EDU", "PINCP_DECILE")
+"""Columns whose categories are in order."""
+
+NO_ANSWER = ("INDP_CAT", "DVET")
+"""Columns that are missing too for some who were asked: they did not work, or did not serve."""
+
+RULES = {
+    "acs_ma": [
+        {"if": {"AGEP": {"below": 18}}, "then": {"EDU": [*range(1, 10), None]}},
+        "NPF >= NOC + 1",
+    ]
+}
+"""By dataset, what else is known: degrees need years, and own children belong to a family."""
 
 EQUAL = {"acs_ma": [["PWGTP", "WGTP"]]}
 """By dataset, the pairs of columns that are often equal: a householder has the household's weight."""
@@ -100,16 +129,26 @@ def table_of(name: str, folder: Path) -> tuple[pd.DataFrame, list[str]]:
     """A table, and the lines of its questionnaire."""
     if name == "acs_ma":
         frame = pd.read_parquet(folder / "acs_nist_ma2019" / "ma2019.parquet").drop(columns="INDP")
-        lines = [f"{c},,{'; '.join(values)},,,,," for c, values in ACS_CATEGORIES.items()]
-        return frame, [*lines, *ACS_NUMBERS]
+        return frame, [*map(_of_categories, ACS_CATEGORIES), *ACS_NUMBERS]
     domain, codes = (adult_coded if name == "adult" else nltcs)(folder)
     lines = []
     for axis in domain.axes:
         if isinstance(axis, Categories):
-            lines.append(f"{_plain(axis.name)},,{'; '.join(map(str, axis.categories))},,,,,")
+            lines.append(f"{_plain(axis.name)},,{'; '.join(map(str, axis.categories))},,,,,,,")
         else:
-            lines.append(f"{_plain(axis.name)},,,0,{axis.size - 1},,,")
+            lines.append(f"{_plain(axis.name)},,,0,{axis.size - 1},,,,,")
     return pd.DataFrame(codes, columns=[_plain(name) for name in domain.names]), lines
+
+
+def _of_categories(name: str) -> str:
+    """A line of the questionnaire of ACS."""
+    values = "; ".join(code for code in ACS_CATEGORIES[name] if code != NOT_ASKED.get(name))
+    code = NOT_ASKED.get(name, "")
+    missing = code if name in NO_ANSWER or not code else f"{code}=not asked"
+    universe = ACS_UNIVERSES.get(name, "")
+    if name in ORDERED:
+        return f"{name},integer,,,,,{missing},,{universe},{values}"
+    return f"{name},,{values},,,,{missing},,{universe},"
 
 
 def _plain(name: str) -> str:
@@ -138,8 +177,11 @@ def planned(name: str, table: pd.DataFrame, lines: list[str], alpha: str) -> Pla
     document = yaml.safe_load(text)
     asked = {"alpha": alpha, "beta": "1e-9"}
     document["budget"] |= {"granted": asked, "requested": asked}
+    records = document["releases"][0]
     if name in EQUAL:
-        document["releases"][0]["often_equal"] = EQUAL[name]
+        records["often_equal"] = EQUAL[name]
+    if name in RULES:
+        records["rules"] = [*records["rules"], *RULES[name]]
     return Plan.model_validate(document | {"dataset": name.replace("_", "-")})
 
 
@@ -150,7 +192,7 @@ def looked_at(name: str, folder: Path, alpha: str) -> dict[str, Any]:
     started = time.process_time()
     made = drawn(plan, table, [len(table)])[len(table)]
     seconds = time.process_time() - started
-    records = as_frame(made, table)
+    records = as_frame(made, table).fillna(NOT_ASKED if name == "acs_ma" else {})
     rows, of_records = coded(name, table, folder), coded(name, records, folder)
     loss = {what: lost(*how, table, records) for what, how in TARGETS[name].items()}
     absurd = acs_absurd if name == "acs_ma" else None
@@ -174,10 +216,11 @@ def as_frame(columns: Mapping[str, NDArray[Any]], table: pd.DataFrame) -> pd.Dat
     """Records with the columns and types of the table."""
     found = {}
     for name in table:
-        values = pd.Series(np.ma.getdata(columns[name]))
-        masked = values.mask(np.ma.getmaskarray(columns[name]))
-        text = table[name].dtype.kind not in "iuf"
-        found[name] = masked.astype(str) if text else pd.to_numeric(masked).astype("Float64")
+        values, missing = (part(columns[name]) for part in (np.ma.getdata, np.ma.getmaskarray))
+        if table[name].dtype.kind not in "iuf":
+            found[name] = pd.Series(values).astype(str).mask(missing)
+        else:
+            found[name] = pd.to_numeric(pd.Series(values).mask(missing)).astype("Float64")
     return pd.DataFrame(found)
 
 

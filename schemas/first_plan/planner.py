@@ -27,8 +27,8 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described
-from schemas.first_plan.questionnaire import Question
 from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, PlannedRelease
+from schemas.first_plan.universe import Question
 from schemas.first_plan.wishes import Said, Wish
 from schemas.first_plan.written import Written
 from schemas.plan import Plan
@@ -116,7 +116,7 @@ class Draft(Written):
         """The section, or a histogram of all its columns where that is more accurate."""
         columns = section.keys["columns"]
         records = section.keys["kind"] == "microdata-margins"
-        if len(columns) < 3:
+        if len(columns) < 3 or "rules" in section.keys:
             return section
         if records and not {self.of.columns[name] for name in columns} <= FEW:
             return section  # whose bins are finer than those of a histogram

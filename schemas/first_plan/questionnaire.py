@@ -13,7 +13,9 @@ are codes that stand for no answer, which ``values`` may name too, and the word 
 may be empty.  ``special`` are numbers that many people have, such as a minimum wage or a top code: each
 gets a cell of its own, as zero does.  ``levels`` are all numbers that occur, where they are few, instead
 of bounds.  ``format`` is how the survey writes numbers or dates, as in a plan.  ``label`` is what
-readers call the column.  In ``"a; b"=both; c`` the first value holds a semicolon.  The
+readers call the column.  ``universe`` says who was asked, such as ``AGE >= 16 and WORKS = 1``: for all
+others the answer is missing; a code under ``missing`` with the label ``not asked`` says nothing else.
+In ``"a; b"=both; c`` the first value holds a semicolon.  The
 word ``open`` under ``values`` makes a column of categories that nobody can list, under ``lower`` and
 ``upper`` one of numbers whose bounds nobody can state: the release finds them.
 
@@ -34,13 +36,15 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
+from schemas.first_plan.codes import as_codes, read_number, read_values
+from schemas.first_plan.universe import Question, read_universe, with_universes
 from schemas.survey.cells import Numbers
 from schemas.survey.formats import date_format, number_format
 from schemas.survey.found import OPEN
@@ -59,26 +63,17 @@ HEADER = (
     "special",
     "levels",
     "format",
+    "universe",
 )
 TYPES = ("categorical", "integer", "continuous", "date", "time")
+DATES = ("date", "time")
 ROLES = ("unit", "weight", "ignored")
 """Types of columns that a plan does not describe."""
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
 """By the type of a column that a plan describes as any other, the plan's key that names it too."""
 EMPTY = "empty"
+NOT_ASKED = "not asked"
 FREE_TEXT = "; an identifier or free text, which is not published, has the type `ignored`"
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is said of one column: its keys in a plan but for ``type``, and what its numbers may be.
-    Of a column that a plan does not describe (``ROLES``), ``upper`` and ``step``.  ``role``:
-    weight, stratum, cluster or empty."""
-
-    type: str
-    keys: Mapping[str, Any]
-    numbers: Numbers | None = None
-    role: str = ""
 
 
 def read_questionnaire(path: Path) -> dict[str, Question]:
@@ -138,7 +133,10 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
             faults.append(f"{path}: {' and '.join(several)} are each a {role}; a plan has one")
     if faults:
         raise InputError("\n".join(faults))
-    return found
+    try:
+        return with_universes(found)
+    except InputError as fault:
+        raise InputError(f"{path}, {fault}") from None
 
 
 @contextmanager
@@ -158,15 +156,15 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     def number(key: str) -> Decimal | None:
         if not said.get(key) or said[key] == OPEN:
             return None
-        return _number(f"{place}, {key}", said[key], said.get("format", ""))
+        return read_number(f"{place}, {key}", said[key], said.get("format", ""))
 
     def listed(key: str) -> dict[str, str]:
-        return dict(_values(f"{place}, {key}", said.get(key, "")))
+        return dict(read_values(f"{place}, {key}", said.get(key, "")))
 
     lower, upper, step = number("lower"), number("upper"), number("step")
     if step is not None and step <= 0:
         raise InputError(f"{place}, step: {step} is not above 0")
-    no_answer, levels = [*listed("missing")], listed("levels")
+    no_answer, levels = listed("missing"), listed("levels")
     values = {c: label for c, label in listed("values").items() if c not in no_answer}
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)
@@ -210,35 +208,20 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
             numbers = replace(numbers, unit=said.get("unit", ""))
     labels = {code: label for code, label in values.items() if label}
     keys |= {"labels": labels} if labels else {}
-    missing = _codes([code for code in no_answer if code != EMPTY], together=False)
+    missing = as_codes([code for code in no_answer if code != EMPTY], together=False)
     keys |= {"nullable": True} if EMPTY in no_answer else {}
     keys |= {"missing": missing} if missing else {}
     keys |= _format(f"{place}, format", said.get("format", ""), kind)
     if said.get("unit") and kind != "categorical":
         keys["unit"] = said["unit"]
     keys |= {key: said[key] for key in ("label", "description") if said.get(key)}
-    return Question(kind, keys, numbers, role)
-
-
-_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+")
-
-
-def _number(place: str, text: str, form: str) -> Decimal:
-    """A number with a decimal point; ``form``: how the survey, and so perhaps this line, writes them."""
-    if form.startswith("1.234") and _THOUSANDS.fullmatch(text):
-        whole = text.replace(".", "")
+    universe = read_universe(f"{place}, universe", said.get("universe", ""))
+    if universe and kind in DATES:
         raise InputError(
-            f"{place}: {text!r} may mean {whole} or {float(text):g}; write one of these"
+            f"{place}, universe: the parts of a date cannot be missing; leave it empty"
         )
-    with suppress(InvalidOperation):
-        if (found := Decimal(text)).is_finite():
-            return found
-    meant = suggestion(text, [OPEN])
-    if text.endswith("%"):
-        meant = "; 12% is written 0.12"
-    elif re.fullmatch(r"-?\d+(\.\d{3})*,\d+", text):
-        meant = f"; write {text.replace('.', '').replace(',', '.')}"
-    raise InputError(f"{place}: {text!r} is not a number such as 0.5{meant}")
+    answered = all(why.lower() == NOT_ASKED for why in no_answer.values())
+    return Question(kind, keys, numbers, role, universe, answered)
 
 
 def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
@@ -253,7 +236,7 @@ def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
             f"{place}, values: {first!r} is one value, as only ; separates them; if it is meant as"
             " one, state another one, as a column of one value says nothing"
         )
-    return {"categories": _codes(list(values))}
+    return {"categories": as_codes(list(values))}
 
 
 def _unbounded(
@@ -273,7 +256,7 @@ def _unbounded(
     if more := [key for key in ("values", "levels") if said.get(key)]:
         raise InputError(f"{place}, {more[0]}: leave it empty, as the bounds are {OPEN}")
     points = list[float]()
-    for code, _ in _values(f"{place}, special", said.get("special", "")):
+    for code, _ in read_values(f"{place}, special", said.get("special", "")):
         try:
             points.append(float(code))
         except ValueError:
@@ -314,7 +297,7 @@ def _between(
 ) -> tuple[dict[str, Any], Numbers | None]:
     """Numbers between ``limits``, with a step; dates between two years."""
     lower, upper, step = limits
-    dated = kind in ("date", "time")
+    dated = kind in DATES
     if lower is None or upper is None or lower > upper or (lower == upper and not dated):
         what = "two years" if dated else "the smaller first, or values"
         raise InputError(f"{place}: state lower and upper, {what}")
@@ -350,40 +333,10 @@ def _format(place: str, form: str, kind: str) -> dict[str, str]:
             f"{place}: is for numbers and dates; categories are read as they are written"
         )
     try:
-        (date_format if kind in ("date", "time") else number_format)(form)
+        (date_format if kind in DATES else number_format)(form)
     except ValueError as error:
         raise InputError(f"{place}: {error}") from None
     return {"format": form}
-
-
-_QUOTED = r'"(?:[^"]|"")*"'
-_ITEM = re.compile(rf"\s*({_QUOTED}|[^;=]*?)\s*(?:=\s*({_QUOTED}|[^;]*?)\s*)?(?:;|$)")
-
-
-def _values(place: str, text: str) -> Iterator[tuple[str, str]]:
-    """Each code with its label, of ``1=female; 2="male; other"``."""
-    codes = set[str]()
-    for item in _ITEM.finditer(text):
-        written = item[0].strip().removesuffix(";")
-        code, label = (_unquoted(place, part or "") for part in item.groups())
-        if not written:
-            continue
-        if not code:
-            raise InputError(f"{place}: {written!r} has no code before the =")
-        if '"' not in written and re.search(r"[|,]\s*[^=|,]+=", written):
-            raise InputError(f"{place}: {written!r} seems to be several values; separate them by ;")
-        if code in codes:
-            raise InputError(f"{place}: the code {code!r} is there twice")
-        codes.add(code)
-        yield code, label
-
-
-def _unquoted(place: str, part: str) -> str:
-    if re.fullmatch(_QUOTED, part):
-        return part[1:-1].replace('""', '"').strip()
-    if part.startswith('"') and part.count('"') % 2:
-        raise InputError(f"{place}: the quotation mark of {part!r} is not closed")
-    return part
 
 
 def _within(code: str, lower: Decimal, upper: Decimal) -> bool:
@@ -391,11 +344,3 @@ def _within(code: str, lower: Decimal, upper: Decimal) -> bool:
         return lower <= Decimal(code) <= upper
     except InvalidOperation:
         return False
-
-
-def _codes(codes: list[str], together: bool = True) -> list[str | int]:
-    """Codes as whole numbers where they are written as such: all of them, or (not together) each."""
-    whole = [re.fullmatch(r"0|-?[1-9]\d{0,17}", code) is not None for code in codes]
-    if together:
-        whole = [all(whole)] * len(codes)
-    return [int(code) if number else code for code, number in zip(codes, whole, strict=True)]

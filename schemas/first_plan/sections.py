@@ -17,6 +17,7 @@ from typing import Any
 
 from dpcore.errors import InputError
 from schemas.first_plan.described import ColumnType, Described
+from schemas.first_plan.universe import universe_rules
 from schemas.first_plan.wishes import Wish
 from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
@@ -182,14 +183,17 @@ class ColumnUse:
             "compress": "Each column of many cells is measured alone first. Its noisy counts say"
             " which cells hold so few people that they are merged in the pairs, and how values lie"
             " inside them.",
+            "rules": "Who was asked: outside its universe a column is missing in every record.",
             "mechanism": GAUSSIAN_NOISE,
         }
+        rules = universe_rules(self.of.said, wish.columns)
         keys = {
             "name": "all-pairs",
             "kind": "microdata-margins",
             "columns": list(wish.columns),
             **self._bins(wish.columns, many=True),
             "compress": {},
+            **({"rules": rules} if rules else {}),
             "mechanism": "discrete-gaussian",
         }
         if self.of.role("weight"):
@@ -233,7 +237,7 @@ class ColumnUse:
             keys["pairs"] = [[*pair] for pair in pairs]
         if also:
             keys["also"] = [*also]
-        ends = [key for key in ("bins", "compress", "mechanism") if key in keys]
+        ends = [key for key in ("bins", "compress", "rules", "mechanism") if key in keys]
         last: dict[str, Any] = {key: keys.pop(key) for key in ends}
         why = {**made.why, "": "Counts of the pairs of columns that are together in a model."}
         return PlannedRelease(

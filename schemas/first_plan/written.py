@@ -15,8 +15,8 @@ import yaml
 
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described, flow
-from schemas.first_plan.questionnaire import Question
 from schemas.first_plan.sections import ColumnUse, PlannedRelease, distinct, named, titled
+from schemas.first_plan.universe import Question
 from schemas.first_plan.wishes import Wish
 from schemas.plan import Plan, load_plan
 from schemas.releases.base import GAUSSIAN
@@ -180,6 +180,8 @@ def _wrapped(entry: Mapping[str, Any]) -> str:
     ((key, value),) = entry.items()
     if len(line := f"{key}: {flow(value)}") <= WIDTH:
         return line
+    if isinstance(value, list) and isinstance(value[0], dict):
+        return "\n".join([f"{key}:", *(f"      - {flow(each)}" for each in value)])
     text = yaml.safe_dump(
         {key: value}, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH
     )

@@ -1,0 +1,70 @@
+"""What a cell of a questionnaire holds: numbers, and codes with their labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+
+from dpcore.errors import InputError
+from dpcore.suggestion import suggestion
+from schemas.survey.found import OPEN
+
+_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+")
+
+
+def read_number(place: str, text: str, form: str) -> Decimal:
+    """A number with a decimal point; ``form``: how the survey, and so perhaps this line, writes them."""
+    if form.startswith("1.234") and _THOUSANDS.fullmatch(text):
+        whole = text.replace(".", "")
+        raise InputError(
+            f"{place}: {text!r} may mean {whole} or {float(text):g}; write one of these"
+        )
+    with suppress(InvalidOperation):
+        if (found := Decimal(text)).is_finite():
+            return found
+    meant = suggestion(text, [OPEN])
+    if text.endswith("%"):
+        meant = "; 12% is written 0.12"
+    elif re.fullmatch(r"-?\d+(\.\d{3})*,\d+", text):
+        meant = f"; write {text.replace('.', '').replace(',', '.')}"
+    raise InputError(f"{place}: {text!r} is not a number such as 0.5{meant}")
+
+
+_QUOTED = r'"(?:[^"]|"")*"'
+_ITEM = re.compile(rf"\s*({_QUOTED}|[^;=]*?)\s*(?:=\s*({_QUOTED}|[^;]*?)\s*)?(?:;|$)")
+
+
+def read_values(place: str, text: str) -> Iterator[tuple[str, str]]:
+    """Each code with its label, of ``1=female; 2="male; other"``."""
+    codes = set[str]()
+    for item in _ITEM.finditer(text):
+        written = item[0].strip().removesuffix(";")
+        code, label = (_unquoted(place, part or "") for part in item.groups())
+        if not written:
+            continue
+        if not code:
+            raise InputError(f"{place}: {written!r} has no code before the =")
+        if '"' not in written and re.search(r"[|,]\s*[^=|,]+=", written):
+            raise InputError(f"{place}: {written!r} seems to be several values; separate them by ;")
+        if code in codes:
+            raise InputError(f"{place}: the code {code!r} is there twice")
+        codes.add(code)
+        yield code, label
+
+
+def _unquoted(place: str, part: str) -> str:
+    if re.fullmatch(_QUOTED, part):
+        return part[1:-1].replace('""', '"').strip()
+    if part.startswith('"') and part.count('"') % 2:
+        raise InputError(f"{place}: the quotation mark of {part!r} is not closed")
+    return part
+
+
+def as_codes(codes: list[str], together: bool = True) -> list[str | int]:
+    """Codes as whole numbers where they are written as such: all of them, or (not together) each."""
+    whole = [re.fullmatch(r"0|-?[1-9]\d{0,17}", code) is not None for code in codes]
+    if together:
+        whole = [all(whole)] * len(codes)
+    return [int(code) if number else code for code, number in zip(codes, whole, strict=True)]

@@ -1,0 +1,246 @@
+"""Whom a question was asked, which a codebook calls its universe, as rules of synthetic records.
+
+    HOURS   AGE >= 16 and WORKS = 1      missing where AGE < 16, and where WORKS has another value
+    RENT    TENURE = 2 or 3
+
+Outside its universe a column is missing in every record.  Inside it is answered, unless the
+questionnaire names codes under ``missing`` that do not mean "not asked": then there may be no answer.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+from dpcore.errors import InputError
+from dpcore.suggestion import suggestion
+from schemas.survey.cells import MOST_VALUES, Numbers
+from schemas.survey.found import OPEN
+
+Stated = list[Any] | dict[str, int]
+"""A condition of a rule in a plan: values, or a range ``from`` and ``below``."""
+
+SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+_CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|==|<|>|=)\s*(.+)")
+
+
+class Condition(NamedTuple):
+    """``values``: as the questionnaire writes them; several only after = and !=."""
+
+    column: str
+    sign: str
+    values: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is said of one column: its keys in a plan but for ``type``, and what its numbers may be.
+    Of a column that a plan does not describe, ``upper`` and ``step``.  ``role``: weight, stratum,
+    cluster or empty.  ``universe``: the conditions that held for whoever was asked; ``answered``:
+    whether they all answered."""
+
+    type: str
+    keys: Mapping[str, Any]
+    numbers: Numbers | None = None
+    role: str = ""
+    universe: Sequence[Condition] = ()
+    answered: bool = False
+
+
+def read_universe(place: str, text: str) -> list[Condition]:
+    """Conditions that hold together.
+
+    >>> [tuple(each) for each in read_universe("line 2", "WORKS = 1 or 2 and AGE >= 16")]
+    [('WORKS', '=', ['1', '2']), ('AGE', '>=', ['16'])]
+    """
+    found = list[Condition]()
+    for part in re.split(r"\s+and\s+", text) if text else ():
+        if not (match := _CONDITION.fullmatch(part)):
+            raise InputError(
+                f"{place}: {part!r} is not a condition such as AGE >= 16, or WORKS = 1 or 2; leave the"
+                " cell empty where everybody was asked"
+            )
+        column, sign, after = match.groups()
+        values = re.split(r"\s+or\s+", after)
+        if len(values) > 1 and sign not in ("=", "==", "!="):
+            raise InputError(f"{place}: {part!r} has several values; only = and != may")
+        found.append(Condition(column, sign.replace("==", "="), values))
+    return found
+
+
+def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
+    """The questions, where columns with a universe may be missing, and numbers have edges where it cuts.
+
+    Raises ``InputError`` where a condition is not about values that the questionnaire describes.
+    """
+    found = {**questions}
+    for name, question in questions.items():
+        for column, conditions in _by_column(question).items():
+            place = f"{name}, universe"
+            if column not in questions or column == name:
+                near = suggestion(column, [each for each in questions if each != name])
+                raise InputError(f"{place}: {column!r} is not another column{near}")
+            about = found[column]
+            inside, outside = _sides(about, conditions, f"{place}: {column}")
+            if about.numbers and about.numbers.number > MOST_VALUES:
+                cuts = {
+                    each.get("from", 0) for each in (*inside, *outside) if isinstance(each, dict)
+                }
+                within = {Decimal(c) for c in cuts if about.numbers.lower < c < about.numbers.upper}
+                special = sorted(within.union(about.numbers.special))
+                found[column] = replace(about, numbers=replace(about.numbers, special=special))
+        if question.universe and "missing" not in question.keys:
+            own = found[name]
+            found[name] = replace(own, keys={**own.keys, "nullable": True})
+    return found
+
+
+def universe_rules(
+    questions: Mapping[str, Question], columns: Collection[str]
+) -> list[dict[str, dict[str, Stated]]]:
+    """The rules of a plan's records, of these columns: one for each condition."""
+    found: list[dict[str, dict[str, Stated]]] = []
+    for when, name, then in _implied(questions, columns):
+        same = next((rule for rule in found if rule["if"] == when), None)
+        if same is None:
+            found.append({"if": when, "then": {name: then}})
+        else:
+            same["then"][name] = then
+    return found
+
+
+def _implied(
+    questions: Mapping[str, Question], columns: Collection[str]
+) -> Iterator[tuple[dict[str, Stated], str, Stated]]:
+    """Conditions on other columns, a column, and which values it then has."""
+    for name in columns:
+        question = questions.get(name) or Question("", {})
+        stated = _by_column(question)
+        asked = {
+            column: _sides(questions[column], conditions, name)
+            for column, conditions in stated.items()
+            if column in columns
+        }
+        for column, (_, outside) in asked.items():
+            unknown: list[Stated] = [[None]] if questions[column].universe else []
+            for each in (*outside, *unknown):
+                yield {column: each}, name, [None]
+        if (answers := _answers(question)) and asked.keys() == stated.keys() != set():
+            for inside in product(*(inside for inside, _ in asked.values())):
+                yield dict(zip(asked, inside, strict=True)), name, answers
+
+
+def _by_column(question: Question) -> dict[str, list[Condition]]:
+    found: dict[str, list[Condition]] = {}
+    for condition in question.universe:
+        found.setdefault(condition.column, []).append(condition)
+    return found
+
+
+def _answers(question: Question) -> Stated | None:
+    """All values but null; None where null is among the answers, or nobody can list them."""
+    keys = question.keys
+    if not question.answered or OPEN in (keys.get("categories"), keys.get("bounds")):
+        return None
+    if "categories" in keys:
+        return [*keys["categories"]]
+    first = keys["levels"][0] if "levels" in keys else keys["bounds"][0]
+    return None if first == OPEN else {"from": first}
+
+
+def _sides(
+    question: Question, conditions: Sequence[Condition], place: str
+) -> tuple[list[Stated], list[Stated]]:
+    """Where all conditions on a column hold, and where one fails: values, or ranges of whole numbers."""
+    values = question.keys.get("categories", question.keys.get("levels", OPEN))
+    inside: list[Stated]
+    outside: list[Stated]
+    if values != OPEN:
+        kept = [v for v in values if all(_holds(c, v, values, place) for c in conditions)]
+        inside, outside = [kept] if kept else [], [[v for v in values if v not in kept]]
+        outside = [each for each in outside if each]
+    elif question.type == "integer" and question.numbers:
+        inside, outside = _ranges(question.numbers, conditions, place)
+    else:
+        raise InputError(
+            f"{place} has no listed categories, levels, or whole numbers between bounds"
+        )
+    if not inside:
+        raise InputError(f"{place}: no value is left")
+    return inside, outside
+
+
+def _holds(condition: Condition, value: object, values: Sequence[Any], place: str) -> bool:
+    """Whether a category or level fulfils a condition; order is that of numbers."""
+    named = [_listed(text, values, place) for text in condition.values]
+    if condition.sign in ("=", "!="):
+        return (value in named) == (condition.sign == "=")
+    if any(isinstance(each, str | bool) for each in values):
+        raise InputError(f"{place}: its values are no numbers; use = or !=")
+    return SIGNS[condition.sign](value, named[0])
+
+
+def _listed(text: str, values: Sequence[Any], place: str) -> Any:
+    for value in values:
+        if text in (str(value), f"{value:g}" if isinstance(value, float) else str(value)):
+            return value
+    raise InputError(
+        f"{place}: {text!r} is not one of its values{suggestion(text, map(str, values))}"
+    )
+
+
+def _ranges(
+    numbers: Numbers, conditions: Sequence[Condition], place: str
+) -> tuple[list[Stated], list[Stated]]:
+    unit, top = numbers.step_or_one or Decimal(1), numbers.upper + 1
+    cuts, tests = {numbers.lower, top}, list[tuple[str, list[Decimal]]]()
+    for condition in conditions:
+        stated = [_whole(text, numbers, unit, place) for text in condition.values]
+        tests.append((condition.sign, stated))
+        at, after = condition.sign not in (">", "<="), condition.sign not in (">=", "<")
+        cuts |= {n for n in stated if at} | {n + unit for n in stated if after}
+    spans: list[tuple[bool, Decimal, Decimal]] = []
+    for first, end in pairwise(sorted(cut for cut in cuts if numbers.lower <= cut <= top)):
+        holds = all(
+            (all if sign == "!=" else any)(SIGNS[sign](first, number) for number in stated)
+            for sign, stated in tests
+        )
+        if spans and spans[-1][0] is holds:
+            first = spans.pop()[1]
+        spans.append((holds, first, end))
+
+    def sides(wanted: bool) -> list[Stated]:
+        return [
+            {
+                **({"from": int(first)} if first > numbers.lower or end == top else {}),
+                **({"below": int(end)} if end < top else {}),
+            }
+            for holds, first, end in spans
+            if holds is wanted
+        ]
+
+    return sides(True), sides(False)
+
+
+def _whole(text: str, numbers: Numbers, unit: Decimal, place: str) -> Decimal:
+    with suppress(InvalidOperation):
+        number = Decimal(text)
+        if number.is_finite() and numbers.lower <= number <= numbers.upper and number % unit == 0:
+            return number
+    raise InputError(
+        f"{place}: {text!r} is not a multiple of {unit} from {numbers.lower} to {numbers.upper}"
+    )
