@@ -192,6 +192,10 @@ def read_value(text: str) -> Any:
     return text if isinstance(value, float) else value
 
 
+MOST_FAULTS = 50
+"""Lines of an error: whoever mends these sees the others next."""
+
+
 def explain_errors(
     error: ValidationError, document: Any, section: type[BaseModel] | None = None
 ) -> str:
@@ -205,18 +209,20 @@ def explain_errors(
 def faults_of(
     error: ValidationError, document: Any, section: type[BaseModel] | None = None
 ) -> dict[str, str]:
-    """By place in the document, what is wrong there."""
+    """By place in the document, what is wrong there; of those that nobody is told, the place alone."""
     first_at: dict[str, str] = {}
     for fault in error.errors():
-        first_at.setdefault(_place(fault, document), _reason(fault, section))
+        if (place := _place(fault, document)) not in first_at:
+            first_at[place] = _reason(fault, section) if len(first_at) < MOST_FAULTS else ""
     return first_at
 
 
 def written_faults(faults: Mapping[str, str]) -> str:
-    """A line for each place."""
-    return "\n".join(
-        f"  {place}: {reason}" if place else f"  {reason}" for place, reason in faults.items()
-    )
+    """A line for each place, up to ``MOST_FAULTS``."""
+    lines = [f"  {place}: {reason}" if place else f"  {reason}" for place, reason in faults.items()]
+    if len(lines) > MOST_FAULTS:
+        lines[MOST_FAULTS:] = [f"  and {len(lines) - MOST_FAULTS:,} more"]
+    return "\n".join(lines)
 
 
 def _place(fault: Any, document: Any) -> str:

@@ -86,6 +86,8 @@ def _rows(
         raise PlanError(
             f"{place}: {path} is the survey, whose values are private; list what is publicly known"
         )
+    if path.exists() and not path.is_file():
+        raise PlanError(f"{place}: {path} is not a file")  # to open a pipe may take for ever
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file, strict=True)

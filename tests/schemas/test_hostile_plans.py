@@ -1,5 +1,6 @@
 """Plans that are wrong in unlikely ways end in one clear error: no traceback, hang or full memory."""
 
+import os
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -269,3 +270,18 @@ def test_text_of_any_script_and_with_any_sign_is_accepted(plan_document):
     plan_document["columns"]["new"] = {"type": "categorical", "categories": words}
     plan_document["publication"]["description"] = "two\nlines"
     assert load_plan(plan_document).columns["new"].categories == words
+
+
+def test_of_many_faults_the_first_are_listed_and_the_others_counted(plan_document):
+    plan_document |= {f"unknown_{i}": i for i in range(80_000)}
+    lines = refused(plan_document).splitlines()
+    assert len(lines) < 60
+    assert lines[-1] == "  and 79,950 more"
+
+
+def test_a_pipe_is_not_waited_for(plan_document, tmp_path):
+    os.mkfifo(tmp_path / "regions.csv")
+    column = next(iter(plan_document["columns"]))
+    plan_document["columns"][column] = {"type": "categorical", "categories": "regions.csv"}
+    with pytest.raises(PlanError, match=r"regions\.csv is not a file"):
+        load_plan(write_plan(tmp_path, plan_document))
