@@ -151,6 +151,15 @@ class Served:
         state = {"type": "SCHEDULED", "state_details": {"scheduled_time": None}}
         self.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
 
+    def answer(self, run: str, **form: Any) -> None:
+        """Fill in the form of a run that waits: Prefect makes it a moment after it says so."""
+
+        def taken() -> bool:
+            answer = self.api("POST", f"/flow_runs/{run}/resume", run_input=form)
+            return bool(answer["status"] == "ACCEPT")
+
+        wait_for(taken, f"the form of run {run}", self.words)
+
     def settled(self, run: str) -> dict[str, Any]:
         """The run, once it has ended or waits for somebody."""
 

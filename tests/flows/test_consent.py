@@ -149,7 +149,7 @@ def test_a_token_given_in_a_served_form_publishes_and_is_found_nowhere(served):
     assert served.ledger.spent("thesis") == Budget()
     with pytest.raises(httpx.HTTPStatusError, match="409"):
         served.api("POST", f"/flow_runs/{run}/resume", run_input={"token": "0" * 32})
-    served.api("POST", f"/flow_runs/{run}/resume", run_input={"token": token})
+    served.answer(run, token=token)
     ended = served.settled(run)
     assert ended["state_type"] == "COMPLETED", ended["state"]["message"]
     assert served.ledger.allowances("thesis")[ANALYST].left.alpha == Budget.of("1/2").alpha

@@ -169,7 +169,7 @@ def test_nothing_of_a_release_is_theirs_from_the_form_to_the_catalogue(tab, serv
     require_harmless(tab, "Read the artifact")
     require_typed(tab)
     review = {"decision": "approve", "name": HOSTILE[4], "reason": HOSTILE[0]}
-    served.api("POST", f"/flow_runs/{run}/resume", run_input=review)
+    served.answer(run, **review)
     ended = served.settled(run)
     assert ended["state_type"] == "COMPLETED", ended["state"]["message"]
     see_run(tab, served, run)

@@ -112,7 +112,7 @@ class TestServed:
         assert served.settled(run)["state_name"] == "Suspended"
         assert served.ledger.spent("health") == spent
         review = {"decision": "approve", "name": "C. Officer", "reason": "every cell is large"}
-        served.api("POST", f"/flow_runs/{run}/resume", run_input=review)
+        served.answer(run, **review)
         assert served.settled(run)["state_type"] == "COMPLETED"
         waits = {"event": {"name": ["prefect.flow-run.waits"]}}
         of_run = {"any_resource": {"id": [f"prefect.flow-run.{run}"]}}
@@ -130,7 +130,7 @@ class TestServed:
         assert served.stop() == 0
         served.start()
         review = {"decision": "reject", "name": "C. Officer", "reason": "too fine"}
-        served.api("POST", f"/flow_runs/{run['id']}/resume", run_input=review)
+        served.answer(run["id"], **review)
         ended = served.settled(run["id"])
         assert ended["state_type"] == "FAILED"
         assert "rejected by C. Officer (too fine)" in ended["state"]["message"]
