@@ -77,11 +77,12 @@ test: $(VENV)/.dev
 soak: $(VENV)/.all
 	$(BIN)/python -m tests.soak build/soak
 
+# One process more than there are processors, as many slow tests wait for a server or a browser.
 # Linters and types run beside the tests, which leave a processor idle at their start and end.
 test-all: $(VENV)/.all
 	@mkdir -p build
 	@$(MAKE) --no-print-directory lint > build/lint.txt 2>&1 & linters=$$!; \
-	$(PYTEST); tested=$$?; \
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(PYTEST); tested=$$?; \
 	wait $$linters; linted=$$?; cat build/lint.txt; exit $$((tested + linted))
 
 format: $(VENV)/.dev

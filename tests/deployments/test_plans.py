@@ -11,6 +11,7 @@ from schemas.survey.columns import CategoricalColumn
 from tasks.explain.explain import explain
 from tasks.explain.runs import price_of_run, runs_left
 from tasks.ledger import Ledger
+from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release
 from tests.conftest import ROOT
@@ -88,6 +89,9 @@ def test_a_plan_runs_on_its_table(path, real_table, tmp_path, monkeypatch):
     for synthesis in plan.synthesis:
         synthetic = pd.read_parquet(bundle / "microdata" / f"{synthesis.name}.parquet")
         assert len(synthetic) == synthesis.rows
+    page = (bundle / REPORT).read_text(encoding="utf-8")
+    assert len(page) < 1_000_000
+    assert all(name in page for name in (plan.publication.title, *plan.built))
 
 
 @pytest.mark.parametrize("name", ["events", "panel"])

@@ -1,6 +1,6 @@
 """Kill the release path at every boundary and at random, resume it, and look for harm.
 
-    python -m tests.flows.kills FOLDER [LEDGER_URL] [--sabotage NAME]
+    python -m tests.flows.kills FOLDER [LEDGER_URL] [--sabotage NAME] [--only BOUNDARY]
 
 A boundary is a point at which what outlives the process may change: before and after every commit of
 the ledger and every call that renames or links a file, after every draw, and before every writing
@@ -55,8 +55,8 @@ NOWHERE = 0
 class Boundaries:
     """Counts the boundaries that a process reaches, and kills it at the one numbered ``fatal``."""
 
-    def __init__(self, files: bool = True) -> None:
-        self.files = files
+    def __init__(self, files: bool = True, only: str = "") -> None:
+        self.files, self.only = files, only
         self.fatal: int | None = None
         self.reached = 0
         self.label, self.repeated = "", 0
@@ -64,7 +64,7 @@ class Boundaries:
         self.wrote = False
 
     def reach(self, label: str) -> None:
-        if self.fatal is None or (not self.files and " file " in label):
+        if self.fatal is None or (not self.files and " file " in label) or self.only not in label:
             return
         self.repeated = self.repeated + 1 if label == self.label else 0
         self.label = label
@@ -386,11 +386,14 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=40, metavar="KILLS")
     parser.add_argument("--sabotage", metavar="NAME")
     parser.add_argument("--composition", default="basic")
+    parser.add_argument(
+        "--only", default="", metavar="BOUNDARY", help="those whose name holds this"
+    )
     options = parser.parse_args()
     if options.ledger:
         os.environ["DPRELEASE_LEDGER"] = options.ledger
         Ledger(options.ledger)
-    boundaries = Boundaries(files=not options.ledger)
+    boundaries = Boundaries(files=not options.ledger, only=options.only)
     install(boundaries)
     sabotage(options.sabotage)
     cases = new_cases(options.folder, options.composition)

@@ -82,9 +82,8 @@ def made_again(plan: Plan, bundle: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stem", ["fair", "eusilc", "eusilc_linked"])
-def test_a_worked_plan_has_a_sound_report(stem, tmp_path, short_fits):
-    plan = load_plan(PLANS[stem], {"source": "nowhere.parquet"})
+def test_a_worked_plan_has_a_sound_report(tmp_path, short_fits):
+    plan = load_plan(PLANS["fair"], {"source": "nowhere.parquet"})
     bundle = publish_made_up(plan, "r1", tmp_path)
     words = words_of(bundle)
     assert plan.publication.title in words

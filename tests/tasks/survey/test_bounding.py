@@ -215,7 +215,7 @@ def test_a_series_uses_the_first_periods_of_each_unit(most, name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("max_rows", "most"), [(1, 2), (2, 1)])
 def test_no_unit_moves_all_runs_of_a_series_by_more_than_they_claim(max_rows, most, tmp_path):
-    """Every household of up to three people in three periods, added to a small survey."""
+    """Every household of one or three people in three periods, added to a small survey."""
     week = column("integer", bounds=(0, 2)).axis("age")
     domain, homes = Domain((week, BY_SEX.axes[0])), UnitColumn(column="home", max_rows=max_rows)
     one_period = Adjacency("add-remove", max_rows, unit="home")
@@ -232,10 +232,10 @@ def test_no_unit_moves_all_runs_of_a_series_by_more_than_they_claim(max_rows, mo
         (found,) = tallies(database, [domain], unit=homes, periods=Periods(week, most))
         return np.concatenate([run.statistic(found)._values for run in runs])
 
-    people = list(itertools.product("FM", range(3)))
+    people = [("F", 0), ("F", 1), ("F", 2), ("M", 1)]
     households = [
         household
-        for size in (1, 2, 3)
+        for size in (1, 3)
         for household in itertools.combinations_with_replacement(people, size)
     ]
     moved = np.stack([statistics(household) for household in households]) - statistics(())
