@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Bins, Categories
+from dpcore.domain.axes import Bins, Categories, read_columns
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.estimates.understated import understated
@@ -137,11 +137,11 @@ class SyntheticRecords:
 
     def support(self, name: str, noisy: Noisy) -> Table:
         """Which margins the release determines, how well, and the records' distance."""
-        names = self.domain.names
+        names = tuple(axis.name for axis in self.domain.axes if read_columns(axis) == (axis.name,))
         follows = self.release.follows
         free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
         chosen = [*combinations(names, 1), *free]
-        chosen += islice(self._larger(), MOST_SETS)
+        chosen += islice((each for each in self._larger() if {*each} <= {*names}), MOST_SETS)
         supported = self.release.supported_margins(noisy, chosen)
         rows = [
             row
