@@ -94,7 +94,7 @@ def made(
     }
     for names, found in stated.items():
         assert found is not None, names
-    graded = set(records.support("people", draws["everybody"]).columns[0].values)
+    graded = set(records.support("people", draws["everybody"]).columns["columns"].tolist())
     assert "works x pay" in graded or "pay x works" in graded
     assert not any(PAIR in names for names in graded)  # which is no column of the records
     return records, {names: found[1] for names, found in stated.items()}
