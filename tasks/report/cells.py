@@ -1,6 +1,5 @@
 """Count tables of a bundle, read as people read them: labels along each side, numbers with errors."""
 
-import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.cells import BIN, describe_cells
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
@@ -130,7 +129,9 @@ def read_counts(
 
 
 def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
-    """The label of each row of a table on one side."""
+    """The label of each row of a table on one side: of a bin what the table says of it in words."""
+    if name + BIN in table:
+        return [NULL if _missing(words) else str(words) for words in table[name + BIN].tolist()]
     return [_label(key, columns[name]) for key in _keys(table, name)]
 
 
@@ -184,19 +185,7 @@ def _keys(table: Mapping[str, NDArray[Any]], name: str) -> list[Hashable]:
 def _label(key: Any, column: Column) -> str:
     if key is None:
         return NULL
-    if not isinstance(key, tuple):
-        return category_text(key, column)
-    low, high = (plain(_shortened(float(end))) for end in key)
-    if low == high:
-        return low
-    if column.type == "integer" and low[0] != "-":
-        return f"{low}–{high}"
-    return f"{low} to {high}"
-
-
-def _shortened(end: float) -> float:
-    """An end with six digits, or with all those of its whole part."""
-    return round(end, max(5 - math.floor(math.log10(abs(end) or 1.0)), 0))
+    return category_text(key, column)
 
 
 def _quoted(title: str, name: str) -> str:

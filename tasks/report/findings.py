@@ -51,7 +51,8 @@ ERROR = 0.05
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences, the charts that show them, and what their intervals mean.
+    """Sentences, the charts that show them, and what their intervals mean; ``more``: one for each
+    column, and for each other pair of columns the one of highest rank.
 
     ``related``: by the names of two columns, the rank of the contrast that noise allows.
     """
@@ -59,6 +60,7 @@ class Findings:
     sentences: Sequence[str]
     figures: Sequence[Figure]
     note: str
+    more: Sequence[str]
     related: Mapping[frozenset[str], float]
 
 
@@ -77,16 +79,16 @@ class Stated(NamedTuple):
 def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     """The largest contrasts between groups, and the answers of the plan's models."""
     answers, terms = _answers(plan, manifest.analyses, bundle)
-    stated, looked = _of_counts(plan, manifest, bundle)
+    contrasts, shares, looked = _of_counts(plan, manifest, bundle)
+    stated = contrasts or shares
     shown = _first(stated, MOST - len(answers))
     notes = []
     if shown:
-        contrasts = all(len(each.columns) == 2 for each in shown)
         notes.append(
             f"With {1 - ERROR:.0%} probability all intervals of shares here are right at once, although"
-            f" they were picked from {looked:,} shares of groups. This makes them wide."
-            + " Noise alone explains none of these differences." * contrasts
-            + " They cover privacy noise only."
+            f" they were chosen by rule from {looked:,} shares. They cover privacy noise only."
+            + " Noise alone explains none of these differences."
+            * bool(contrasts)
         )
     if answers:
         notes.append(
@@ -94,17 +96,22 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
             f" noise, for all {terms} coefficients that were looked at, if the records are a random"
             " sample of the population that is meant. They say what goes together, not what causes it."
         )
-    related: dict[frozenset[str], float] = {}
-    for each in stated:
-        names = frozenset(each.columns)
-        related[names] = max(each.rank, related.get(names, 0.0))
+    best: dict[frozenset[str], Stated] = {}
+    for each in sorted(stated, key=lambda each: -each.rank):
+        best.setdefault(frozenset(each.columns), each)
+    told = {frozenset(each.columns) for each in shown}
+    more = {**{frozenset(each.columns): each for each in shares}, **best}
+    related = {names: each.rank for names, each in best.items()}
+    others = [each.sentence for names, each in more.items() if names not in told]
     sentences = [*(each.sentence for each in shown), *answers]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
-    return Findings(sentences, [draw() for draw in draws], " ".join(notes), related)
+    return Findings(sentences, [draw() for draw in draws], " ".join(notes), others, related)
 
 
-def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[Stated], int]:
-    """What may be stated on contrasts, or where there is none on shares; how many were looked at."""
+def _of_counts(
+    plan: Plan, manifest: Manifest, bundle: Path
+) -> tuple[list[Stated], list[Stated], int]:
+    """What may be stated on contrasts, and on shares of all; how many were looked at."""
     found: dict[tuple[str, ...], MeasuredColumns] = {}
     records = [] if plan.series else manifest.releases
     sources = [s for s in (Source(plan, record, bundle) for record in records) if _plain(s)]
@@ -129,7 +136,7 @@ def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[State
     looked = sum(possible_parts(m.axes[0]) for m in alone)
     looked += sum(possible_shares(m.axes) for m in pairs)
     if not looked:
-        return [], 0
+        return [], [], 0
     text, chance = Wording(plan, merged), ERROR / looked
     of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
     contrasts = [
@@ -138,7 +145,7 @@ def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[State
         for given in (0, 1)
         if (contrast := strongest_contrast(m, chance, given)) is not None
     ]
-    return contrasts or [s for m in alone if (s := _share(m, chance, text))], looked
+    return contrasts, [s for m in alone if (s := _share(m, chance, text))], looked
 
 
 def _follows(plan: Plan, measured: MeasuredColumns) -> bool:
@@ -256,9 +263,9 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
         for share, group in zip(found.shares, found.groups, strict=True)
     )
     title = f"{what}, {text.values(shown, found.shown)}: {shares}, by “{by}”"
-    says = "Share with 95% intervals that are all right at once"
+    says = "Share with 95% intervals"
     if sum(end - start for (start, end), _ in found.across) < given.size - given.nullable:
-        says += "; groups without a bar are too small to say"
+        says += ". Groups too small to say are left out"
     rows = [(text.values(given, part), _percentage(share)) for part, share in found.across]
     picture = bars(ends, title, says, f"percent of {text.people}")
     return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))

@@ -99,7 +99,7 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     bundle = publish_made_up(plan, "r1", tmp_path / "out")
     found = findings(plan, read_manifest(bundle), bundle)
     assert 2 <= len(found.sentences) <= 5
-    assert "picked from" in found.note
+    assert "chosen by rule from" in found.note
     for low, middle, high in shares(" ".join(found.sentences)):
         assert 0 <= low <= middle <= high <= 100
     page = require_sound((bundle / "report.html").read_text(encoding="utf-8"), bundle)
