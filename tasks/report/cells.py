@@ -132,7 +132,7 @@ def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) 
     """The label of each row of a table on one side: of a bin what the table says of it in words."""
     if name + BIN in table:
         return [NULL if _missing(words) else str(words) for words in table[name + BIN].tolist()]
-    return [_label(key, columns[name]) for key in _keys(table, name)]
+    return [NULL if k is None else category_text(k, columns[name]) for k in _keys(table, name)]
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -180,12 +180,6 @@ def _keys(table: Mapping[str, NDArray[Any]], name: str) -> list[Hashable]:
         return [None if _missing(n) else f"group {n:.0f}" for n in table[name + GROUP].tolist()]
     ends = zip(table[f"{name}_from"].tolist(), table[f"{name}_to"].tolist(), strict=True)
     return [None if _missing(low) else (low, high) for low, high in ends]
-
-
-def _label(key: Any, column: Column) -> str:
-    if key is None:
-        return NULL
-    return category_text(key, column)
 
 
 def _quoted(title: str, name: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpcore.arrays import Integers
-from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.axes import Axis, Bins, Grid
 from dpcore.estimates.selected import (
     Contrast,
     MeasuredColumns,
@@ -96,16 +96,14 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
             f" noise, for all {terms} coefficients that were looked at, if the records are a random"
             " sample of the population that is meant. They say what goes together, not what causes it."
         )
-    best: dict[frozenset[str], Stated] = {}
-    for each in sorted(stated, key=lambda each: -each.rank):
-        best.setdefault(frozenset(each.columns), each)
+    strongest = {frozenset(s.columns): s for s in sorted(contrasts, key=lambda s: s.rank)}
+    related = {names: each.rank for names, each in strongest.items()}
+    others = [*shares, *sorted(strongest.values(), key=lambda s: -s.rank)]
     told = {frozenset(each.columns) for each in shown}
-    more = {**{frozenset(each.columns): each for each in shares}, **best}
-    related = {names: each.rank for names, each in best.items()}
-    others = [each.sentence for names, each in more.items() if names not in told]
+    more = [each.sentence for each in others if frozenset(each.columns) not in told]
     sentences = [*(each.sentence for each in shown), *answers]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
-    return Findings(sentences, [draw() for draw in draws], " ".join(notes), others, related)
+    return Findings(sentences, [draw() for draw in draws], " ".join(notes), more, related)
 
 
 def _of_counts(
@@ -183,7 +181,8 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
     if (agreement := read.agreement()) is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian
-    shown = [(i, a) for i, a in enumerate(map(_binned, read.release.domain.axes)) if _countable(a)]
+    axes = enumerate(map(_binned, read.release.domain.axes))
+    shown = [(i, a) for i, a in axes if not isinstance(a, Grid) and 1 < a.size <= LARGEST_SIDE]
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):
@@ -195,10 +194,6 @@ def _binned(axis: Axis) -> Axis:
     if isinstance(axis, Grid) and axis.size <= LARGEST_SIDE and not axis.points:
         return Bins(axis.name, axis.edges, axis.nullable, axis.integer, axis.step)
     return axis
-
-
-def _countable(axis: Axis) -> bool:
-    return isinstance(axis, Bins | Categories) and 1 < axis.size <= LARGEST_SIDE
 
 
 def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
@@ -252,27 +247,21 @@ def _contrast(
 
 
 def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
-    """The same share in all groups."""
-    ends = [
-        Bar(text.values(given, part), *(100 * end for end in _inside(share)))
-        for part, share in found.across
-    ]
+    """The same share in all groups but those of which it may be anything."""
+    told = [(part, _inside(share)) for part, share in found.across if share.high - share.low < 1]
+    ends = [Bar(text.values(given, part), *(100 * end for end in share)) for part, share in told]
     by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
     shares = ", ".join(
-        f"{_rounded(share)} for {text.values(given, group)}"
+        f"{_inside(share).value:.0%} for {text.values(given, group)}"
         for share, group in zip(found.shares, found.groups, strict=True)
     )
     title = f"{what}, {text.values(shown, found.shown)}: {shares}, by “{by}”"
     says = "Share with 95% intervals"
-    if sum(end - start for (start, end), _ in found.across) < given.size - given.nullable:
+    if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
         says += ". Groups too small to say are left out"
-    rows = [(text.values(given, part), _percentage(share)) for part, share in found.across]
+    rows = [(text.values(given, part), _percentage(share)) for part, share in told]
     picture = bars(ends, title, says, f"percent of {text.people}")
     return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
-
-
-def _rounded(share: ShareInterval) -> str:
-    return f"{_inside(share).value:.0%}"
 
 
 def _percentage(share: ShareInterval) -> str:

@@ -1,6 +1,7 @@
 """The findings with which a report opens: their intervals hold together, whatever was selected."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -80,6 +81,8 @@ def test_the_strongest_come_first_and_no_two_columns_twice():
     [
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (3, 4), "12 or more visits"),
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (0, 1), "no visits"),
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (1, 2), "1 visit"),
+        (Bins("n", (0, 7.95, 8.05, 60), step=Fraction(1, 10)), (1, 2), "8 visits"),
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (2, 3), "2 to 11 visits"),
         (Bins("n", (0.0, 10.0, 50.0, 50.0)), (2, 3), "50 visits"),
     ],
@@ -107,6 +110,9 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     assert first.words == "Findings"
     assert all(sentence in page.words for sentence in found.sentences)
     assert found.note in page.words
+    assert found.more
+    assert not {*found.more} & {*found.sentences}
+    assert all(sentence in page.words for sentence in found.more)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
