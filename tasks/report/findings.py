@@ -181,8 +181,8 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
     if (agreement := read.agreement()) is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian
-    axes = enumerate(map(_binned, read.release.domain.axes))
-    shown = [(i, a) for i, a in axes if not isinstance(a, Grid) and 1 < a.size <= LARGEST_SIDE]
+    every = enumerate(map(_binned, read.release.domain.axes))
+    shown = [(i, a) for i, a in every if not isinstance(a, Grid) and 1 < a.size <= LARGEST_SIDE]
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):
