@@ -259,7 +259,7 @@ CONSTRUCTIONS = (
     Construction(
         "Two stronger definitions",
         "Hall 5.4",
-        "docs/pages/explanation/random-differential-privacy.md",
+        "tests/dpcore/mechanisms/test_random_definitions.py",
         "tests/dpcore/mechanisms/test_random_definitions.py",
     ),
     # Wasserman & Zhou 2010
