@@ -1,5 +1,6 @@
 """The findings with which a report opens: their intervals hold together, whatever was selected."""
 
+import html
 import re
 from fractions import Fraction
 
@@ -28,7 +29,8 @@ from tasks.report.findings import (
 )
 from tasks.report.parts import Source
 from tasks.report.wording import Wording, _numbers
-from tests.conftest import write_plan
+from tests.bare import leave_out_audits, release
+from tests.conftest import ROOT, write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
 
@@ -110,9 +112,20 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     assert first.words == "Findings"
     assert all(sentence in page.words for sentence in found.sentences)
     assert found.note in page.words
-    assert found.more
-    assert not {*found.more} & {*found.sentences}
-    assert all(sentence in page.words for sentence in found.more)
+
+
+@pytest.mark.slow
+def test_each_column_and_each_related_pair_is_told_once(own_home, monkeypatch, tmp_path):
+    leave_out_audits(monkeypatch.setattr)
+    path = ROOT / "deployments" / "plans" / "fair.yaml"
+    plan, demo = load_plan(path), release(path, "demo", tmp_path / "out")
+    found = findings(plan, read_manifest(demo), demo)
+    contrasts = [each for each in [*found.sentences, *found.more] if each.startswith("Of ")]
+    of_all = [each for each in found.more if each not in contrasts]
+    assert len(found.related) == len({*contrasts}) == len(contrasts)
+    assert len({*of_all}) == len(of_all) == len(plan.columns)
+    page = html.unescape((demo / "report.html").read_text(encoding="utf-8"))
+    assert all(sentence in page for sentence in found.more)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
