@@ -254,12 +254,12 @@ CONSTRUCTIONS = (
         "RDP 6",
         "",
         "tests/benchmarks/test_pair_means.py",
-        NOT_BUILT + "proved below for every n",
+        NOT_BUILT + "its test has a proof for every n",
     ),
     Construction(
         "Two stronger definitions",
         "Hall 5.4",
-        "docs/pages/explanation/random-differential-privacy.md",
+        "tests/dpcore/mechanisms/test_random_definitions.py",
         "tests/dpcore/mechanisms/test_random_definitions.py",
     ),
     # Wasserman & Zhou 2010
@@ -315,9 +315,9 @@ CONSTRUCTIONS = (
 
 
 def constructions_section() -> str:
-    """The table of the page, and what is proved but not built."""
+    """The table of the page."""
     rows = "\n".join(
-        f"| {each.name} | {each.source} | {_where(each)} | {_runs(each)} | {each.corrected or '-'} |"
+        f"| {each.name} | {each.source} | {_runs(each)} | {each.corrected or '-'} |"
         for each in CONSTRUCTIONS
     )
     built = sum(bool(each.home) for each in CONSTRUCTIONS)
@@ -328,42 +328,11 @@ Hall is the thesis (2012), HRW is Hall, Rinaldo and Wasserman (2013), RDP is the
 WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Runs as" is a kind and
 mechanism of a plan, or the tests that run it.
 
-| construction | source | where | runs as | corrected |
-|---|---|---|---|---|
+| construction | source | runs as | corrected |
+|---|---|---|---|
 {rows}
-
-{PAIRS}"""
-
-
-def _where(each: Construction) -> str:
-    return f"`{each.home}`" if each.home else "-"
+"""
 
 
 def _runs(each: Construction) -> str:
     return f"`{each.runs}`" if each.runs else "-"
-
-
-PAIRS = """### Means over pairs of records
-
-The variance, Gini's mean difference and Kendall's tau are means U of a symmetric kernel g over all
-pairs of records, 0 <= g <= B. RDP, section 6, bounds their noise in the limit of many records. The
-following holds for every n, but no release has it yet.
-
-Let v_i be the mean of g over the pairs that record i is in, v_(1) <= ... <= v_(n) these means in order
-(0 below, B above), b = B/(n - 1), and a >= 0. Let
-
-    W_k = v_(n-a+k) - v_(a+1-k),    S = max over k >= 0 of e^(-t k) (W_k + (2 k + 1) b).
-
-- **S of neighbours differs by a factor of at most e^t.** Replacing a record moves all other v_i by at
-  most b, and one by anything, so W_k is at most W_(k+1) + 2 b of the neighbour.
-- **A random replacement moves U by at most 2 S/n of either table, with probability at least
-  1 - 4 (a + 1)/(n + 1).** Let w_i be the sum of g over the pairs of record i in all n + 1 draws, over
-  n - 1. The sum over the other n - 1 records is common to both tables, so U moves by exactly
-  2 (w_n - w_(n+1))/n. The w_i are exchangeable. If neither of these two is among the a + 1 smallest or
-  largest, then both lie between v_(a+1) and v_(n-a) + b of either table.
-
-So noise of the law of [T9](../reference/mechanisms.md#t9), with S as its width, is
-(alpha, beta, gamma)-random differentially private with gamma = 4 (a + 1)/(n + 1). Half of alpha pays
-for the width, so it has less noise than ordinary Laplace noise of sensitivity 2 B/n only where the
-bulk of the v_i is narrower than half of B. `tests/benchmarks/test_pair_means.py` checks both claims.
-"""

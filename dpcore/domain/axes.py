@@ -224,3 +224,17 @@ def next_written(axis: Bins | Grid, edge: float) -> float:
     steps = Fraction(str(float(edge))) / axis.step
     whole = math.floor(steps) if edge == axis.upper else math.ceil(steps)
     return float(whole * axis.step)
+
+
+def one_value(axis: Bins | Grid, low: float, high: float) -> bool:
+    """Whether one value alone, as numbers are written, lies between two edges.
+
+    >>> axis = Bins("age", (0.0, 19.95, 20.05, 99.0), step=Fraction(1, 10))
+    >>> one_value(axis, 19.95, 20.05), one_value(axis, 0.0, 19.95)
+    (True, False)
+    """
+    step = Fraction(1) if axis.integer else axis.step
+    start, end = next_written(axis, low), next_written(axis, high)
+    if start == end or step is None or (high == axis.upper and not axis.integer):
+        return start == end
+    return round((end - start) / float(step)) == 1

@@ -19,6 +19,7 @@ from schemas.plan import published_plan
 from tasks.catalogue.bundles import CheckedBundle, Dataset, UnlistedBundle
 from tasks.catalogue.changes import changes
 from tasks.catalogue.series import series_figures
+from tasks.charts.svg import figure
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
 from tasks.report.parts import Figure
@@ -159,7 +160,7 @@ def _timeline(dataset: Dataset) -> Figure:
     title = f"Budget spent by the releases of {dataset.name}"
     says = (
         f"{_counted(len(spendings), 'release')} listed here spent"
-        f" {decimal_text(history.spent.loss)} of {decimal_text(granted.loss)}"
+        f" {figure(float(history.spent.loss))} of {figure(float(granted.loss))}"
         f" {granted.coordinates[0]}; the newest"
         " report also shows charges of other releases"
     )

@@ -104,7 +104,8 @@ class Panel:
         beside = _above(marked, y, width) if above else _beside(marked, y, x, names is None)
         below, bottom = _below(self.x, x, top, bottom, width)
         marks = (mark.draw(x, y) for mark in self.marks)
-        return Markup().join([*key, *heading, *title, *beside, *below, *marks]), bottom, left
+        # Grid lines first: names are written over them, and marks over names.
+        return Markup().join([*key, *heading, *title, *below, *beside, *marks]), bottom, left
 
 
 def chart(title: str, says: str, panels: Sequence[Panel]) -> Markup:
@@ -168,7 +169,8 @@ def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[list
 
 def _above(marked: Iterable[tuple[float, str]], y: Scale, width: float) -> Iterator[Markup]:
     """Long names, each above its bar."""
-    return (label(text, 5, y(value) - y.unit / 2 + 6, width - 5) for value, text in marked)
+    at = ((text, y(value) - y.unit / 2 + 6) for value, text in marked)
+    return (label(text, 5, height, width - 5, class_="name") for text, height in at)
 
 
 def _beside(

@@ -65,16 +65,13 @@ def _drawn(
     if not terms:
         return Drawn((), notes)
     shown = [i for i, term in enumerate(terms) if term != CONSTANT] or [*range(len(terms))]
-    says = (
-        "Dots: estimates; wide bars: 95% intervals of sampling alone; thin lines: 95% intervals that"
-        " include the noise too"
-    )
+    says = "Estimates with 95% intervals of sampling alone, and of sampling and noise"
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
     names = [called(terms[i], columns) if terms[i] in columns else terms[i] for i in shown]
     drawn = _intervals(found, shown, names, says, MODELS[family][1])
     numbers = _numbers(formula, path, found)
-    return Drawn([Figure(TITLE, says, drawn, numbers, needed=True)], notes)
+    return Drawn([Figure(TITLE, says, drawn, numbers)], notes)
 
 
 def _numbers(formula: str, path: str, found: Mapping[str, NDArray[Any]]) -> DataTable:

@@ -45,7 +45,7 @@ def in_one_sentence(audit: Mapping[str, Any]) -> str:
     return (
         f"Before anything was drawn from the survey, an attack on {audit['draws']:,} draws from made-up"
         f" surveys {shown} ({100 * audit['level']:.4g}% confidence); the claim is at most"
-        f" {decimal_text(claim)}. An attack that finds less is no proof."
+        f" {math.ceil(claim * 1000) / 1000:g}. An attack that finds less is no proof."
     )
 
 

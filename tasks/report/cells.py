@@ -1,6 +1,5 @@
 """Count tables of a bundle, read as people read them: labels along each side, numbers with errors."""
 
-import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
 from dpcore.post.tables.bounded import bounded_interval
-from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.counts.cells import BIN, describe_cells
 from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
@@ -130,8 +129,10 @@ def read_counts(
 
 
 def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
-    """The label of each row of a table on one side."""
-    return [_label(key, columns[name]) for key in _keys(table, name)]
+    """The label of each row of a table on one side: of a bin what the table says of it in words."""
+    if name + BIN in table:
+        return [NULL if _missing(words) else str(words) for words in table[name + BIN].tolist()]
+    return [NULL if k is None else category_text(k, columns[name]) for k in _keys(table, name)]
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -179,24 +180,6 @@ def _keys(table: Mapping[str, NDArray[Any]], name: str) -> list[Hashable]:
         return [None if _missing(n) else f"group {n:.0f}" for n in table[name + GROUP].tolist()]
     ends = zip(table[f"{name}_from"].tolist(), table[f"{name}_to"].tolist(), strict=True)
     return [None if _missing(low) else (low, high) for low, high in ends]
-
-
-def _label(key: Any, column: Column) -> str:
-    if key is None:
-        return NULL
-    if not isinstance(key, tuple):
-        return category_text(key, column)
-    low, high = (plain(_shortened(float(end))) for end in key)
-    if low == high:
-        return low
-    if column.type == "integer" and low[0] != "-":
-        return f"{low}–{high}"
-    return f"{low} to {high}"
-
-
-def _shortened(end: float) -> float:
-    """An end with six digits, or with all those of its whole part."""
-    return round(end, max(5 - math.floor(math.log10(abs(end) or 1.0)), 0))
 
 
 def _quoted(title: str, name: str) -> str:

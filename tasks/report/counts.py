@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpcore.domain.domain import Domain
@@ -58,8 +60,13 @@ def list_of_tables(source: Source) -> DataTable:
     return DataTable(
         f"All {len(files)} tables of this release",
         ("Columns", "Cells", "File"),
-        [(" × ".join(_names(source, f)), f"{f.rows:,}", f.place) for f in files],
+        [(" × ".join(_names(source, f)), f"{f.rows:,}", _link(f)) for f in files],
     )
+
+
+def _link(file: TableFile) -> Markup:
+    path = file.csv if file.csv_sha256 else file.path
+    return Markup('<a href="{}">{}</a>').format(quote(path), file.place)
 
 
 def choose(

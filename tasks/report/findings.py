@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpcore.arrays import Integers
-from dpcore.domain.axes import Axis, Bins, Categories, Grid
+from dpcore.domain.axes import Axis, Bins, Grid
 from dpcore.estimates.selected import (
     Contrast,
     MeasuredColumns,
@@ -51,7 +51,8 @@ ERROR = 0.05
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences, the charts that show them, and what their intervals mean.
+    """Sentences, the charts that show them, and what their intervals mean; ``more``: one for each
+    column, and for each other pair of columns the one of highest rank.
 
     ``related``: by the names of two columns, the rank of the contrast that noise allows.
     """
@@ -59,6 +60,7 @@ class Findings:
     sentences: Sequence[str]
     figures: Sequence[Figure]
     note: str
+    more: Sequence[str]
     related: Mapping[frozenset[str], float]
 
 
@@ -77,16 +79,16 @@ class Stated(NamedTuple):
 def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     """The largest contrasts between groups, and the answers of the plan's models."""
     answers, terms = _answers(plan, manifest.analyses, bundle)
-    stated, looked = _of_counts(plan, manifest, bundle)
+    contrasts, shares, looked = _of_counts(plan, manifest, bundle)
+    stated = contrasts or shares
     shown = _first(stated, MOST - len(answers))
     notes = []
     if shown:
-        contrasts = all(len(each.columns) == 2 for each in shown)
         notes.append(
             f"With {1 - ERROR:.0%} probability all intervals of shares here are right at once, although"
-            f" they were picked from {looked:,} shares of groups. This makes them wide."
-            + " Noise alone explains none of these differences." * contrasts
-            + " They cover privacy noise only."
+            f" they were chosen by rule from {looked:,} shares. They cover privacy noise only."
+            + " Noise alone explains none of these differences."
+            * bool(contrasts)
         )
     if answers:
         notes.append(
@@ -94,17 +96,20 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
             f" noise, for all {terms} coefficients that were looked at, if the records are a random"
             " sample of the population that is meant. They say what goes together, not what causes it."
         )
-    related: dict[frozenset[str], float] = {}
-    for each in stated:
-        names = frozenset(each.columns)
-        related[names] = max(each.rank, related.get(names, 0.0))
+    strongest = {frozenset(s.columns): s for s in sorted(contrasts, key=lambda s: s.rank)}
+    related = {names: each.rank for names, each in strongest.items()}
+    others = [*shares, *sorted(strongest.values(), key=lambda s: -s.rank)]
+    told = {frozenset(each.columns) for each in shown}
+    more = [each.sentence for each in others if frozenset(each.columns) not in told]
     sentences = [*(each.sentence for each in shown), *answers]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
-    return Findings(sentences, [draw() for draw in draws], " ".join(notes), related)
+    return Findings(sentences, [draw() for draw in draws], " ".join(notes), more, related)
 
 
-def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[Stated], int]:
-    """What may be stated on contrasts, or where there is none on shares; how many were looked at."""
+def _of_counts(
+    plan: Plan, manifest: Manifest, bundle: Path
+) -> tuple[list[Stated], list[Stated], int]:
+    """What may be stated on contrasts, and on shares of all; how many were looked at."""
     found: dict[tuple[str, ...], MeasuredColumns] = {}
     records = [] if plan.series else manifest.releases
     sources = [s for s in (Source(plan, record, bundle) for record in records) if _plain(s)]
@@ -129,7 +134,7 @@ def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[State
     looked = sum(possible_parts(m.axes[0]) for m in alone)
     looked += sum(possible_shares(m.axes) for m in pairs)
     if not looked:
-        return [], 0
+        return [], [], 0
     text, chance = Wording(plan, merged), ERROR / looked
     of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
     contrasts = [
@@ -138,7 +143,7 @@ def _of_counts(plan: Plan, manifest: Manifest, bundle: Path) -> tuple[list[State
         for given in (0, 1)
         if (contrast := strongest_contrast(m, chance, given)) is not None
     ]
-    return contrasts or [s for m in alone if (s := _share(m, chance, text))], looked
+    return contrasts, [s for m in alone if (s := _share(m, chance, text))], looked
 
 
 def _follows(plan: Plan, measured: MeasuredColumns) -> bool:
@@ -176,7 +181,8 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
     if (agreement := read.agreement()) is None:
         return
     gaussian = source.plan.section(source.record.name).gaussian
-    shown = [(i, a) for i, a in enumerate(map(_binned, read.release.domain.axes)) if _countable(a)]
+    every = enumerate(map(_binned, read.release.domain.axes))
+    shown = [(i, a) for i, a in every if not isinstance(a, Grid) and 1 < a.size <= LARGEST_SIDE]
     for several in [*((each,) for each in shown), *combinations(shown, 2)]:
         places, axes = (tuple(each) for each in zip(*several, strict=True))
         if agreement.covers(places):
@@ -188,10 +194,6 @@ def _binned(axis: Axis) -> Axis:
     if isinstance(axis, Grid) and axis.size <= LARGEST_SIDE and not axis.points:
         return Bins(axis.name, axis.edges, axis.nullable, axis.integer, axis.step)
     return axis
-
-
-def _countable(axis: Axis) -> bool:
-    return isinstance(axis, Bins | Categories) and 1 < axis.size <= LARGEST_SIDE
 
 
 def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
@@ -245,27 +247,21 @@ def _contrast(
 
 
 def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
-    """The same share in all groups."""
-    ends = [
-        Bar(text.values(given, part), *(100 * end for end in _inside(share)))
-        for part, share in found.across
-    ]
+    """The same share in all groups but those of which it may be anything."""
+    told = [(part, _inside(share)) for part, share in found.across if share.high - share.low < 1]
+    ends = [Bar(text.values(given, part), *(100 * end for end in share)) for part, share in told]
     by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
     shares = ", ".join(
-        f"{_rounded(share)} for {text.values(given, group)}"
+        f"{_inside(share).value:.0%} for {text.values(given, group)}"
         for share, group in zip(found.shares, found.groups, strict=True)
     )
     title = f"{what}, {text.values(shown, found.shown)}: {shares}, by “{by}”"
-    says = "Share with 95% intervals that are all right at once"
-    if sum(end - start for (start, end), _ in found.across) < given.size - given.nullable:
-        says += "; groups without a bar are too small to say"
-    rows = [(text.values(given, part), _percentage(share)) for part, share in found.across]
+    says = "Share with 95% intervals"
+    if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
+        says += ". Groups too small to say are left out"
+    rows = [(text.values(given, part), _percentage(share)) for part, share in told]
     picture = bars(ends, title, says, f"percent of {text.people}")
     return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
-
-
-def _rounded(share: ShareInterval) -> str:
-    return f"{_inside(share).value:.0%}"
 
 
 def _percentage(share: ShareInterval) -> str:

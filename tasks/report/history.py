@@ -85,8 +85,8 @@ def history_figure(history: History) -> Figure:
     """What each release took of alpha, or rho, one after the other, against what was granted."""
     title = "Budget spent over the life of the dataset"
     says = (
-        f"Each bar is what one release took; {decimal_text(history.spent.loss)} of"
-        f" {decimal_text(history.granted.loss)} {history.granted.coordinates[0]} are spent"
+        f"Of the dataset's budget, {figure(float(history.spent.loss))} of"
+        f" {figure(float(history.granted.loss))} {history.granted.coordinates[0]} are spent"
     )
     return Figure(title, says, waterfall(history, title, says), history_table(history))
 

@@ -20,8 +20,7 @@ from tasks.report.counts import noisy_columns
 from tasks.report.parts import DataTable, Drawn, Figure, Source, read_columns, read_records
 from tasks.report.support import how_supported, support_table
 
-OPEN_FIGURES, MOST_FIGURES = 6, 60
-"""Charts that are not folded, and all."""
+MOST_FIGURES = 60
 
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
@@ -79,10 +78,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
             for n, c in compared
         ],
     )
-    tables = [differences, listing]
     figures = [_comparison(*pair) for pair in compared[:MOST_FIGURES]]
-    shown, folded = figures[:OPEN_FIGURES], figures[OPEN_FIGURES:]
-    return Drawn(shown, [record.warning], tables, folded, notes)
+    return Drawn((), [record.warning], [differences, listing], figures, notes)
 
 
 def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import Integers
-from dpcore.domain.axes import Axis, Bins, Categories, next_written
+from dpcore.domain.axes import Axis, Bins, Categories, next_written, one_value
 from dpcore.estimates.selected import Part
 from schemas.numbers import plain
 from schemas.plan import Plan
@@ -120,7 +120,7 @@ def _numbers(axis: Bins, part: Part, column: Column) -> str:
     above = first > 0 and axis.edges[first - 1] == axis.edges[first]
     reached = axis.edges[last - 1] == axis.edges[last]
     start, end = _text(low), _text(high)
-    if low == high or (axis.integer and high == low + 1):
+    if one_value(axis, axis.edges[first], axis.edges[last]):
         return _with(
             "no" if start == "0" and unit[:1].isalpha() and unit[:4] != "per " else start, unit
         )
@@ -150,4 +150,6 @@ def _text(number: float) -> str:
 
 
 def _with(number: str, unit: str) -> str:
+    if number == "1" and unit.endswith("s") and not unit.endswith("ss"):
+        unit = unit.removesuffix("s")
     return f"{number} {unit}" if unit else number

@@ -1,4 +1,27 @@
-"""The claims about means over pairs on the page of the papers: they hold for every table."""
+"""Means over pairs of records: two claims that hold for every table, and that no release uses yet.
+
+The variance, Gini's mean difference and Kendall's tau are means U of a symmetric kernel g over all
+pairs of records, 0 <= g <= B. RDP, section 6, bounds their noise in the limit of many records. The
+following holds for every n, but no release has it yet.
+
+Let v_i be the mean of g over the pairs that record i is in, v_(1) <= ... <= v_(n) these means in order
+(0 below, B above), b = B/(n - 1), and a >= 0. Let
+
+    W_k = v_(n-a+k) - v_(a+1-k),    S = max over k >= 0 of e^(-t k) (W_k + (2 k + 1) b).
+
+- S of neighbours differs by a factor of at most e^t. Replacing a record moves all other v_i by at
+  most b, and one by anything, so W_k is at most W_(k+1) + 2 b of the neighbour.
+- A random replacement moves U by at most 2 S/n of either table, with probability at least
+  1 - 4 (a + 1)/(n + 1). Let w_i be the sum of g over the pairs of record i in all n + 1 draws, over
+  n - 1. The sum over the other n - 1 records is common to both tables, so U moves by exactly
+  2 (w_n - w_(n+1))/n. The w_i are exchangeable. If neither of these two is among the a + 1 smallest or
+  largest, then both lie between v_(a+1) and v_(n-a) + b of either table.
+
+So noise of the law of T9 (random-smooth-laplace), with S as its width, is (alpha, beta, gamma)-random
+differentially private with gamma = 4 (a + 1)/(n + 1). Half of alpha pays for the width, so it has less
+noise than ordinary Laplace noise of sensitivity 2 B/n only where the bulk of the v_i is narrower than
+half of B.
+"""
 
 from itertools import permutations
 
@@ -27,7 +50,7 @@ def means(kernel, records: np.ndarray) -> np.ndarray:
 
 
 def width(kernel, records: np.ndarray, trimmed: int, rate: float) -> float:
-    """S of the page."""
+    """S, as above."""
     n, most = len(records), largest(kernel)
     ordered, each = np.sort(means(kernel, records)), most / (n - 1)
     # v_(j) is 0 below the first and the largest value beyond the last.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Integers
-from dpcore.domain.axes import Axis, Bins, Categories, Grid, next_written
+from dpcore.domain.axes import Axis, Bins, Categories, Grid, next_written, one_value
 from dpcore.domain.domain import Domain
 from dpcore.releases.table import TableColumn
 
@@ -82,7 +82,7 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
         ends = next_written(axis, low), next_written(axis, high)
         start, end = _number_words(ends[0], ends[1] - axis.integer)
-        if start == end:
+        if one_value(axis, low, high):
             words.append(start)
         elif axis.integer:
             words.append(f"{start}-{end}" if low >= 0 else f"{start} to {end}")

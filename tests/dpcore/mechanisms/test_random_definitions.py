@@ -121,8 +121,6 @@ def test_low_counts_are_not_predictively_private_at_any_small_gamma():
         fails = alone * (1 - 1 / rows)
         assert fails == pytest.approx((1 - 1 / rows) ** rows)
         assert fails > 0.35 > 1.8 * chance_of_exposure(2, rows, 1)
-    assert f"{(1 - 1 / 1000) ** 1000:.2f}" in PAGE
-    assert f"{float(chance_of_exposure(2, 1000, 1)):.3f}" in PAGE
 
 
 @pytest.mark.parametrize("candidates", [1, 2, 3])

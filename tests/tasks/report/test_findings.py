@@ -1,6 +1,8 @@
 """The findings with which a report opens: their intervals hold together, whatever was selected."""
 
+import html
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -27,7 +29,8 @@ from tasks.report.findings import (
 )
 from tasks.report.parts import Source
 from tasks.report.wording import Wording, _numbers
-from tests.conftest import write_plan
+from tests.bare import leave_out_audits, release
+from tests.conftest import ROOT, write_plan
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
 
@@ -80,6 +83,8 @@ def test_the_strongest_come_first_and_no_two_columns_twice():
     [
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (3, 4), "12 or more visits"),
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (0, 1), "no visits"),
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (1, 2), "1 visit"),
+        (Bins("n", (0, 7.95, 8.05, 60), step=Fraction(1, 10)), (1, 2), "8 visits"),
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (2, 3), "2 to 11 visits"),
         (Bins("n", (0.0, 10.0, 50.0, 50.0)), (2, 3), "50 visits"),
     ],
@@ -99,7 +104,7 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     bundle = publish_made_up(plan, "r1", tmp_path / "out")
     found = findings(plan, read_manifest(bundle), bundle)
     assert 2 <= len(found.sentences) <= 5
-    assert "picked from" in found.note
+    assert "chosen by rule from" in found.note
     for low, middle, high in shares(" ".join(found.sentences)):
         assert 0 <= low <= middle <= high <= 100
     page = require_sound((bundle / "report.html").read_text(encoding="utf-8"), bundle)
@@ -107,6 +112,20 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(
     assert first.words == "Findings"
     assert all(sentence in page.words for sentence in found.sentences)
     assert found.note in page.words
+
+
+@pytest.mark.slow
+def test_each_column_and_each_related_pair_is_told_once(own_home, monkeypatch, tmp_path):
+    leave_out_audits(monkeypatch.setattr)
+    path = ROOT / "deployments" / "plans" / "fair.yaml"
+    plan, demo = load_plan(path), release(path, "demo", tmp_path / "out")
+    found = findings(plan, read_manifest(demo), demo)
+    contrasts = [each for each in [*found.sentences, *found.more] if each.startswith("Of ")]
+    of_all = [each for each in found.more if each not in contrasts]
+    assert len(found.related) == len({*contrasts}) == len(contrasts)
+    assert len({*of_all}) == len(of_all) == len(plan.columns)
+    page = html.unescape((demo / "report.html").read_text(encoding="utf-8"))
+    assert all(sentence in page for sentence in found.more)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
