@@ -85,7 +85,8 @@ def bins(chance: random.Random, kind: str, so_far: Values) -> dict[str, int]:
 
 def bandwidth(chance: random.Random, kind: str, so_far: Values) -> Any:
     if chance.random() < 0.2:
-        return {"private": "quantiles", "smallest": chance.choice([0.002, 0.05, 0.3, 1])}
+        rule = chance.choice(["quantiles", "error"])
+        return {"private": rule, "smallest": chance.choice([0.002, 0.05, 0.3, 1])}
     return round(10 ** chance.uniform(-2.5, 0.7), 4)
 
 

@@ -167,6 +167,13 @@ SEVERAL: tuple[Fault, ...] = (
         "return self.share",
         audit="density at a private bandwidth",
     )._replace(tests=(CONTRACT,)),
+    of_release(
+        "the score of a bandwidth counts each error by half its sensitivity",
+        "densities/least_error",
+        "behind = (values[:, None] - values) / (moves[:, None] + moves)",
+        "behind = 2 * (values[:, None] - values) / (moves[:, None] + moves)",
+        audit="density at the bandwidth of least error",
+    ),
     # Units in several periods, and of several members
     of_survey(
         "a unit has one period too many in a series",

@@ -3,7 +3,7 @@ from the records."""
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, StrictStr, field_validator
 
@@ -14,7 +14,7 @@ from dpcore.domain.transforms import TransformName
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.tuned import TunedDensity
+from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
 from schemas.document import Section, absent
 from schemas.numbers import WrittenRational
 from schemas.releases.base import Columns, ReleaseSection, SurveyFacts, declared, domain_of
@@ -25,10 +25,11 @@ MOST_CELLS = 4096
 
 
 class PrivateBandwidth(Section):
-    """Silverman's rule on a private interquartile range, paid from the share of the release."""
+    """A bandwidth by the exponential mechanism, paid from the share of the release."""
 
-    private: Literal["quantiles"] = Field(
-        description="quantiles: both quartiles of each column by the exponential mechanism, alpha alone."
+    private: BandwidthRule = Field(
+        description="quantiles: Silverman's rule on both quartiles of each column. error: for a density"
+        " of one column, the bandwidth whose density of the other records is nearest to each record."
     )
     share: WrittenRational = Field(
         default=Fraction(1, 5),
@@ -51,7 +52,7 @@ class PrivateBandwidth(Section):
 
     def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
         """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
-        own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share
+        own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share, self.private
         return TunedDensity(*own, adjacency=smooth.adjacency)
 
 

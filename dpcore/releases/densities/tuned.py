@@ -1,5 +1,8 @@
 """A density or function at a bandwidth that is drawn from the records first.
 
+By ``rule`` the bandwidth is Silverman's, from private quartiles (``bandwidth``), or that of least error,
+from records left out (``least_error``).
+
 The choice of the bandwidth and what is drawn at it each have a part of the share
 (``dpcore.mechanisms.tuned_noise``); both are one draw.  Before the choice is known, everything is stated
 for the smallest bandwidth, where noise is largest.  The noise itself is that of the smallest bandwidth:
@@ -14,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -33,6 +36,7 @@ from dpcore.releases.base import ErrorStatement
 from dpcore.releases.densities.bandwidth import Bandwidth, silverman
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.least_error import LeastError
 from dpcore.releases.table import Published
 
 MOST_COLUMNS = 2
@@ -40,8 +44,7 @@ MOST_COLUMNS = 2
 RUNGS = 8
 """Bandwidths in each doubling."""
 
-CHOSEN = 2
-"""Numbers of a choice for each column: two quartiles."""
+BandwidthRule = Literal["quantiles", "error"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class TunedDensity(EstimatesDensity, Samplable):
 
     smooth: Density | SmoothFunction
     part: Fraction
+    rule: BandwidthRule = "quantiles"
 
     chart = "curve"
     refines = "density"
@@ -67,6 +71,8 @@ class TunedDensity(EstimatesDensity, Samplable):
                 "bandwidth: a private one is for columns without nulls and point masses; state"
                 " numbers"
             )
+        if self.rule == "error":
+            _ = self.choice
         super().__post_init__()
 
     @property
@@ -92,10 +98,23 @@ class TunedDensity(EstimatesDensity, Samplable):
         return Budget(rho=spent), Budget(rho=squared / (2 * variance))
 
     @cached_property
-    def choice(self) -> Bandwidth:
+    def choice(self) -> Bandwidth | LeastError:
         """The first step."""
+        if self.rule == "error":
+            return LeastError(self._ladder, self._shares[0])
         facts = (self.name, self.domain, self.rows, self._shares[0])
         return Bandwidth(*facts, smallest=self.smooth.bandwidths[0])
+
+    @property
+    def _ladder(self) -> tuple[Density, ...]:
+        """The second step at every bandwidth from the smallest to the range of the column."""
+        if not isinstance(self.smooth, Density) or len(self.domain.axes) > 1:
+            raise ValueError(
+                "bandwidth: private: error is for densities of one column; use private: quantiles"
+            )
+        rungs = range(math.floor(RUNGS * math.log2(1 / self.smooth.bandwidths[0])) + 1)
+        steps = (self._at_rungs([rung]) for rung in rungs)
+        return tuple(step for step in steps if isinstance(step, Density))
 
     @property
     def rest(self) -> Budget:
@@ -123,8 +142,11 @@ class TunedDensity(EstimatesDensity, Samplable):
 
     def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
         """The second step at the rungs of the ladder that are nearest."""
-        smallest, law = self.choice.smallest, self._first.mechanism
-        rungs = (round(RUNGS * math.log2(h / smallest)) for h in bandwidths)
+        smallest = self.smooth.bandwidths[0]
+        return self._at_rungs([round(RUNGS * math.log2(h / smallest)) for h in bandwidths])
+
+    def _at_rungs(self, rungs: Sequence[int]) -> Density | SmoothFunction:
+        smallest, law = self.smooth.bandwidths[0], self._first.mechanism
         nearest = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
         kept = law if isinstance(law, DiscreteGaussian) else None
         return replace(self._first, bandwidths=nearest, law=kept)
@@ -132,7 +154,7 @@ class TunedDensity(EstimatesDensity, Samplable):
     @property
     def chosen(self) -> int:
         """Numbers of the choice."""
-        return CHOSEN * len(self.domain.axes)
+        return self.choice.mechanism.choices
 
     def _choice_of(self, noisy: Noisy) -> Noisy:
         return Noisy(noisy.values[: self.chosen])
@@ -154,10 +176,9 @@ class TunedDensity(EstimatesDensity, Samplable):
     def require_publishable(self) -> None:
         self.choice.require_publishable()
         self._first.require_publishable()
-        columns = len(self.domain.axes)
-        widest = max(silverman(1.0, self.rows, columns), self.choice.smallest)
+        widest = self.choice.widest
         try:
-            self._at([widest] * columns).require_publishable()
+            self._at([widest] * len(self.domain.axes)).require_publishable()
         except ValueError as error:
             raise ValueError(
                 f"at a bandwidth of {widest:.3g}, the largest that may be drawn: {error}"
@@ -174,9 +195,8 @@ class TunedDensity(EstimatesDensity, Samplable):
     def publish(self, noisy: Noisy) -> Published:
         release, drawn = self.settled(noisy)
         published, choice = release.publish(drawn), self._choice_of(noisy)
-        (table, *_), of = self.choice.publish(choice).tables, self.choice.share
-        chosen = {name: column.tolist() for name, column in table.columns.items()}
-        facts = {"bandwidth_choice": {"rule": "quantiles", "spent": of.as_strings(), **chosen}}
+        of, chosen = self.choice.share.as_strings(), self.choice.stated(choice)
+        facts = {"bandwidth_choice": {"rule": self.rule, "spent": of, **chosen}}
         return replace(published, facts={**published.facts, **facts})
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
@@ -197,7 +217,9 @@ class TunedDensity(EstimatesDensity, Samplable):
     def usual(self) -> Density | SmoothFunction:
         """The second step at the bandwidth for columns whose middle half is a quarter of their range."""
         columns = len(self.domain.axes)
-        return self._at([max(silverman(0.25, self.rows, columns), self.choice.smallest)] * columns)
+        return self._at(
+            [max(silverman(0.25, self.rows, columns), self.smooth.bandwidths[0])] * columns
+        )
 
     @property
     def error_parts(self) -> Mapping[str, float]:
@@ -205,8 +227,18 @@ class TunedDensity(EstimatesDensity, Samplable):
         return self._first.error_parts
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        least = "at the smallest bandwidth"
-        return self.choice.expected_error() + tuple(
-            replace(error, note=f"{error.note}; {least}" if error.note else least)
-            for error in self._first.expected_error()
+        spent = ", ".join(f"{name} = {amount:.3g}" for name, amount in self._spent.items())
+        return tuple(
+            replace(error, note=f"{error.note}; {said}" if error.note else said)
+            for errors, said in (
+                (self.choice.expected_error(), f"the choice costs {spent}"),
+                (self._first.expected_error(), "at the smallest bandwidth"),
+            )
+            for error in errors
         )
+
+    @property
+    def _spent(self) -> dict[str, float]:
+        """What the choice costs: alpha, or rho."""
+        share = self.choice.share
+        return {"rho": float(share.rho)} if share.rho else {"alpha": float(share.alpha)}

@@ -53,7 +53,7 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import TunedDensity
+from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
@@ -141,10 +141,10 @@ def heaping(*values: StepValues) -> Heaping:
     return Heaping("h", Domain(tuple(each.axis for each in values)), 2, APPROXIMATE, values=values)
 
 
-def tuned(smooth: BinnedDensity) -> TunedDensity:
+def tuned(smooth: BinnedDensity, rule: BandwidthRule = "quantiles") -> TunedDensity:
     """The density at a bandwidth that half of its share buys."""
     facts = smooth.name, smooth.domain, smooth.rows, smooth.share
-    return TunedDensity(*facts, smooth, Fraction(1, 2))
+    return TunedDensity(*facts, smooth, Fraction(1, 2), rule)
 
 
 def by_group(density: Density, of: Domain) -> DensityOfParts:
@@ -415,6 +415,9 @@ CASES: dict[str, Case] = {
     ),
     "density at a private bandwidth": Case(
         tuned(BinnedDensity("d", FEW, 3, PURE, (0.3,))), fault=4
+    ),
+    "density at the bandwidth of least error": Case(
+        tuned(BinnedDensity("d", FEW, 3, PURE, (0.3,)), "error"), fault=4
     ),
     "density at private bandwidths of two columns": Case(
         tuned(BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5))), fault=4

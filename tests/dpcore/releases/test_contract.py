@@ -102,6 +102,7 @@ REFUSED = [
     "near records",
     "near series",
     "density at a private bandwidth",
+    "density at the bandwidth of least error",
     "density at private bandwidths of two columns",
     "function at a private bandwidth",
     "body density",
