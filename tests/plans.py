@@ -90,6 +90,15 @@ def bandwidth(chance: random.Random, kind: str, so_far: Values) -> Any:
     return round(10 ** chance.uniform(-2.5, 0.7), 4)
 
 
+def regularisation(chance: random.Random, kind: str, so_far: Values) -> Any:
+    if chance.random() < 0.2:
+        return {
+            "private": "loss",
+            "candidates": chance.choice([[0.01, 1], [1e-7, 0.1], [0.2, 0.1]]),
+        }
+    return 10 ** chance.uniform(-5, 0)
+
+
 def condition(chance: random.Random, kind: str, so_far: Values) -> dict[str, Any]:
     return chance.choice(
         [
@@ -138,7 +147,7 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "terms": lambda chance, kind, so_far: chance.choice([1, 2, 5]),
     "ways": lambda chance, kind, so_far: chance.choice([1, 2, 3, [1, 2]]),
     "optimise": lambda chance, kind, so_far: chance.choice(["mean", "max", "alike", {"1": "1e6"}]),
-    "regularisation": lambda chance, kind, so_far: 10 ** chance.uniform(-5, 0),
+    "regularisation": regularisation,
     "frequencies": lambda chance, kind, so_far: chance.choice([1, 4, 16]),
     "prior": lambda chance, kind, so_far: chance.choice([1e-9, 0.3, 1 - 1e-9, "uniform"]),
     "compress": lambda chance, kind, so_far: {"keep": chance.choice([2, 4]), "share": "1/1000"},

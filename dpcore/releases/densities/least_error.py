@@ -7,11 +7,8 @@ squared error is, up to a number that is the same for all h,
          = (1/n^2) sum_ij K2(x_i, x_j) - 2/(n (n - 1)) sum_(i != j) K(x_i, x_j)
 
 with the kernel K of h, and K2 = K * K.  The bandwidth is one of a public ladder, by the exponential
-mechanism.  With V(h) the squared error of the noise, the score of h is the largest of
-
-    (J(h) + V(h) - J(h') - V(h')) / (D(h) + D(h'))
-
-over all h', so it moves by at most 1 where each J(h) moves by at most D(h) (Raskhodnikova & Smith 2016).
+mechanism, with relative scores of the values J(h) + V(h) (``mechanisms.exponential``), where V(h) is the
+squared error of the noise.
 
 **Sensitivity.**  Replacing record a by b moves J(h) by the mean over the n - 1 others y of
 g(b, y) - g(a, y), g = 2 (n - 1)/n^2 K2 - (4/n) K, and by (K2(b, b) - K2(a, a))/n^2.  A periodic K(x, y)
@@ -27,19 +24,13 @@ max |P''| s^2/8.  Fewer records than n move no more.
 **Rounding.**  A mean of a basis function is a sum over at most C cells of weights that add up to 1, and
 errs by at most (C + 64) u times its height, u = 2^-53.  The two sums that make J multiply such means by
 numbers of at most lambda and 4 lambda, so J errs by at most 32 (C + 64) u times the sum of lambda and
-squared heights.  D counts this twice.  Scores are rounded to parts of ``WHOLE``, and their sensitivity
-has one part more.
-
-**What is promised.**  Some h has a score of 0.  So with probability ``LEVEL`` that of the chosen h is at
-most T = (2/alpha) ln(candidates/(1 - LEVEL)), and J + V there is at most T (D(h) + D(h')) above that of
-any h'.
+squared heights.  D counts this twice.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -48,15 +39,12 @@ from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms import ExponentialMechanism
+from dpcore.mechanisms.exponential import ExponentialMechanism, relative_scores
 from dpcore.releases.base import ErrorStatement
 from dpcore.releases.densities.bandwidth import silverman
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.density import Density
 from dpcore.releases.table import LEVEL
-
-WHOLE = 2**20
-"""Parts of a score's sensitivity."""
 
 _BLOCK = 2**12
 """Occupied cells whose basis functions are in memory at once."""
@@ -91,7 +79,7 @@ class LeastError:
 
     @cached_property
     def mechanism(self) -> ExponentialMechanism:
-        return ExponentialMechanism.within(self.share, 1, len(self.densities), Fraction(WHOLE + 1))
+        return ExponentialMechanism.relative(self.share, len(self.densities))
 
     @cached_property
     def _basis(self) -> Basis:
@@ -132,12 +120,6 @@ class LeastError:
         """(candidates,) V."""
         return np.array([density.noise_squared for density in self.densities])
 
-    @property
-    def largest_statistic(self) -> int:
-        # |J| is at most five times the sum of lambda and squared heights.
-        most = 5 * self._damping @ self._basis.heights + self.noise
-        return math.ceil(2 * WHOLE * float((most / self.sensitivities).max()))
-
     def errors(self, tally: Tally) -> Floats:
         """(candidates,) J: private."""
         n = self._smallest.rows
@@ -155,9 +137,7 @@ class LeastError:
 
     def scores(self, tally: Tally) -> Integers:
         """(candidates,) the exact scores: private."""
-        values, moves = self.errors(tally) + self.noise, self.sensitivities
-        behind = (values[:, None] - values) / (moves[:, None] + moves)
-        return np.asarray(np.rint(behind.max(axis=1) * WHOLE).astype(np.int64))
+        return relative_scores(self.errors(tally) + self.noise, self.sensitivities)
 
     def bandwidths(self, noisy: Noisy) -> tuple[float]:
         """The bandwidth that was chosen."""
@@ -175,8 +155,8 @@ class LeastError:
         """Beside the rule of thumb, for a column whose middle half is a quarter of its range."""
         usual = silverman(0.25, self._smallest.rows)
         nearest = int(np.argmin(np.abs(np.log(self.ladder / usual))))
-        score = float(self.mechanism.scale) / WHOLE * math.log(len(self.ladder) / (1 - LEVEL))
-        worse = score * float(self.sensitivities[nearest] + self.sensitivities.max())
+        moves = float(self.sensitivities[nearest] + self.sensitivities.max())
+        worse = self.mechanism.shortfall(1 - LEVEL) * moves
         return (
             ErrorStatement(
                 "90% bound of what the choice of the bandwidth adds to the error of the density,"

@@ -57,6 +57,7 @@ from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
+from dpcore.releases.machines.tuned import TunedMachine
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.models.rounds import Family
@@ -379,6 +380,17 @@ CASES: dict[str, Case] = {
     "gradient classifier": Case(
         GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), True, None, 2, 2),
         fault=5,
+    ),
+    "classifier at a private regularisation": Case(
+        TunedMachine(
+            *("c", LABELLED, 2, APPROXIMATE),
+            Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, signs=(-1, 1)),
+            Fraction(1, 2),
+            (0.25, 1.0),
+        ),
+        near=(1, 1),
+        far=(1, 0),
+        fault=4,
     ),
     "huber regression": Case(
         Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, 0.1),

@@ -1,5 +1,7 @@
 """A plan with transformed columns, from the survey to the bundle, its reader and its page."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -59,8 +61,8 @@ def test_the_page_says_on_which_scale_a_density_was_estimated(bundle):
 
 def test_the_page_says_which_bandwidth_was_drawn_and_what_it_cost(bundle):
     (said,) = [
-        p.words for p in page_of(bundle.path).all("p") if "drawn from the records" in p.words
+        p.words for p in page_of(bundle.path).all("p") if "was drawn from the records" in p.words
     ]
     facts = next(r.facts for r in bundle.manifest.releases if r.name == "tuned")
-    assert f"`quantiles`: {facts['bandwidths']['income']:.3g} of" in said
-    assert facts["bandwidth_choice"]["spent"]["alpha"] in said
+    assert f"(`quantiles`): {facts['bandwidths']['income']:.3g} of income" in said
+    assert f"alpha = {float(Fraction(facts['bandwidth_choice']['spent']['alpha'])):.3g}." in said
