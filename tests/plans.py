@@ -143,6 +143,9 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "formula": formula,
     "family": lambda chance, kind, so_far: chance.choice(["gaussian", "binomial", "poisson"]),
     "levels": lambda chance, kind, so_far: chance.choice([["0.5"], ["1/4", "0.5", "0.999999"]]),
+    "functions": lambda chance, kind, so_far: {
+        f"g{i}": [chance.random() for _ in range(chance.choice([1, 2, 5]))] for i in range(2)
+    },
     "draws": lambda chance, kind, so_far: chance.choice([1, 10, 500]),
     "terms": lambda chance, kind, so_far: chance.choice([1, 2, 5]),
     "ways": lambda chance, kind, so_far: chance.choice([1, 2, 3, [1, 2]]),

@@ -30,6 +30,7 @@ MODULES = (
     "periodic_kernel",
     "functions",
     "bandwidth_choice",
+    "listed",
     "support_vectors",
     "random_privacy",
     "bins",

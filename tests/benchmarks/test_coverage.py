@@ -37,6 +37,8 @@ ELSEWHERE = {
     "Heaping": f"{RELEASES_OF}/counts/test_heaping.py",
     "SampledHistogram": "papers/sampled_histogram/test_sampled_histogram.py",
     "NearRecords": "papers/near_records/test_near_records.py",
+    "NearMean": "papers/near_records/test_near_mean.py",
+    "ListedFunction": "papers/listed_function/test_listed_function.py",
     "NearSeries": "papers/near_records/test_near_records.py",
     # As those of another kind: of counts, of the table of each period, of the fit to merged cells.
     "MinimaxCount": f"{RELEASES_OF}/counts/test_count.py",

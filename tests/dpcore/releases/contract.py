@@ -84,8 +84,9 @@ from dpcore.sampling.source import RandomSource, SeededSource
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
+from papers.listed_function.release import ListedFunction
 from papers.minimax_count.release import MinimaxCount
-from papers.near_records.release import NearRecords, NearSeries
+from papers.near_records.release import NearMean, NearRecords, NearSeries
 from papers.random_proportion.release import RandomCount
 from papers.sampled_histogram.release import SampledHistogram
 
@@ -418,6 +419,10 @@ CASES: dict[str, Case] = {
     ),
     "near records": Case(NearRecords("n", Domain((AGE,)), 2, Budget.of("2"), 2), fault=4),
     "near series": Case(NearSeries("n", FEW, 2, Budget.of("2"), 1, 2), attained=0.88, fault=6),
+    "near mean": Case(NearMean("n", FEW, 2, Budget.of("2")), fault=4),
+    "listed function": Case(
+        ListedFunction("l", FEW, 2, PURE, ("low", "high"), ((1, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 1)))
+    ),
     # Neither quartile alone may spend more than half of alpha, and no table makes both spend it.
     "bandwidth": Case(
         Bandwidth("w", Domain((grid("x", 4),)), 4, PURE, smallest=0.1),

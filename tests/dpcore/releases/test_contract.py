@@ -101,6 +101,8 @@ REFUSED = [
     "dirichlet-multinomial",
     "near records",
     "near series",
+    "near mean",
+    "listed function",
     "density at a private bandwidth",
     "density at the bandwidth of least error",
     "density at private bandwidths of two columns",
