@@ -24,6 +24,8 @@ Line = dict[str, Any]
 Row = tuple[str, str, str]
 
 MODULES = (
+    "techniques",
+    "risk_body",
     "count_risk",
     "sparse_histogram",
     "truncation",
@@ -35,6 +37,7 @@ MODULES = (
     "random_privacy",
     "bins",
     "rates",
+    "loss_functions",
 )
 
 
