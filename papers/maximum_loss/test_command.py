@@ -22,6 +22,7 @@ def test_every_release_of_a_plan_has_a_line(tmp_path, plan_document, capsys):
     plan_document["releases"] = plan_document["releases"][:1]
     plan_document["releases"].append({"name": "ages", "kind": "mean", "column": "age"})
     plan_document["synthesis"] = []
+    plan_document["budget"]["requested"]["beta"] = "0"
     main([str(write_plan(tmp_path, plan_document))])
     header, people, ages, *_ = capsys.readouterr().out.splitlines()
     assert header.split() == ["release", "alpha", "estimate", "at", "least", "tables"]

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "SampledHistogram": "papers/sampled_histogram/test_sampled_histogram.py",
     "NearRecords": "papers/near_records/test_near_records.py",
     "NearMean": "papers/near_records/test_near_mean.py",
+    "AskedFunction": "papers/online_function/test_release.py",
     "ListedFunction": "papers/listed_function/test_listed_function.py",
     "NearSeries": "papers/near_records/test_near_records.py",
     # As those of another kind: of counts, of the table of each period, of the fit to merged cells.

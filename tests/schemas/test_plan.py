@@ -238,6 +238,10 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(plan_docum
             },
             "nearest-function",
         ),
+        (
+            {"kind": "asked-function", "columns": ["age"], "bandwidth": 0.1, "points": [[30]]},
+            "gaussian-process",
+        ),
     ],
 )
 def test_what_is_proved_for_public_rows_alone_is_refused(plan_document, section, named):

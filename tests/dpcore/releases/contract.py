@@ -87,6 +87,7 @@ from papers.k_norm.release import GammaDensity
 from papers.listed_function.release import ListedFunction
 from papers.minimax_count.release import MinimaxCount
 from papers.near_records.release import NearMean, NearRecords, NearSeries
+from papers.online_function.release import AskedFunction
 from papers.random_proportion.release import RandomCount
 from papers.sampled_histogram.release import SampledHistogram
 
@@ -420,6 +421,10 @@ CASES: dict[str, Case] = {
     "near records": Case(NearRecords("n", Domain((AGE,)), 2, Budget.of("2"), 2), fault=4),
     "near series": Case(NearSeries("n", FEW, 2, Budget.of("2"), 1, 2), attained=0.88, fault=6),
     "near mean": Case(NearMean("n", FEW, 2, Budget.of("2")), fault=4),
+    "asked function": Case(
+        AskedFunction("a", LINE, 2, APPROXIMATE, "gaussian", (0.2,), ((0.0,), (12.0,), (24.0,))),
+        attained=0.6,
+    ),
     "listed function": Case(
         ListedFunction("l", FEW, 2, PURE, ("low", "high"), ((1, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 1)))
     ),

@@ -103,6 +103,7 @@ REFUSED = [
     "near series",
     "near mean",
     "listed function",
+    "asked function",
     "density at a private bandwidth",
     "density at the bandwidth of least error",
     "density at private bandwidths of two columns",
