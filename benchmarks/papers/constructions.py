@@ -326,7 +326,7 @@ def constructions_section() -> str:
 The papers have {len(CONSTRUCTIONS)} constructions, and {built} of them are built.
 Hall is the thesis (2012), HRW is Hall, Rinaldo and Wasserman (2013), RDP is the same authors (2011),
 WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Runs as" is a kind and
-mechanism of a plan, or the tests that run it.
+mechanism of a plan, or the file that runs it.
 
 | construction | source | where | runs as | corrected |
 |---|---|---|---|---|
