@@ -11,20 +11,22 @@ from abc import abstractmethod
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from dpcore.accounting.analytic import Inherited
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.arrays import Integers
 from dpcore.domain.tally import Tally
-from dpcore.line.mechanism import Mechanism
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, TunedNoise
 from dpcore.mechanisms.exponential import LARGEST_RELATIVE
 from dpcore.mechanisms.rounds import GAUSSIAN_PRICE
+from dpcore.mechanisms.tuned_noise import Tuning
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.table import Published
+
+Settled = TypeVar("Settled", bound=Release)
 
 
 class Choice(Protocol):
@@ -53,7 +55,7 @@ class Choice(Protocol):
         ...
 
 
-class TunedRelease(Release):
+class TunedRelease(Release, Generic[Settled]):
     """``part``: of the share, what the choice takes, of its rho or precision with Gaussian noise and
     else of its alpha; ``rule``: how the setting is chosen."""
 
@@ -66,7 +68,7 @@ class TunedRelease(Release):
     """The setting with most noise, in words."""
 
     @abstractmethod
-    def _at_most_noise(self, share: Budget) -> Any:
+    def _at_most_noise(self, share: Budget) -> Settled:
         """The second step at the setting with most noise, with this share."""
 
     @property
@@ -75,7 +77,7 @@ class TunedRelease(Release):
         """The first step."""
 
     @abstractmethod
-    def after(self, chosen: Integers) -> Any:
+    def after(self, chosen: Integers) -> Settled:
         """The second step at the setting that was chosen.
 
         Raises ``PrivacyLineError`` where a record moves its numbers further than the noise is for.
@@ -84,7 +86,7 @@ class TunedRelease(Release):
     @cached_property
     def _shares(self) -> tuple[Budget, Budget]:
         rest = self.share * (1 - self.part)
-        law: Mechanism = self._at_most_noise(rest).mechanism
+        law = self._at_most_noise(rest).mechanism
         if self.share.rho or not isinstance(law, DiscreteGaussian):
             return self.share * self.part, rest
         # The precision of the noise and of the choices, which is 8 GAUSSIAN_PRICE of their rho, is that
@@ -102,7 +104,7 @@ class TunedRelease(Release):
         return self._shares[1]
 
     @cached_property
-    def _first(self) -> Any:
+    def _first(self) -> Settled:
         """The second step as it is stated before the choice is known."""
         return self._at_most_noise(self.rest)
 
@@ -115,7 +117,7 @@ class TunedRelease(Release):
         """Numbers of the choice."""
         return self.choice.mechanism.choices
 
-    def settled(self, noisy: Noisy) -> tuple[Any, Noisy]:
+    def settled(self, noisy: Noisy) -> tuple[Settled, Noisy]:
         """What was released at the setting that was chosen, and its draw."""
         release = self.after(noisy.values[: self.chosen])
         values = noisy.values[self.chosen : self.chosen + release.mechanism.size]
@@ -124,26 +126,27 @@ class TunedRelease(Release):
     @property
     def _longest(self) -> int:
         """Numbers that are drawn at any setting, at most."""
-        return int(self._first.mechanism.size)
+        return self._first.mechanism.size
 
     @cached_property
     def mechanism(self) -> TunedNoise:
         law = self._first.mechanism
         assert isinstance(law, DiscreteLaplace | DiscreteGaussian)
         noise = replace(law, size=self._longest)
-        return TunedNoise(self.domain.size, self.domain, self.choice.mechanism, noise, self)
+        tuning = cast(Tuning, self)  # the second step of every kind has numbers
+        return TunedNoise(self.domain.size, self.domain, self.choice.mechanism, noise, tuning)
 
     @property
     def largest_statistic(self) -> int:
         # Other scores are ranks, which ``Quantiles`` bounds.
-        return max(LARGEST_RELATIVE, int(self._at_most_noise(self.share).largest_statistic))
+        return max(LARGEST_RELATIVE, self._at_most_noise(self.share).largest_statistic)
 
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells)
 
     def publish(self, noisy: Noisy) -> Published:
         release, drawn = self.settled(noisy)
-        published: Published = release.publish(drawn)
+        published = release.publish(drawn)
         chosen = self.choice.stated(Noisy(noisy.values[: self.chosen]))
         spent = self.choice.share.as_strings()
         facts = {f"{self.setting}_choice": {"rule": self.rule, "spent": spent, **chosen}}

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
-from dpcore.domain.axes import Grid
+from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.base import ErrorStatement, Release, unit_points
 from dpcore.releases.densities.kernels import KernelName
+from dpcore.releases.densities.whitening import JITTER
 from dpcore.releases.table import (
     ENDS,
     Published,
@@ -34,7 +35,7 @@ from dpcore.releases.table import (
     normal_interval,
 )
 from papers.online_function.online import BITS, Questions
-from papers.online_function.order import JITTER, Place
+from papers.online_function.order import Place
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,13 @@ class AskedFunction(Release):
         """Of the noise in every answer, relative to a uniform density."""
         return self.questions.stddev * math.sqrt(1 + JITTER)
 
+    def published_names(self, axis: Axis) -> tuple[str, ...]:
+        return (axis.name,)
+
     def publish(self, noisy: Noisy) -> Published:
         unit = 1 / math.prod(axis.span for axis in self.grids)
         estimate, error = self.answers(noisy) * unit, np.full(len(self.points), self._stddev * unit)
-        ends = normal_interval(estimate, error)
+        lower, upper = (normal_interval(estimate, error)[end] for end in ENDS)
         columns = [
             TableColumn(name, np.array(values), f"Value of {name} at the point", name)
             for name, values in zip(self.domain.names, zip(*self.points, strict=True), strict=True)
@@ -119,7 +123,7 @@ class AskedFunction(Release):
                 "estimate", estimate, "Kernel density at the point, plus noise of mean zero"
             ),
             error_column(error, "estimate"),
-            *interval_columns(*(ends[end] for end in ENDS), "the kernel density at the point"),
+            *interval_columns(lower, upper, "the kernel density at the point"),
         ]
         statement = (
             "The noise is normal, with the same standard deviation at each point; that of near points is"

@@ -42,7 +42,7 @@ BandwidthRule = Literal["quantiles", "error"]
 
 
 @dataclass(frozen=True)
-class TunedDensity(TunedRelease, EstimatesDensity, Samplable):
+class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Samplable):
     """``smooth``: what is released, as it is at the smallest bandwidth.
 
     The rows and the share that ``smooth`` states itself are ignored.

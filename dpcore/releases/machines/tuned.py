@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis
 from dpcore.domain.tally import Tally
 from dpcore.errors import PrivacyLineError
 from dpcore.line.statistic import Noisy
@@ -99,7 +100,7 @@ class LeastLoss:
 
 
 @dataclass(frozen=True)
-class TunedMachine(TunedRelease):
+class TunedMachine(TunedRelease[KernelMachine]):
     """``machine``: what is released, at the smallest candidate; ``candidates``: ascending.
 
     The rows and the share that ``machine`` states itself are ignored.
@@ -147,6 +148,11 @@ class TunedMachine(TunedRelease):
         super().require_publishable()
 
     @property
+    def feature_axes(self) -> tuple[Axis, ...]:
+        """What it predicts from."""
+        return self.machine.feature_axes
+
+    @property
     def work(self) -> Work:
         trained = self.machine.work
         return Work((len(self.candidates) + 1) * trained.seconds, trained.bytes)
@@ -154,7 +160,7 @@ class TunedMachine(TunedRelease):
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """What the machine at the chosen candidate predicts."""
         release, drawn = self.settled(noisy)
-        return dict(release.evaluate(drawn, points))
+        return release.evaluate(drawn, points)
 
 
 def _largest_loss(machine: KernelMachine, output: float) -> float:

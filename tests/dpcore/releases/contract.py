@@ -422,7 +422,9 @@ CASES: dict[str, Case] = {
     "near series": Case(NearSeries("n", FEW, 2, Budget.of("2"), 1, 2), attained=0.88, fault=6),
     "near mean": Case(NearMean("n", FEW, 2, Budget.of("2")), fault=4),
     "asked function": Case(
-        AskedFunction("a", LINE, 2, APPROXIMATE, "gaussian", (0.2,), ((0.0,), (12.0,), (24.0,))),
+        AskedFunction(
+            "a", LINE, 2, APPROXIMATE, "gaussian", (0.2,), ((0.0,), (3.0,), (6.0,), (9.0,))
+        ),
         attained=0.6,
     ),
     "listed function": Case(
