@@ -99,6 +99,12 @@ def regularisation(chance: random.Random, kind: str, so_far: Values) -> Any:
     return 10 ** chance.uniform(-5, 0)
 
 
+def points(chance: random.Random, kind: str, so_far: Values) -> Any:
+    if kind != "asked-function":
+        return chance.choice([1, 2, 9])
+    return [[chance.choice([0, 0.5, 1, 5]) for _ in so_far["columns"]] for _ in range(3)]
+
+
 def condition(chance: random.Random, kind: str, so_far: Values) -> dict[str, Any]:
     return chance.choice(
         [
@@ -154,7 +160,7 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "frequencies": lambda chance, kind, so_far: chance.choice([1, 4, 16]),
     "prior": lambda chance, kind, so_far: chance.choice([1e-9, 0.3, 1 - 1e-9, "uniform"]),
     "compress": lambda chance, kind, so_far: {"keep": chance.choice([2, 4]), "share": "1/1000"},
-    "points": lambda chance, kind, so_far: chance.choice([1, 2, 9]),
+    "points": points,
     "weights": lambda chance, kind, so_far: chance.choice(["balanced", 0.001, 1000.0]),
     "curve": lambda chance, kind, so_far: chance.choice(["load", "of-ages", "mixed"]),
     "occupied": lambda chance, kind, so_far: (
