@@ -23,9 +23,9 @@ Where d = 0 a choice has the same law for both neighbours: groups that no neighb
 Lemma (``relative_scores``; Raskhodnikova & Smith 2016).  Where a neighbour moves the value v_i of
 candidate i by at most d_i, the score max over j of (v_i - v_j)/(d_i + d_j) moves by at most 1: each of
 its terms does, as v_i - v_j moves by at most d_i + d_j.  In whole parts, ``WHOLE`` of 1, it moves by at
-most one part more.  Some candidate scores 0, the one of least v.  So with a probability of 1 - p the
-score of the chosen one is at most T = (scale/WHOLE) ln(candidates/p), and its value is above any v_j by
-at most T (d_i + d_j).
+most two parts more: one for rounding, one for double precision.  Some candidate scores 0, the one of
+least v.  So with a probability of 1 - p the score of the chosen one is at most T = (scale/WHOLE)
+ln(candidates/p), and its value is above any v_j by at most T (d_i + d_j).
 
 Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so differences fit in 64 bits.
 Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
@@ -55,8 +55,8 @@ from dpcore.sampling.source import RandomSource
 WHOLE = 2**20
 """Parts of a relative score."""
 
-LARGEST_RELATIVE = 2**60
-"""No relative score is larger."""
+LARGEST_RELATIVE = 2**48
+"""No relative score is larger: up to here double precision errs by less than half a part."""
 
 COUNTED = 256
 """Where there are more candidates an audit does not count how often each is chosen."""
@@ -126,7 +126,7 @@ class ExponentialMechanism(Mechanism):
     @classmethod
     def relative(cls, share: Budget, candidates: int) -> ExponentialMechanism:
         """One choice by ``relative_scores``."""
-        return cls.within(share, 1, candidates, Fraction(WHOLE + 1))
+        return cls.within(share, 1, candidates, Fraction(WHOLE + 2))
 
     def shortfall(self, chance: float) -> float:
         """T of the lemma, of one choice by ``relative_scores``; ``chance``: p."""

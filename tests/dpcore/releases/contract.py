@@ -383,17 +383,6 @@ CASES: dict[str, Case] = {
         GradientClassifier("g", LABELLED, 2, APPROXIMATE, (-1, 1), True, None, 2, 2),
         fault=5,
     ),
-    "classifier at a private regularisation": Case(
-        TunedMachine(
-            *("c", LABELLED, 2, APPROXIMATE),
-            Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, signs=(-1, 1)),
-            Fraction(1, 2),
-            (0.25, 1.0),
-        ),
-        near=(1, 1),
-        far=(1, 0),
-        fault=4,
-    ),
     "huber regression": Case(
         Regression("r", NUMBERED, 2, APPROXIMATE, (0.5,), 0.5, 4, 0.1),
         near=(3, 3),
@@ -452,6 +441,17 @@ CASES: dict[str, Case] = {
             SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
             Fraction(1, 3),
         ),
+        fault=4,
+    ),
+    "classifier at a private regularisation": Case(
+        TunedMachine(
+            *("c", LABELLED, 2, APPROXIMATE),
+            Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, signs=(-1, 1)),
+            Fraction(1, 2),
+            (0.25, 1.0),
+        ),
+        near=(1, 1),
+        far=(1, 0),
         fault=4,
     ),
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.
