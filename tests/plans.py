@@ -85,8 +85,24 @@ def bins(chance: random.Random, kind: str, so_far: Values) -> dict[str, int]:
 
 def bandwidth(chance: random.Random, kind: str, so_far: Values) -> Any:
     if chance.random() < 0.2:
-        return {"private": "quantiles", "smallest": chance.choice([0.002, 0.05, 0.3, 1])}
+        rule = chance.choice(["quantiles", "error"])
+        return {"private": rule, "smallest": chance.choice([0.002, 0.05, 0.3, 1])}
     return round(10 ** chance.uniform(-2.5, 0.7), 4)
+
+
+def regularisation(chance: random.Random, kind: str, so_far: Values) -> Any:
+    if chance.random() < 0.2:
+        return {
+            "private": "loss",
+            "candidates": chance.choice([[0.01, 1], [1e-7, 0.1], [0.2, 0.1]]),
+        }
+    return 10 ** chance.uniform(-5, 0)
+
+
+def points(chance: random.Random, kind: str, so_far: Values) -> Any:
+    if kind != "asked-function":
+        return chance.choice([1, 2, 9])
+    return [[chance.choice([0, 0.5, 1, 5]) for _ in so_far["columns"]] for _ in range(3)]
 
 
 def condition(chance: random.Random, kind: str, so_far: Values) -> dict[str, Any]:
@@ -133,15 +149,18 @@ FIELDS: dict[str, Callable[[random.Random, str, Values], Any]] = {
     "formula": formula,
     "family": lambda chance, kind, so_far: chance.choice(["gaussian", "binomial", "poisson"]),
     "levels": lambda chance, kind, so_far: chance.choice([["0.5"], ["1/4", "0.5", "0.999999"]]),
+    "functions": lambda chance, kind, so_far: {
+        f"g{i}": [chance.random() for _ in range(chance.choice([1, 2, 5]))] for i in range(2)
+    },
     "draws": lambda chance, kind, so_far: chance.choice([1, 10, 500]),
     "terms": lambda chance, kind, so_far: chance.choice([1, 2, 5]),
     "ways": lambda chance, kind, so_far: chance.choice([1, 2, 3, [1, 2]]),
     "optimise": lambda chance, kind, so_far: chance.choice(["mean", "max", "alike", {"1": "1e6"}]),
-    "regularisation": lambda chance, kind, so_far: 10 ** chance.uniform(-5, 0),
+    "regularisation": regularisation,
     "frequencies": lambda chance, kind, so_far: chance.choice([1, 4, 16]),
     "prior": lambda chance, kind, so_far: chance.choice([1e-9, 0.3, 1 - 1e-9, "uniform"]),
     "compress": lambda chance, kind, so_far: {"keep": chance.choice([2, 4]), "share": "1/1000"},
-    "points": lambda chance, kind, so_far: chance.choice([1, 2, 9]),
+    "points": points,
     "weights": lambda chance, kind, so_far: chance.choice(["balanced", 0.001, 1000.0]),
     "curve": lambda chance, kind, so_far: chance.choice(["load", "of-ages", "mixed"]),
     "occupied": lambda chance, kind, so_far: (

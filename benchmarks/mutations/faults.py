@@ -262,6 +262,27 @@ FAULTS: tuple[Fault, ...] = (
         audit="random count of many records",
     ),
     of_paper(
+        "a sum of codes moves half as far as it does",
+        "near_records/release",
+        "return max(self.domain.size - 1, 1)",
+        "return max((self.domain.size - 1) // 2, 1)",
+        audit="near mean",
+    ),
+    of_paper(
+        "distances of a listed function are added up over cells",
+        "listed_function/release",
+        "away = np.abs(np.cumsum(tally.dense()) - self._up_to).max(axis=1)",
+        "away = np.abs(np.cumsum(tally.dense()) - self._up_to).sum(axis=1)",
+        audit="listed function",
+    ),
+    of_paper(
+        "no answer of an asked function takes earlier ones into account",
+        "online_function/release",
+        "order.value(place, 0.0)",
+        "order = self.questions.order()",
+        audit="asked function",
+    ),
+    of_paper(
         "an urn without public balls",
         "sampled_histogram/mechanism",
         "prior = math.ceil(a * weight * (1 + 1e-12))",

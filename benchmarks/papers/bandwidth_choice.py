@@ -1,13 +1,7 @@
-"""A bandwidth by the exponential mechanism, beside the rule of thumb (HRW, section 4.1.2).
+"""A bandwidth by the error of records left out, beside the rule of thumb (HRW, section 4.1.2).
 
-The score of a bandwidth h is the squared error of records left out, up to a constant:
-
-    J(h) = integral of f_h^2 - (2/n) sum_i f_h(x_i without record i)
-         = (1/n^2) sum_ij K'(x_i - x_j) - 2/(n (n-1)) sum_(i != j) K(x_i - x_j)
-
-with the kernel K of h on the circle, and K' = K * K.  Replacing a record changes J by the mean over the
-n - 1 others of g(x_new - x_j) - g(x_old - x_j), g = 2 (n-1)/n^2 K' - (4/n) K, so by at most
-max g - min g, which is about 1.08/(n h).  The range of the smallest h is the sensitivity of all.
+Both are those of a plan: a density's ``bandwidth: {private: error}`` and ``{private: quantiles}``
+(``dpcore.releases.densities.tuned``).
 """
 
 from __future__ import annotations
@@ -17,23 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded
+from benchmarks.papers.experiment import Experiment, Line, Measured, Row, rounded, tally_of
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Integers
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Exact
-from dpcore.mechanisms import ExponentialMechanism
-from dpcore.releases.densities.bandwidth import Bandwidth
 from dpcore.releases.densities.binned_density import BinnedDensity
+from dpcore.releases.densities.least_error import LeastError
+from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
 from dpcore.sampling.source import RandomSource, SeededSource
 
-CELLS, STEP = 2048, 2.0**-40
-CHOICE, REST = Budget.of("0.2"), Budget.of("0.8")
-LADDER = 0.005 * 2 ** (np.arange(40) / 8)
-"""The public bandwidths: from 0.005 of the range to 0.147."""
+CELLS, SMALLEST = 2048, 0.005
+SHARE, PART = Budget.of("1"), Fraction(1, 5)
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LAWS = {
@@ -45,40 +37,18 @@ WAVES = np.arange(CELLS // 2 + 1)
 TWICE = np.where((WAVES == 0) | (CELLS // 2 == WAVES), 1, 2)
 """Each frequency of a real transform stands for two."""
 
-DAMPED = np.exp(-2 * (np.pi * np.outer(LADDER, WAVES)) ** 2)
-"""(bandwidths, waves) the transforms of the kernels."""
+
+def release(rows: int, rule: BandwidthRule) -> TunedDensity:
+    """A density of alpha 1, of which the choice has 0.2."""
+    smooth = BinnedDensity("d", DOMAIN, rows, SHARE, (SMALLEST,), periodic=True)
+    return TunedDensity("d", DOMAIN, rows, SHARE, smooth, PART, rule)
 
 
-def scores(counts: Integers) -> Floats:
-    """(bandwidths,) J: private."""
-    n = counts.sum()
-    power = TWICE * np.abs(np.fft.rfft(counts) / n) ** 2
-    own = (TWICE * DAMPED).sum(axis=1)  # K(0)
-    return DAMPED**2 @ power - 2 / (n - 1) * (n * (DAMPED @ power) - own)
-
-
-def sensitivity(rows: int) -> float:
-    """Of all scores: that of the smallest bandwidth."""
-    kernel, twice = (np.fft.irfft(DAMPED[0] ** k, CELLS) * CELLS for k in (1, 2))
-    moved = 2 * (rows - 1) / rows**2 * twice - 4 / rows * kernel
-    return float(np.ptp(moved))
-
-
-def chosen(counts: Integers, source: RandomSource) -> int:
-    """The number of a bandwidth, by the exponential mechanism."""
-    whole = np.round(scores(counts) / STEP).astype(np.int64)
-    bound = Fraction(int(np.ceil(sensitivity(int(counts.sum())) / STEP)) + 1)  # rounded scores
-    mechanism = ExponentialMechanism.within(CHOICE, 1, len(LADDER), bound)
-    return int(perturb(Exact(whole), mechanism, CHOICE, source).values[0])
-
-
-def by_rule(counts: Integers, source: RandomSource) -> int:
-    """The number of the bandwidth that the rule of thumb takes, from private quartiles."""
-    release = Bandwidth("b", DOMAIN, int(counts.sum()), CHOICE, smallest=float(LADDER[0]))
-    cells = np.flatnonzero(counts)
-    statistic = release.statistic(Tally(DOMAIN, cells, counts[cells]))
-    (found,) = release.bandwidths(perturb(statistic, release.mechanism, CHOICE, source))
-    return int(np.argmin(np.abs(np.log(LADDER / found))))
+def picked(tuned: TunedDensity, tally: Tally, source: RandomSource) -> float:
+    """The bandwidth that is drawn."""
+    mechanism, share = tuned.choice.mechanism, tuned.choice.share
+    noisy = perturb(Exact(tuned.scores(tally)), mechanism, share, source)
+    return tuned.after(noisy.values).bandwidths[0]
 
 
 def measure(trials: int) -> Measured:
@@ -89,22 +59,26 @@ def measure(trials: int) -> Measured:
         exact = sum(np.exp(-((middles - m) ** 2) / 2 / s**2) / s for m, s in parts)
         exact = exact / exact.sum()
         for rows in SIZES:
-            noise = np.array([_noise(rows, h) for h in LADDER])
+            rule, choice = release(rows, "quantiles"), release(rows, "error")
+            assert isinstance(choice.choice, LeastError)
+            ladder = choice.choice.ladder
+            damped = np.exp(-2 * (np.pi * np.outer(ladder, WAVES)) ** 2)
             found = []
             for _ in range(trials):
-                counts = generator.multinomial(rows, exact)
+                counts: Integers = generator.multinomial(rows, exact)
                 transforms = np.fft.rfft(counts) / rows, np.fft.rfft(exact)
-                error = np.abs(DAMPED * transforms[0] - transforms[1]) ** 2 @ TWICE + noise
-                picks = by_rule(counts, source), chosen(counts, source)
-                found.append([error.min(), *error[[*picks]]])
-            best, rule, choice = np.mean(found, axis=0)
+                error = (
+                    np.abs(damped * transforms[0] - transforms[1]) ** 2 @ TWICE
+                    + choice.choice.noise
+                )
+                tally = tally_of(DOMAIN, np.repeat(np.arange(CELLS), counts))
+                drawn = [picked(tuned, tally, source) for tuned in (rule, choice)]
+                picks = [int(np.argmin(np.abs(np.log(ladder / h)))) for h in drawn]
+                found.append([error.min(), *error[picks]])
+            best, by_rule, chosen = np.mean(found, axis=0)
             line: Line = {"law": law, "n": rows, "trials": trials, "best": rounded(best)}
-            lines.append(line | {"rule": rounded(rule / best), "choice": rounded(choice / best)})
+            lines.append(line | {"rule": rounded(by_rule / best), "choice": rounded(chosen / best)})
     return Measured(lines, lambda figure: _draw(lines, figure))
-
-
-def _noise(rows: int, bandwidth: float) -> float:
-    return BinnedDensity("d", DOMAIN, rows, REST, (float(bandwidth),)).expected_error()[0].value
 
 
 def _draw(lines: list[Line], figure: Any) -> None:
@@ -134,12 +108,12 @@ EXPERIMENTS = (
         "hrw-4.1.2",
         "A private choice of the bandwidth",
         "Hall, Rinaldo & Wasserman (2013), section 4.1.2",
-        "The errors are multiples of the best bandwidth's, noise included: alpha is 0.2 for the"
-        " bandwidth and 0.8 for the density. The choice is by the exponential mechanism, from 40"
-        " bandwidths of 0.005 to 0.147 of the range, by the squared error of records left out, with a"
-        " sensitivity of about 1.08/(n h) at the smallest h. The rule of thumb is better for one normal,"
-        " and useless for two narrow ones. Plans have the rule of thumb alone (`private: quantiles`):"
-        " if a density may have several peaks, state a bandwidth.",
+        "The errors are multiples of the best bandwidth's, noise included. Of alpha = 1 the choice has"
+        " 0.2. The private choice is `private: error` of a plan: by the exponential mechanism, from"
+        " bandwidths of 0.005 of the range to all of it, by the squared error of records left out and"
+        " that of the noise. Its sensitivity is about 1.08/(n h), that of each"
+        " bandwidth for itself. The rule of thumb is `private: quantiles`: it is better for one normal,"
+        " and useless for two narrow ones.",
         50,
         measure,
         _beside,

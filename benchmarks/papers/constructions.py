@@ -62,8 +62,8 @@ CONSTRUCTIONS = (
         "Squared norms for (alpha, beta)",
         "Hall, table 1.1",
         "",
-        "",
-        NOT_BUILT + "a conjecture without a proof",
+        "benchmarks/papers/techniques.py",
+        NOT_BUILT + "false at the scale of Gaussian noise, as computed above",
     ),
     Construction(
         "Exponential mechanism",
@@ -75,9 +75,9 @@ CONSTRUCTIONS = (
     Construction(
         "Choice of a tuning parameter by its risk",
         "Hall 1.2.3",
-        "",
-        "",
-        NOT_BUILT + "the refitted model needs a budget of its own, which the example leaves out",
+        "dpcore/releases/machines/tuned.py",
+        "tests/dpcore/releases/machines/test_tuned_machine.py",
+        "the refitted model has a budget of its own, which the example leaves out",
     ),
     Construction(
         "Table of least mean loss",
@@ -173,7 +173,7 @@ CONSTRUCTIONS = (
         "A process asked point by point",
         "Hall 3.2.5, HRW 5",
         "papers/online_function/online.py",
-        "papers/online_function/test_online.py",
+        "asked-function: gaussian-process",
         "the printed answers never use the data",
     ),
     Construction(
@@ -181,7 +181,7 @@ CONSTRUCTIONS = (
         "HRW 4.1.2",
         "dpcore/releases/densities/tuned.py",
         "tests/dpcore/releases/densities/test_tuned.py",
-        "by quartiles, exactly; a choice by the error of records left out is an experiment above",
+        "by quartiles, exactly, or by the error of records left out; both are compared above",
     ),
     Construction(
         "Functions in a Sobolev space",
@@ -200,9 +200,9 @@ CONSTRUCTIONS = (
     Construction(
         "A choice among finitely many functions",
         "HRW 3.2",
-        "",
-        "",
-        NOT_BUILT + "noise on the function itself needs no list of functions",
+        "papers/listed_function/release.py",
+        "listed-function: nearest-function",
+        "beaten by noise on the distribution itself, as compared above",
     ),
     # Chapter 4
     Construction(
@@ -285,9 +285,9 @@ CONSTRUCTIONS = (
     Construction(
         "Exponential mechanism, mean",
         "WZ 5.2",
-        "",
-        "",
-        NOT_BUILT + "`mean` has noise of the same order and no size of sample to choose",
+        "papers/near_records/release.py",
+        "near-records: mean-exponential",
+        "drawn exactly; beaten by Laplace noise, as compared above",
     ),
     Construction(
         "Perturbed series",
@@ -308,7 +308,7 @@ CONSTRUCTIONS = (
         "Maximal privacy loss",
         "AKD, algorithm 1",
         "papers/maximum_loss/maximum_loss.py",
-        "papers/maximum_loss/test_densities.py",
+        "papers/maximum_loss/__main__.py",
         "the loss of example 1 is attained for very small outputs, not for large ones",
     ),
 )
@@ -317,7 +317,7 @@ CONSTRUCTIONS = (
 def constructions_section() -> str:
     """The table of the page."""
     rows = "\n".join(
-        f"| {each.name} | {each.source} | {_runs(each)} | {each.corrected or '-'} |"
+        f"| {each.name} | {each.source} | {_where(each)} | {_runs(each)} | {each.corrected or '-'} |"
         for each in CONSTRUCTIONS
     )
     built = sum(bool(each.home) for each in CONSTRUCTIONS)
@@ -326,12 +326,16 @@ def constructions_section() -> str:
 The papers have {len(CONSTRUCTIONS)} constructions, and {built} of them are built.
 Hall is the thesis (2012), HRW is Hall, Rinaldo and Wasserman (2013), RDP is the same authors (2011),
 WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Runs as" is a kind and
-mechanism of a plan, or the tests that run it.
+mechanism of a plan, or the file that runs it.
 
-| construction | source | runs as | corrected |
-|---|---|---|---|
+| construction | source | where | runs as | corrected |
+|---|---|---|---|---|
 {rows}
 """
+
+
+def _where(each: Construction) -> str:
+    return f"`{each.home}`" if each.home else "-"
 
 
 def _runs(each: Construction) -> str:

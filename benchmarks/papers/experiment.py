@@ -24,16 +24,20 @@ Line = dict[str, Any]
 Row = tuple[str, str, str]
 
 MODULES = (
+    "techniques",
+    "risk_body",
     "count_risk",
     "sparse_histogram",
     "truncation",
     "periodic_kernel",
     "functions",
     "bandwidth_choice",
+    "listed",
     "support_vectors",
     "random_privacy",
     "bins",
     "rates",
+    "loss_functions",
 )
 
 

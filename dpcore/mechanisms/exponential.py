@@ -20,6 +20,13 @@ a choice lie within an interval as long as a = 2 d/scale, not 2 a: the choice is
 a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most D times that of all d, k D^2.
 Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches cost nothing.
 
+Lemma (``relative_scores``; Raskhodnikova & Smith 2016).  Where a neighbour moves the value v_i of
+candidate i by at most d_i, the score max over j of (v_i - v_j)/(d_i + d_j) moves by at most 1: each of
+its terms does, as v_i - v_j moves by at most d_i + d_j.  In whole parts, ``WHOLE`` of 1, it moves by at
+most two parts more: one for rounding, one for double precision.  Some candidate scores 0, the one of
+least v.  So with a probability of 1 - p the score of the chosen one is at most T = (scale/WHOLE)
+ln(candidates/p), and its value is above any v_j by at most T (d_i + d_j).
+
 Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so differences fit in 64 bits.
 Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
 computed.
@@ -29,6 +36,7 @@ Source.  McSherry & Talwar 2007, Theorem 6; Cesar & Rogers 2021, Lemma 3.4 (zCDP
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -43,6 +51,12 @@ from dpcore.sampling import _validate
 from dpcore.sampling.choice import exponential_choices
 from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 from dpcore.sampling.source import RandomSource
+
+WHOLE = 2**20
+"""Parts of a relative score."""
+
+LARGEST_RELATIVE = 2**48
+"""No relative score is larger: up to here double precision errs by less than half a part."""
 
 COUNTED = 256
 """Where there are more candidates an audit does not count how often each is chosen."""
@@ -109,6 +123,15 @@ class ExponentialMechanism(Mechanism):
         _validate.positive_rational("scale", scale, LARGEST_SCALE)
         return cls(choices * candidates, candidates, sensitivity, scale, selections)
 
+    @classmethod
+    def relative(cls, share: Budget, candidates: int) -> ExponentialMechanism:
+        """One choice by ``relative_scores``."""
+        return cls.within(share, 1, candidates, Fraction(WHOLE + 2))
+
+    def shortfall(self, chance: float) -> float:
+        """T of the lemma, of one choice by ``relative_scores``; ``chance``: p."""
+        return float(self.scale) / WHOLE * math.log(self.candidates / chance)
+
     @property
     def choices(self) -> int:
         """How many choices there are."""
@@ -148,6 +171,14 @@ class ExponentialMechanism(Mechanism):
     def distance(self, near: Floats, far: Floats) -> float:
         spans = np.ptp((near - far).reshape(-1, self.candidates), axis=1)
         return float(spans.sum()) / float(self.scale)
+
+
+def relative_scores(values: Floats, moves: Floats) -> Integers:
+    """Whole scores (k,) of candidates whose values (k,) move by at most ``moves`` (k,)."""
+    behind = (values[:, None] - values) / (moves[:, None] + moves)
+    # Cutting scores at a public number brings no two farther apart.
+    cut = np.minimum(np.rint(behind.max(axis=1) * WHOLE), LARGEST_RELATIVE)
+    return np.asarray(cut.astype(np.int64))
 
 
 def exponential_scale(sensitivity: Fraction, selections: int, share: Budget) -> Fraction:

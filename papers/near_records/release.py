@@ -2,8 +2,9 @@
 
     NearRecords    by the distance of their distribution functions (Kolmogorov and Smirnov)
     NearSeries     by the integrated squared distance of their cosine series of a few terms
+    NearMean       a single one, by its distance from their mean
 
-Both are drawn by the exponential mechanism, exactly (``dpcore.sampling``: paths, near_means).
+All are drawn by the exponential mechanism, exactly (``paths``, ``tilted``, ``sampling.choice``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -21,10 +23,12 @@ from dpcore.domain.axes import Bins, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
+from dpcore.mechanisms import ExponentialMechanism
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.numbers.mean import numeric_axis
 from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertainty
 from dpcore.releases.work import Work
 from papers.near_records.by_distribution import PRODUCT, NearRecordsMechanism
@@ -59,7 +63,7 @@ class NearRecordsRelease(Samplable):
         """What the distance means."""
 
     def publish(self, noisy: Noisy) -> Published:
-        drawn = TableColumn("drawn", noisy.values, "Synthetic records drawn in the cell")
+        drawn = TableColumn("drawn", self.drawn(noisy), "Synthetic records drawn in the cell")
         table = Table(
             "tables",
             self.name,
@@ -68,12 +72,16 @@ class NearRecordsRelease(Samplable):
         )
         return Published((table,), {"draws": self.draws, self.distance_fact: self.distance})
 
+    def drawn(self, noisy: Noisy) -> Integers:
+        """(cells,) how many records were drawn in each."""
+        return noisy.values
+
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        return np.asarray(noisy.values * (self.rows / self.draws)), math.nan
+        return np.asarray(self.drawn(noisy) * (self.rows / self.draws)), math.nan
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
-        cells = np.repeat(np.arange(self.domain.size), round_to_total(noisy.values, rows))
+        cells = np.repeat(np.arange(self.domain.size), round_to_total(self.drawn(noisy), rows))
         return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))
 
 
@@ -172,5 +180,75 @@ class NearSeries(NearRecordsRelease):
                 "90% bound of the integrated squared distance of the series",
                 self.distance,
                 "between synthetic and exact records, if no cell holds more than twice an even share",
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class NearMean(NearRecordsRelease):
+    """A single cell c of the column's own grid, by n times the distance of its code from the mean code:
+    more records would be no nearer (Wasserman & Zhou 2010, section 5.2)."""
+
+    draws: int = 1
+
+    distance_fact: ClassVar[str] = "mean_distance_90"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        numeric_axis(self.domain)
+        if self.draws != 1:
+            raise ValueError(
+                "draws: must be 1 with mean-exponential; more are no nearer to the mean"
+            )
+
+    @property
+    def _largest_move(self) -> int:
+        """Of a sum of codes, and so of every score, when a record is replaced."""
+        return max(self.domain.size - 1, 1)
+
+    @cached_property
+    def mechanism(self) -> ExponentialMechanism:
+        return ExponentialMechanism.within(
+            self.share, 1, self.domain.size, Fraction(self._largest_move)
+        )
+
+    @property
+    def largest_statistic(self) -> int:
+        return self.most_rows * self._largest_move
+
+    def statistic(self, tally: Tally) -> Exact:
+        codes = np.arange(self.domain.size, dtype=np.int64)
+        far = np.abs(int(tally.counts @ tally.cells) - self.rows * codes)
+        return Exact(np.minimum(far, self.largest_statistic))
+
+    def drawn(self, noisy: Noisy) -> Integers:
+        return np.bincount(noisy.values, minlength=self.domain.size)
+
+    @cached_property
+    def distance(self) -> float:
+        """In units of the column.
+
+        The nearest cell is within half a step of the mean.  With r = exp(-n/scale), cells at least t
+        steps away weigh at most r^t on either side, and from the nearest on at least r^(1/2) on the
+        longer side, each times 1 + r + r^2 + ... of no fewer terms: a chance of at most 2 r^(t - 1/2).
+        """
+        steps = float(self.mechanism.scale) / self.rows * math.log(2 / (1 - LEVEL)) + 0.5
+        grid = numeric_axis(self.domain)
+        return min(steps, float(self._largest_move)) * (grid.upper - grid.lower) / grid.cells
+
+    @property
+    def statement(self) -> str:
+        return (
+            f"With probability 90% the middle of the cell lies within {self.distance:.3g} of the mean of"
+            " the exact records."
+        )
+
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        name = self.domain.names[0]
+        return (
+            ErrorStatement(
+                f"90% bound of the distance of the drawn {name} from the mean",
+                self.distance,
+                "whatever the data; the noise of kind: mean is about two fifths of it",
             ),
         )

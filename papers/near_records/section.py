@@ -6,8 +6,8 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.base import Release
-from papers.near_records.release import NearRecords, NearSeries
-from schemas.releases.base import Product, ReleaseSection, SurveyFacts
+from papers.near_records.release import NearMean, NearRecords, NearSeries
+from schemas.releases.base import Product, ReleaseSection, SurveyFacts, declared, domain_of
 from schemas.releases.binning import Bins, binned_domain
 
 
@@ -24,10 +24,10 @@ class NearRecordsSection(ReleaseSection):
         le=10**4,
         description="Records to draw. About n^(2/3) are most accurate; fewer are faster.",
     )
-    mechanism: Literal["ks-exponential", "series-exponential"] = Field(
+    mechanism: Literal["ks-exponential", "series-exponential", "mean-exponential"] = Field(
         default="ks-exponential",
-        description="What must be near: the distribution function, or the first terms of a cosine"
-        " series. For a series about n^(1/2) draws are most accurate.",
+        description="What must be near: the distribution function, the first terms of a cosine series,"
+        " or the mean. For a series about n^(1/2) draws are most accurate, for the mean 1.",
     )
     terms: StrictInt | None = Field(
         default=None,
@@ -42,9 +42,14 @@ class NearRecordsSection(ReleaseSection):
             raise ValueError(
                 "terms: state them with the mechanism series-exponential, and only there"
             )
+        if self.bins and self.mechanism == "mean-exponential":
+            raise ValueError("bins: the mechanism mean-exponential has those of the column itself")
         return self
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
+        if self.mechanism == "mean-exponential":
+            own = domain_of([declared(survey.columns, self.column).axis(self.column)])
+            return self.make(NearMean, own, survey, share, draws=self.draws)
         domain = binned_domain(survey.columns, [self.column], self.bins)
         common = (self.name, domain, survey.rows, share, self.draws)
         if self.terms is not None:

@@ -95,6 +95,11 @@ class Questions:
         if self.rows.bit_length() + BITS > 60:
             raise ValueError("rows: too many for whole numbers of 64 bits")
 
+    @staticmethod
+    def place(point: tuple[float, ...]) -> Place:
+        """Where a scaled point lies."""
+        return tuple(round(x * PLACES) for x in point)
+
     @property
     def markov(self) -> bool:
         return self.kernel == "exponential" and len(self.bandwidths) == 1
@@ -163,7 +168,7 @@ class OnlineFunction:
     def _place(self, point: tuple[float, ...]) -> Place:
         if len(point) != len(self.questions.bandwidths) or not all(0 <= x <= 1 for x in point):
             raise ValueError("a point has one number between 0 and 1 for each column")
-        return tuple(round(x * PLACES) for x in point)
+        return self.questions.place(point)
 
     def _record(self, place: Place, steps: int) -> None:
         self._steps[place] = steps

@@ -21,6 +21,7 @@ from schemas.releases.base import (
     listed,
     one_each,
 )
+from schemas.releases.private import Regularisation, at_regularisation, stated
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 
 Width = Annotated[float, Field(gt=0.01, le=100)]
@@ -92,11 +93,10 @@ class ClassifierSection(ReleaseSection):
         description="gaussian-process: of the kernel, numbers scaled to [0, 1] and different categories"
         " at distance 1: one for all features, or one for each.",
     )
-    regularisation: float | None = Field(
+    regularisation: Regularisation | None = Field(
         default=None,
-        gt=0,
-        le=1,
-        description="gaussian-process: lambda in mean loss + lambda ||f||^2; less noise if larger.",
+        description="gaussian-process: lambda in mean loss + lambda ||f||^2; less noise if larger. Or"
+        " how it is drawn from the records.",
     )
     loss: LossName = Field(
         default="hinge",
@@ -166,17 +166,18 @@ class ClassifierSection(ReleaseSection):
             return replace(release, counted=counts_worth(release), weight=weight)
         assert self.bandwidth is not None
         assert self.regularisation is not None
-        return self.make(
+        machine = self.make(
             Classifier,
             domain_of([*(column.axis(name) for name, column in columns.items()), axis]),
             survey,
             share,
             bandwidths=one_each(self.bandwidth, self.features),
-            regularisation=self.regularisation,
+            regularisation=stated(self.regularisation),
             frequencies=self.frequencies,
             signs=signs,
             loss_name=self.loss,
         )
+        return at_regularisation(machine, self.regularisation, share)
 
     @property
     def subject(self) -> str:

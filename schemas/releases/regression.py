@@ -17,6 +17,7 @@ from schemas.releases.base import (
     one_each,
 )
 from schemas.releases.classifier import Width
+from schemas.releases.private import Regularisation, at_regularisation, stated
 
 
 class RegressionSection(ReleaseSection):
@@ -33,8 +34,9 @@ class RegressionSection(ReleaseSection):
         description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "
         "distance 1: one for all features, or one for each.",
     )
-    regularisation: float = Field(
-        gt=0, le=1, description="lambda in mean loss + lambda ||f||^2; less noise if larger."
+    regularisation: Regularisation = Field(
+        description="lambda in mean loss + lambda ||f||^2; less noise if larger. Or how it is drawn from"
+        " the records."
     )
     threshold: float = Field(
         default=0.1,
@@ -53,16 +55,17 @@ class RegressionSection(ReleaseSection):
             raise ValueError("target: is also a feature")
         axes = [declared(survey.columns, name, "features").axis(name) for name in self.features]
         target = declared(survey.columns, self.target, "target").axis(self.target)
-        return self.make(
+        machine = self.make(
             Regression,
             domain_of([*axes, target]),
             survey,
             share,
             bandwidths=one_each(self.bandwidth, self.features),
-            regularisation=self.regularisation,
+            regularisation=stated(self.regularisation),
             frequencies=self.frequencies,
             threshold=self.threshold,
         )
+        return at_regularisation(machine, self.regularisation, share)
 
     @property
     def subject(self) -> str:

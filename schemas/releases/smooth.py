@@ -2,10 +2,9 @@
 from the records."""
 
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, StrictStr, field_validator
+from pydantic import Field, StrictStr
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Axis, Grid
@@ -14,26 +13,22 @@ from dpcore.domain.transforms import TransformName
 from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.tuned import TunedDensity
-from schemas.document import Section, absent
-from schemas.numbers import WrittenRational
+from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
+from schemas.document import absent
 from schemas.releases.base import Columns, ReleaseSection, SurveyFacts, declared, domain_of
+from schemas.releases.private import PrivateSetting
 from schemas.survey.columns import CategoricalColumn, Column
 
 MOST_CELLS = 4096
 """Cells of a transformed column: engines find them by comparisons with all edges."""
 
 
-class PrivateBandwidth(Section):
-    """Silverman's rule on a private interquartile range, paid from the share of the release."""
+class PrivateBandwidth(PrivateSetting):
+    """A bandwidth by the exponential mechanism, paid from the share of the release."""
 
-    private: Literal["quantiles"] = Field(
-        description="quantiles: both quartiles of each column by the exponential mechanism, alpha alone."
-    )
-    share: WrittenRational = Field(
-        default=Fraction(1, 5),
-        description="The part of the release's alpha that it takes; with"
-        " Gaussian noise, of its rho.",
+    private: BandwidthRule = Field(
+        description="quantiles: Silverman's rule on both quartiles of each column. error: for a density"
+        " of one column, the bandwidth whose density of the other records is nearest to each record."
     )
     smallest: float = Field(
         ge=0.002,
@@ -42,16 +37,9 @@ class PrivateBandwidth(Section):
         " records give none.",
     )
 
-    @field_validator("share")
-    @classmethod
-    def _a_part(cls, share: Fraction) -> Fraction:
-        if not Fraction(1, 1000) <= share <= Fraction(999, 1000):
-            raise ValueError("must lie between 0.001 and 0.999")
-        return share
-
     def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
         """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
-        own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share
+        own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share, self.private
         return TunedDensity(*own, adjacency=smooth.adjacency)
 
 

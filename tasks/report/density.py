@@ -19,7 +19,7 @@ from tasks.charts.heat import heat_map, of_numbers
 from tasks.charts.marks import down
 from tasks.charts.svg import figure
 from tasks.report.cells import Columns, measured, quoted, read_labels
-from tasks.report.parts import DataTable, Drawn, Figure, Source
+from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
 
 MOST_CURVES = 12
 """Groups of which a picture has room; the table has all of them."""
@@ -50,11 +50,12 @@ def draw_curve(source: Source) -> Drawn:
     if len(names) == 1:
         columns, notes = source.plan.described_columns, _notes(source.release)
         drawn = _one_column(table, names[0], columns, notes)
-        return Drawn(drawn, tables=_at_points(source, names[0], columns))
+        return Drawn(drawn, setting_drawn(source), tables=_at_points(source, names[0], columns))
     if len(names) > 2:
         return Drawn()
     shown = "density" if "density" in table else "estimate"
-    return Drawn(_two_columns(table, names, source.plan.described_columns, shown))
+    maps = _two_columns(table, names, source.plan.described_columns, shown)
+    return Drawn(maps, setting_drawn(source))
 
 
 def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:

@@ -111,14 +111,17 @@ def draw_cumulative(source: Source) -> Drawn:
     """One bar for each cell, as long as the share of the drawn records up to its end."""
     table, name = source.read(source.record.tables[0]), source.release.domain.names[0]
     labels = read_labels(table, name, source.plan.described_columns)
-    shares = np.cumsum(table["drawn"]) / max(int(table["drawn"].sum()), 1)
+    chosen = source.record.facts.get("chosen")
+    parts = table["drawn"] if chosen is None else table["share"]
+    shares = np.cumsum(parts) / max(float(parts.sum()), 1e-300)
     error = float(source.record.facts.get("distance_90", 0.0))
     rows = [
         Bar(label, share, max(share - error, 0.0), min(share + error, 1.0))
         for label, share in zip(labels, shares.tolist(), strict=True)
     ]
     title = f"Records up to each value of {name}"
-    says = "Each bar is the share of the drawn records up to the end of a cell" + (
+    of = "the drawn records" if chosen is None else f"records that {chosen!r}, the choice, has"
+    says = f"Each bar is the share of {of} up to the end of a cell" + (
         f"; with 90% probability no bar is off by more than {figure(error)}" if error else ""
     )
     return Drawn([Figure(title, says, bars(rows, title, says, "share of the records"))])

@@ -37,6 +37,9 @@ ELSEWHERE = {
     "Heaping": f"{RELEASES_OF}/counts/test_heaping.py",
     "SampledHistogram": "papers/sampled_histogram/test_sampled_histogram.py",
     "NearRecords": "papers/near_records/test_near_records.py",
+    "NearMean": "papers/near_records/test_near_mean.py",
+    "AskedFunction": "papers/online_function/test_release.py",
+    "ListedFunction": "papers/listed_function/test_listed_function.py",
     "NearSeries": "papers/near_records/test_near_records.py",
     # As those of another kind: of counts, of the table of each period, of the fit to merged cells.
     "MinimaxCount": f"{RELEASES_OF}/counts/test_count.py",
@@ -46,6 +49,7 @@ ELSEWHERE = {
     # Steps to another release, at what they found.
     "Bandwidth": f"{RELEASES_OF}/densities/test_bandwidth.py",
     "TunedDensity": f"{RELEASES_OF}/densities/test_tuned.py",
+    "TunedMachine": f"{RELEASES_OF}/machines/test_tuned_machine.py",
     "FoundBounds": f"{RELEASES_OF}/counts/test_found_bounds.py",
     "FoundCategories": f"{RELEASES_OF}/counts/test_found.py",
     # What is trained in steps is no function of one noisy statistic.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.papers import bandwidth_choice, bins, rates
+from benchmarks.papers import bins, rates
 from benchmarks.papers.constructions import CONSTRUCTIONS, NOT_BUILT, constructions_section
 from benchmarks.papers.experiment import experiments, run
 from benchmarks.papers.page import section
@@ -69,37 +69,6 @@ def test_squared_errors_are_the_integrals():
     assert bins.squared_errors("bimodal", shares) == pytest.approx([exact], rel=1e-4)
     exact = ((estimate - 6 * x * (1 - x)) ** 2).mean()
     assert rates.squared_error(shares) == pytest.approx([exact], rel=1e-4)
-
-
-def test_replacing_a_record_moves_the_score_of_a_bandwidth_by_at_most_its_sensitivity():
-    """All neighbours of some tables, of which those with all records at one point move most."""
-    counts, moved = np.zeros(bandwidth_choice.CELLS, dtype=np.int64), []
-    for cells in ([0] * 5, [0, 7, 7, 30, 900], [100, 110, 120, 130, 140]):
-        near = counts + np.bincount(cells, minlength=len(counts))
-        for gone in set(cells):
-            for come in [*range(0, 200, 3), 700, 1024]:
-                far = near.copy()
-                far[gone] -= 1
-                far[come] += 1
-                moved.append(bandwidth_choice.scores(near) - bandwidth_choice.scores(far))
-    assert 0.9 < np.abs(moved).max() / bandwidth_choice.sensitivity(5) <= 1
-
-
-def test_the_score_of_a_bandwidth_is_the_error_of_records_left_out():
-    """From the definition, for six records: kernels on the circle, and the integral on the grid."""
-    cells, h = np.array([0, 40, 41, 700, 1500, 2047]), bandwidth_choice.LADDER[9]
-    size, n = bandwidth_choice.CELLS, len(cells)
-
-    def kernel(apart):
-        images = np.subtract.outer(apart / size, np.arange(-3, 4))
-        return stats.norm.pdf(images, scale=h).sum(axis=-1)
-
-    density = kernel(np.subtract.outer(np.arange(size), cells)).mean(axis=1)
-    left_out = kernel(np.subtract.outer(cells, cells))
-    np.fill_diagonal(left_out, 0)
-    expected = (density**2).mean() - 2 * left_out.sum() / n / (n - 1)
-    found = bandwidth_choice.scores(np.bincount(cells, minlength=size))[9]
-    assert found == pytest.approx(expected)
 
 
 def test_perturbed_histograms_have_their_reference_errors():

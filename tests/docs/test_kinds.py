@@ -1,6 +1,8 @@
 """Every kind of release has a page, and the example on it is a plan that fits the made-up survey."""
 
-from docs.kinds import examples, people, plan
+import pytest
+
+from docs.kinds import examples, parts, people, plan
 from docs.reference.mechanisms import offers
 
 
@@ -14,3 +16,9 @@ def test_the_examples_fit_the_made_up_survey():
     built = plan().built
     assert len(built) == len(examples())
     assert set(people().columns) == set(plan().columns)
+
+
+@pytest.mark.slow
+def test_one_plan_with_every_kind_is_audited_drawn_and_published():
+    shown = parts()
+    assert set(shown) == set(examples())

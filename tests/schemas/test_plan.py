@@ -229,6 +229,19 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(plan_docum
         ({"kind": "mean", "column": "age", "mechanism": "random-smooth-laplace"}, "random-smooth"),
         ({"kind": "sampled-histogram", "columns": ["sex"], "draws": 5}, "dirichlet-multinomial"),
         ({"kind": "near-records", "column": "age", "bins": {"age": 6}, "draws": 5}, "near-records"),
+        (
+            {
+                "kind": "listed-function",
+                "column": "age",
+                "bins": {"age": 2},
+                "functions": {"even": [1, 1], "young": [2, 1]},
+            },
+            "nearest-function",
+        ),
+        (
+            {"kind": "asked-function", "columns": ["age"], "bandwidth": 0.1, "points": [[30]]},
+            "gaussian-process",
+        ),
     ],
 )
 def test_what_is_proved_for_public_rows_alone_is_refused(plan_document, section, named):

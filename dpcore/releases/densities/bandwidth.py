@@ -45,6 +45,16 @@ class Bandwidth(Quantiles):
         found = (silverman(float(spread), self.rows, len(spreads)) for spread in spreads)
         return tuple(max(bandwidth, self.smallest) for bandwidth in found)
 
+    @property
+    def widest(self) -> float:
+        """The largest bandwidth that can be drawn."""
+        return max(silverman(1.0, self.rows, len(self.measured)), self.smallest)
+
+    def stated(self, noisy: Noisy) -> dict[str, object]:
+        """What was chosen, for the manifest."""
+        (table, *_) = self.publish(noisy).tables
+        return {name: column.tolist() for name, column in table.columns.items()}
+
 
 def silverman(spread: float, rows: int, columns: int = 1) -> float:
     """The rule of thumb for the bandwidth of ``columns`` columns, from the interquartile range."""

@@ -238,7 +238,7 @@ class Density(BandedDensity, Samplable):
         mass = (theta[0], math.sqrt(variances[0])) if self.counts_mass else (1.0, 0.0)
         facts = {
             **self.facts(factor, *(self.rows * np.array(mass)).tolist()),
-            "noise_integrated_squared_error": self._noise_squared,
+            "noise_integrated_squared_error": self.noise_squared,
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include bounds"
             " of binning, rounding and truncation, and neither sampling error nor smoothing bias.",
         }
@@ -340,20 +340,20 @@ class Density(BandedDensity, Samplable):
         return np.pad(counts, [(0, size - own) for size, own in others]).ravel(), math.nan
 
     @property
-    def _noise_squared(self) -> float:
+    def noise_squared(self) -> float:
         """Integrated squared error from noise; in a uniform density that of the mass cancels."""
         return float(self.coefficient_variances[int(self.counts_mass) :].sum())
 
     @property
     def error_parts(self) -> dict[str, float]:
         """The typical noise, and the bounds of what is left out, relative to a uniform density."""
-        return {"noise": math.sqrt(self._noise_squared), **self.left_out.parts}
+        return {"noise": math.sqrt(self.noise_squared), **self.left_out.parts}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (
             ErrorStatement(
                 "integrated squared error from noise",
-                self._noise_squared,
+                self.noise_squared,
                 "columns scaled to [0, 1]" + self.of_scale,
             ),
             self.whole_statement(),

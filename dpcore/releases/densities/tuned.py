@@ -1,10 +1,12 @@
 """A density or function at a bandwidth that is drawn from the records first.
 
-The choice of the bandwidth and what is drawn at it each have a part of the share
-(``dpcore.mechanisms.tuned_noise``); both are one draw.  Before the choice is known, everything is stated
-for the smallest bandwidth, where noise is largest.  The noise itself is that of the smallest bandwidth:
-the sensitivity at any other is hardly smaller.  Chosen bandwidths are rounded to a public ladder,
-smallest * 2^(k/8), so that few of them have to be prepared.
+By ``rule`` the bandwidth is Silverman's, from private quartiles (``bandwidth``), or that of least error,
+from records left out (``least_error``).
+
+Before the choice is known, everything is stated for the smallest bandwidth, where noise is largest.  The
+noise itself is that of the smallest bandwidth: the sensitivity at any other is hardly smaller.
+Chosen bandwidths are rounded to a public ladder, smallest * 2^(k/8), so that few of them have to be
+prepared.
 """
 
 from __future__ import annotations
@@ -14,47 +16,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from dpcore.accounting.analytic import Inherited
 from dpcore.accounting.budget import Budget
-from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis
 from dpcore.domain.domain import Domain
-from dpcore.domain.tally import Tally
-from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, TunedNoise
-from dpcore.mechanisms.rounds import GAUSSIAN_PRICE
+from dpcore.line.statistic import Noisy
+from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.abilities import EstimatesDensity, Samplable
-from dpcore.releases.base import ErrorStatement
 from dpcore.releases.densities.bandwidth import Bandwidth, silverman
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.table import Published
+from dpcore.releases.densities.least_error import LeastError
+from dpcore.releases.tuned import TunedRelease
 
 MOST_COLUMNS = 2
 
 RUNGS = 8
 """Bandwidths in each doubling."""
 
-CHOSEN = 2
-"""Numbers of a choice for each column: two quartiles."""
+BandwidthRule = Literal["quantiles", "error"]
 
 
 @dataclass(frozen=True)
-class TunedDensity(EstimatesDensity, Samplable):
-    """``smooth``: what is released, as it is at the smallest bandwidth; ``part``: of the share, what the
-    choice takes, of its rho or precision with Gaussian noise and else of its alpha.
+class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Samplable):
+    """``smooth``: what is released, as it is at the smallest bandwidth.
 
     The rows and the share that ``smooth`` states itself are ignored.
     """
 
     smooth: Density | SmoothFunction
     part: Fraction
+    rule: BandwidthRule = "quantiles"
 
+    setting, least = "bandwidth", "smallest bandwidth"
     chart = "curve"
     refines = "density"
 
@@ -67,6 +65,11 @@ class TunedDensity(EstimatesDensity, Samplable):
                 "bandwidth: a private one is for columns without nulls and point masses; state"
                 " numbers"
             )
+        of_one = isinstance(self.smooth, Density) and len(self.domain.axes) == 1
+        if self.rule == "error" and not of_one:
+            raise ValueError(
+                "bandwidth: private: error is for densities of one column; use private: quantiles"
+            )
         super().__post_init__()
 
     @property
@@ -76,39 +79,23 @@ class TunedDensity(EstimatesDensity, Samplable):
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return self.smooth.published_names(axis)
 
-    @cached_property
-    def _shares(self) -> tuple[Budget, Budget]:
-        rest = self.share * (1 - self.part)
-        law = replace(self.smooth, rows=self.rows, share=rest).mechanism
-        if self.share.rho or not isinstance(law, DiscreteGaussian):
-            return self.share * self.part, rest
-        # The precision of the noise and of the choices, which is 8 GAUSSIAN_PRICE of their rho, is that
-        # of one draw at the share.
-        squared, left = law.l2_sensitivity_squared, 1 - self.part
-        variance = gaussian_variance(
-            squared / left, self.share.alpha, self.share.beta, Inherited(squared)
-        )
-        spent = squared * self.part / left / variance / (8 * GAUSSIAN_PRICE)
-        return Budget(rho=spent), Budget(rho=squared / (2 * variance))
+    def _at_most_noise(self, share: Budget) -> Density | SmoothFunction:
+        return replace(self.smooth, rows=self.rows, share=share)
 
     @cached_property
-    def choice(self) -> Bandwidth:
+    def choice(self) -> Bandwidth | LeastError:
         """The first step."""
+        if self.rule == "error":
+            return LeastError(self._ladder, self._shares[0])
         facts = (self.name, self.domain, self.rows, self._shares[0])
         return Bandwidth(*facts, smallest=self.smooth.bandwidths[0])
 
     @property
-    def rest(self) -> Budget:
-        """The share of the second step."""
-        return self._shares[1]
-
-    @cached_property
-    def _first(self) -> Density | SmoothFunction:
-        """The second step at the smallest bandwidth."""
-        return replace(self.smooth, rows=self.rows, share=self.rest)
-
-    def scores(self, tally: Tally) -> Integers:
-        return self.choice.scores(tally)
+    def _ladder(self) -> tuple[Density, ...]:
+        """The second step at every bandwidth from the smallest to the range of the column."""
+        rungs = range(math.floor(RUNGS * math.log2(1 / self.smooth.bandwidths[0])) + 1)
+        steps = (self._at_rungs([rung]) for rung in rungs)
+        return tuple(step for step in steps if isinstance(step, Density))
 
     def after(self, chosen: Integers) -> Density | SmoothFunction:
         """The second step at the chosen bandwidths, on the ladder.
@@ -123,61 +110,31 @@ class TunedDensity(EstimatesDensity, Samplable):
 
     def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
         """The second step at the rungs of the ladder that are nearest."""
-        smallest, law = self.choice.smallest, self._first.mechanism
-        rungs = (round(RUNGS * math.log2(h / smallest)) for h in bandwidths)
+        smallest = self.smooth.bandwidths[0]
+        return self._at_rungs([round(RUNGS * math.log2(h / smallest)) for h in bandwidths])
+
+    def _at_rungs(self, rungs: Sequence[int]) -> Density | SmoothFunction:
+        smallest, law = self.smooth.bandwidths[0], self._first.mechanism
         nearest = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
         kept = law if isinstance(law, DiscreteGaussian) else None
         return replace(self._first, bandwidths=nearest, law=kept)
 
     @property
-    def chosen(self) -> int:
-        """Numbers of the choice."""
-        return CHOSEN * len(self.domain.axes)
-
-    def _choice_of(self, noisy: Noisy) -> Noisy:
-        return Noisy(noisy.values[: self.chosen])
-
-    def settled(self, noisy: Noisy) -> tuple[Density | SmoothFunction, Noisy]:
-        """What was released at the bandwidth that was chosen, and its draw."""
-        release = self.after(noisy.values[: self.chosen])
-        values = noisy.values[self.chosen : self.chosen + release.mechanism.size]
-        return release, replace(noisy, values=values)
-
-    @cached_property
-    def mechanism(self) -> TunedNoise:
-        first, law = self._first, self._first.mechanism
-        assert isinstance(law, DiscreteLaplace | DiscreteGaussian)
-        longest = first.most_numbers if isinstance(first, Density) else law.size
-        noise = replace(law, size=longest)
-        return TunedNoise(self.domain.size, self.domain, self.choice.mechanism, noise, self)
+    def _longest(self) -> int:
+        first = self._first
+        return first.most_numbers if isinstance(first, Density) else super()._longest
 
     def require_publishable(self) -> None:
         self.choice.require_publishable()
         self._first.require_publishable()
-        columns = len(self.domain.axes)
-        widest = max(silverman(1.0, self.rows, columns), self.choice.smallest)
+        widest = self.choice.widest
         try:
-            self._at([widest] * columns).require_publishable()
+            self._at([widest] * len(self.domain.axes)).require_publishable()
         except ValueError as error:
             raise ValueError(
                 f"at a bandwidth of {widest:.3g}, the largest that may be drawn: {error}"
             ) from None
         super().require_publishable()
-
-    @property
-    def largest_statistic(self) -> int:
-        return max(self.choice.largest_statistic, self._first.largest_statistic)
-
-    def statistic(self, tally: Tally) -> Exact:
-        return Exact(tally.counts, tally.cells)
-
-    def publish(self, noisy: Noisy) -> Published:
-        release, drawn = self.settled(noisy)
-        published, choice = release.publish(drawn), self._choice_of(noisy)
-        (table, *_), of = self.choice.publish(choice).tables, self.choice.share
-        chosen = {name: column.tolist() for name, column in table.columns.items()}
-        facts = {"bandwidth_choice": {"rule": "quantiles", "spent": of.as_strings(), **chosen}}
-        return replace(published, facts={**published.facts, **facts})
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``estimate`` at points, as the release at the chosen bandwidth has it."""
@@ -197,16 +154,11 @@ class TunedDensity(EstimatesDensity, Samplable):
     def usual(self) -> Density | SmoothFunction:
         """The second step at the bandwidth for columns whose middle half is a quarter of their range."""
         columns = len(self.domain.axes)
-        return self._at([max(silverman(0.25, self.rows, columns), self.choice.smallest)] * columns)
+        return self._at(
+            [max(silverman(0.25, self.rows, columns), self.smooth.bandwidths[0])] * columns
+        )
 
     @property
     def error_parts(self) -> Mapping[str, float]:
         """The typical noise, and bounds of what is left out, at the smallest bandwidth."""
         return self._first.error_parts
-
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        least = "at the smallest bandwidth"
-        return self.choice.expected_error() + tuple(
-            replace(error, note=f"{error.note}; {least}" if error.note else least)
-            for error in self._first.expected_error()
-        )

@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Floats, Integers
 from dpcore.domain.adjacency import TAPER_ERROR
 from dpcore.domain.axes import Axis
 from dpcore.domain.lattice import Lattice
@@ -161,19 +161,25 @@ class KernelMachine(Release):
         return Lattice.largest(self.most_rows)
 
     def statistic(self, tally: Tally) -> Exact:
+        return Exact(self.numbers(tally))
+
+    def numbers(self, tally: Tally) -> Integers:
+        """The exact statistic: private."""
+        return self.lattice.encode(self.trained(tally)[0])
+
+    def trained(self, tally: Tally) -> tuple[Floats, float]:
+        """The weights (D,) without noise, and what they minimise: private."""
         share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows)
         codes = tally.domain.unpack(tally.cells)
         points = np.column_stack(
             [scaled_positions(axis)[codes[:, i]] for i, axis in enumerate(self.feature_axes)]
         )
-        solution = self.loss.train(
-            self.features.transform(points),
-            self.targets[codes[:, -1]],
-            tally.counts * share,
-            self.most_rows,
-            self.strength,
-        )
-        return Exact(self.lattice.encode(solution.weights))
+        features, targets = self.features.transform(points), self.targets[codes[:, -1]]
+        counts = tally.counts * share
+        weights = self.loss.train(features, targets, counts, self.most_rows, self.strength).weights
+        losses = self.loss.value(features @ weights, targets)
+        minimum = losses @ counts / self.most_rows + self.strength * (weights @ weights)
+        return weights, float(minimum)
 
     def weights(self, noisy: Noisy) -> Floats:
         """(D,) noisy weights."""

@@ -53,10 +53,11 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.parts import DensityOfParts
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import TunedDensity
+from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
+from dpcore.releases.machines.tuned import TunedMachine
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.models.rounds import Family
@@ -83,8 +84,10 @@ from dpcore.sampling.source import RandomSource, SeededSource
 from papers.coefficient_laplace.release import CoefficientDensity
 from papers.difference_body.release import BodyDensity
 from papers.k_norm.release import GammaDensity
+from papers.listed_function.release import ListedFunction
 from papers.minimax_count.release import MinimaxCount
-from papers.near_records.release import NearRecords, NearSeries
+from papers.near_records.release import NearMean, NearRecords, NearSeries
+from papers.online_function.release import AskedFunction
 from papers.random_proportion.release import RandomCount
 from papers.sampled_histogram.release import SampledHistogram
 
@@ -141,10 +144,10 @@ def heaping(*values: StepValues) -> Heaping:
     return Heaping("h", Domain(tuple(each.axis for each in values)), 2, APPROXIMATE, values=values)
 
 
-def tuned(smooth: BinnedDensity) -> TunedDensity:
+def tuned(smooth: BinnedDensity, rule: BandwidthRule = "quantiles") -> TunedDensity:
     """The density at a bandwidth that half of its share buys."""
     facts = smooth.name, smooth.domain, smooth.rows, smooth.share
-    return TunedDensity(*facts, smooth, Fraction(1, 2))
+    return TunedDensity(*facts, smooth, Fraction(1, 2), rule)
 
 
 def by_group(density: Density, of: Domain) -> DensityOfParts:
@@ -406,6 +409,16 @@ CASES: dict[str, Case] = {
     ),
     "near records": Case(NearRecords("n", Domain((AGE,)), 2, Budget.of("2"), 2), fault=4),
     "near series": Case(NearSeries("n", FEW, 2, Budget.of("2"), 1, 2), attained=0.88, fault=6),
+    "near mean": Case(NearMean("n", FEW, 2, Budget.of("2")), fault=4),
+    "asked function": Case(
+        AskedFunction(
+            "a", LINE, 2, APPROXIMATE, "gaussian", (0.2,), ((0.0,), (3.0,), (6.0,), (9.0,))
+        ),
+        attained=0.6,
+    ),
+    "listed function": Case(
+        ListedFunction("l", FEW, 2, PURE, ("low", "high"), ((1, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 1)))
+    ),
     # Neither quartile alone may spend more than half of alpha, and no table makes both spend it.
     "bandwidth": Case(
         Bandwidth("w", Domain((grid("x", 4),)), 4, PURE, smallest=0.1),
@@ -416,6 +429,9 @@ CASES: dict[str, Case] = {
     "density at a private bandwidth": Case(
         tuned(BinnedDensity("d", FEW, 3, PURE, (0.3,))), fault=4
     ),
+    "density at the bandwidth of least error": Case(
+        tuned(BinnedDensity("d", FEW, 3, PURE, (0.3,)), "error"), fault=4
+    ),
     "density at private bandwidths of two columns": Case(
         tuned(BinnedDensity("d2", TILES, 3, PURE, (0.5, 0.5))), fault=4
     ),
@@ -425,6 +441,17 @@ CASES: dict[str, Case] = {
             SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
             Fraction(1, 3),
         ),
+        fault=4,
+    ),
+    "classifier at a private regularisation": Case(
+        TunedMachine(
+            *("c", LABELLED, 2, APPROXIMATE),
+            Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, signs=(-1, 1)),
+            Fraction(1, 2),
+            (0.25, 1.0),
+        ),
+        near=(1, 1),
+        far=(1, 0),
         fault=4,
     ),
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.

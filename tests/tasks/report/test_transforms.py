@@ -1,5 +1,7 @@
 """A plan with transformed columns, from the survey to the bundle, its reader and its page."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,12 @@ def test_the_page_says_on_which_scale_a_density_was_estimated(bundle):
     captions = [" ".join(c.words.split()) for c in page_of(bundle.path).all("figcaption")]
     said = [c for c in captions if "Estimated on the scale of sqrt(income)" in c]
     assert len(said) == len(SECTIONS)
+
+
+def test_the_page_says_which_bandwidth_was_drawn_and_what_it_cost(bundle):
+    (said,) = [
+        p.words for p in page_of(bundle.path).all("p") if "was drawn from the records" in p.words
+    ]
+    facts = next(r.facts for r in bundle.manifest.releases if r.name == "tuned")
+    assert f"(`quantiles`): {facts['bandwidths']['income']:.3g} of income" in said
+    assert f"alpha = {float(Fraction(facts['bandwidth_choice']['spent']['alpha'])):.3g}." in said

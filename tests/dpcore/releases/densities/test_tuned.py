@@ -18,7 +18,7 @@ from dpcore.line.statistic import ABSENT
 from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.spectral_density import SpectralDensity
-from dpcore.releases.densities.tuned import CHOSEN, RUNGS, TunedDensity
+from dpcore.releases.densities.tuned import RUNGS, TunedDensity
 from tests.dpcore.releases.contract import drawn, tally_of
 
 DOMAIN = Domain((Grid("x", 0.0, 10.0, 500),))
@@ -68,7 +68,7 @@ def test_what_is_published_is_the_release_at_the_chosen_bandwidth_and_the_choice
     settled, second = release.settled(noisy)
     assert settled.share == release.rest
     assert len(second.values) == settled.mechanism.size
-    assert (noisy.values[CHOSEN + settled.mechanism.size :] == ABSENT).all()
+    assert (noisy.values[release.chosen + settled.mechanism.size :] == ABSENT).all()
     published, plain = release.publish(noisy), settled.publish(second)
     for table, other in zip(published.tables, plain.tables, strict=True):
         for name, column in table.columns.items():

@@ -1,0 +1,1 @@
+"""The nearest of some public functions (Hall, Rinaldo & Wasserman 2013, section 3.2)."""

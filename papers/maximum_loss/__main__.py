@@ -1,0 +1,104 @@
+"""The largest privacy loss of every release of a plan, as Askin, Kutta & Dette (2022) estimate it.
+
+    python -m papers.maximum_loss plan.yaml
+
+No survey is opened: releases run on made-up neighbouring tables.  An output of many numbers becomes one
+by the log-ratio that its mechanism states, or by the mean difference of some draws, which can only hide
+loss.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.audit.draws import ReleaseDraws
+from dpcore.audit.releases import covered
+from dpcore.audit.scores import Linear, Outputs, Score
+from dpcore.errors import DPReleaseError
+from dpcore.releases.base import Release
+from dpcore.sampling.source import RandomSource, SystemSource
+from papers.maximum_loss.maximum_loss import MaximumLoss, maximum_loss
+from schemas.plan import load_plan
+
+PAIRS = 6
+"""Pairs of tables that are tried."""
+
+SEARCH, DRAWS = 20_000, 50_000
+"""Draws of each side, to find a point and to measure the loss there."""
+
+NUMBERS = 2**24
+"""The most numbers of all draws of a side."""
+
+LEARNED = 1_000
+"""Draws of each side from which a score is learned, if the mechanism states none."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A release on two tables, whose outputs are turned into single numbers."""
+
+    draws: ReleaseDraws
+    score: Score
+
+    @classmethod
+    def of(cls, draws: ReleaseDraws, source: RandomSource) -> Scored:
+        """By the stated score, or one that is learned."""
+        stated = draws.scores()
+        return cls(draws, stated[0] if stated else _learned(draws, source))
+
+    @property
+    def name(self) -> str:
+        return self.draws.name
+
+    def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
+        return np.asarray(self.score(self.draws.draw(side, size, source)))[:, None]
+
+    def scores(self) -> Sequence[Score]:
+        return ()
+
+
+def _learned(draws: ReleaseDraws, source: RandomSource) -> Score:
+    """A sum of numbers that is larger on one side: the mean difference over the variance."""
+    sides = [np.nan_to_num(draws.draw(side, LEARNED, source).astype(float)) for side in (0, 1)]
+    spread = np.maximum(sum(side.var(axis=0) for side in sides), 1e-9)
+    weights = (sides[0].mean(axis=0) - sides[1].mean(axis=0)) / spread
+    return Linear(weights, np.zeros(len(weights)), "mean difference")
+
+
+def largest_loss(release: Release, source: RandomSource) -> tuple[MaximumLoss, str]:
+    """Of a release, with the pair of tables that has it."""
+    pairs = covered(release, PAIRS)
+    draws = [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
+    most = NUMBERS // draws[0].width
+    audited = [Scored.of(each, source) for each in draws]
+    found = maximum_loss(audited, min(SEARCH, most), min(DRAWS, most), source)
+    return found, pairs[found.pair].description
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a line for each release of a plan."""
+    parser = argparse.ArgumentParser(prog="python -m papers.maximum_loss", description=__doc__)
+    parser.add_argument("plan", help="the release plan, a YAML file")
+    options = parser.parse_args(arguments)
+    try:
+        releases = load_plan(options.plan).built
+    except DPReleaseError as error:
+        parser.exit(error.exit_code, f"{error}\n")
+    print(f"{'release':20} {'alpha':>8} {'estimate':>9} {'at least':>9}  tables")
+    for name, release in releases.items():
+        found, tables = largest_loss(release, SystemSource())
+        pure = release.event.pure_alpha
+        claim = "none" if pure is None else f"{float(pure):.3g}"
+        print(f"{name:20} {claim:>8} {found.estimate:9.3g} {found.lower_bound:9.3g}  {tables}")
+    print(
+        "The bound is asymptotic, at 95%. alpha: the loss that no output exceeds; none where beta"
+        " allows more. `dprelease audit` has bounds that hold for every number of draws."
+    )
+
+
+if __name__ == "__main__":
+    main()
