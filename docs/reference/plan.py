@@ -1,6 +1,7 @@
 """The page of the plan, from its JSON schema."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,16 +10,33 @@ from schemas.plan import Plan
 
 Node = Mapping[str, Any]
 
+COMMON = "Keys of many releases"
+OFTEN = 4
+"""Kinds of releases that describe a key in the same words."""
+
 
 def plan_page() -> str:
-    """Every section of a plan with every key."""
+    """Every section of a plan with every key; those of many sections are described once."""
+    head = ["key", "value", "meaning"]
+    found = [(name, section, [*_rows(section)]) for name, section in sections()]
+    often = Counter(
+        row for _, section, rows in found for row in rows if "kind" in section["properties"]
+    )
+    common = [row for row, number in often.items() if number >= OFTEN]
     parts = [
         "# Plan",
         "One YAML document; `dprelease schema` prints its JSON Schema. Unknown keys are errors.",
     ]
-    for name, section in sections():
+    for number, (name, section, rows) in enumerate(found):
+        own = [row for row in rows if row not in common or "kind" not in section["properties"]]
         parts += [f"## {heading(section, name)}", section.get("description", "")]
-        parts.append(table(["key", "value", "meaning"], _rows(section)))
+        parts.append(table(head, own))
+        if also := [row[0] for row in rows if row not in own]:
+            parts.append(
+                f"And [{COMMON.lower()}](#{COMMON.lower().replace(' ', '-')}): {', '.join(also)}."
+            )
+        if number == 0:
+            parts += [f"## {COMMON}", table(head, common)]
     return "\n\n".join(parts) + "\n"
 
 
