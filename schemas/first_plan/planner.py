@@ -122,7 +122,11 @@ class Draft(Written):
             return section  # whose bins are finer than those of a histogram
         joint = replace(self.use.histogram(columns), wishes=section.wishes)
         apart = self._distance(section, records)
-        return joint if self._distance(joint, records) < apart else section
+        try:
+            together = self._distance(joint, records)
+        except InputError:  # more cells than a histogram may have
+            return section
+        return joint if together < apart else section
 
     def _distance(self, section: PlannedRelease, records: bool) -> float:
         """The mean error of the tables of three columns of records, simulated, or else of all pairs.

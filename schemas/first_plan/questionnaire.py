@@ -187,6 +187,10 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
             f"{place}, type: {kind!r} is not one of {', '.join(types)}"
             f"{suggestion(kind, types) or FREE_TEXT}"
         )
+    if kind in ROLES and said.get("universe"):
+        raise InputError(
+            f"{place}, universe: a column that is not published has none; leave it empty"
+        )
     if kind in ROLES:
         return Question(kind, {"upper": upper, "step": step})
     keys: dict[str, Any]
@@ -220,6 +224,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         raise InputError(
             f"{place}, universe: the parts of a date cannot be missing; leave it empty"
         )
+    if universe and "description" in keys:  # for readers; its first clause stays what they call it
+        keys["description"] = f"{keys['description']} (asked where {said['universe']})"
     answered = all(why.lower() == NOT_ASKED for why in no_answer.values())
     return Question(kind, keys, numbers, role, universe, answered)
 

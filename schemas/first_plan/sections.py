@@ -17,7 +17,7 @@ from typing import Any
 
 from dpcore.errors import InputError
 from schemas.first_plan.described import ColumnType, Described
-from schemas.first_plan.universe import universe_rules
+from schemas.first_plan.universe import require_published, universe_rules
 from schemas.first_plan.wishes import Wish
 from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
@@ -132,7 +132,8 @@ class ColumnUse:
     def _fine(self, name: str) -> list[float] | None:
         """The edges that the plan's word for many bins stands for."""
         points = [Decimal(str(point)) for point in self.points[name]]
-        return replace(self.numbers[name], special=points).for_records(self.points[name]).edges
+        plain = replace(self.numbers[name], special=points, cuts=())
+        return plain.for_records(self.points[name]).edges
 
     def scale(self, name: str) -> str:
         """The scale on which a density is estimated."""
@@ -186,6 +187,7 @@ class ColumnUse:
             "rules": "Who was asked: outside its universe a column is missing in every record.",
             "mechanism": GAUSSIAN_NOISE,
         }
+        require_published(self.of.said, self.of.columns)
         rules = universe_rules(self.of.said, wish.columns)
         keys = {
             "name": "all-pairs",

@@ -36,6 +36,8 @@ SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 _CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|==|<|>|=)\s*(.+)")
+_OUTSIDE_QUOTES = r'(?=(?:[^"]*"[^"]*")*[^"]*$)'
+_AND, _OR = (re.compile(rf"\s+{word}\s+{_OUTSIDE_QUOTES}", re.I) for word in ("and", "or"))
 
 
 class Condition(NamedTuple):
@@ -68,14 +70,14 @@ def read_universe(place: str, text: str) -> list[Condition]:
     [('WORKS', '=', ['1', '2']), ('AGE', '>=', ['16'])]
     """
     found = list[Condition]()
-    for part in re.split(r"\s+and\s+", text) if text else ():
+    for part in _AND.split(text) if text else ():
         if not (match := _CONDITION.fullmatch(part)):
             raise InputError(
                 f"{place}: {part!r} is not a condition such as AGE >= 16, or WORKS = 1 or 2; leave the"
                 " cell empty where everybody was asked"
             )
         column, sign, after = match.groups()
-        values = re.split(r"\s+or\s+", after)
+        values = [re.sub('^"(.*)"$', r"\1", each) for each in _OR.split(after)]
         if len(values) > 1 and sign not in ("=", "==", "!="):
             raise InputError(f"{place}: {part!r} has several values; only = and != may")
         found.append(Condition(column, sign.replace("==", "="), values))
@@ -85,28 +87,55 @@ def read_universe(place: str, text: str) -> list[Condition]:
 def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
     """The questions, where columns with a universe may be missing, and numbers have edges where it cuts.
 
-    Raises ``InputError`` where a condition is not about values that the questionnaire describes.
+    Raises ``InputError`` where a condition is not about values that the questionnaire describes, or
+    nobody was asked.
     """
     found = {**questions}
     for name, question in questions.items():
-        for column, conditions in _by_column(question).items():
-            place = f"{name}, universe"
-            if column not in questions or column == name:
-                near = suggestion(column, [each for each in questions if each != name])
-                raise InputError(f"{place}: {column!r} is not another column{near}")
+        for column, conditions in _by_column(_whole(questions, name, ())).items():
             about = found[column]
-            inside, outside = _sides(about, conditions, f"{place}: {column}")
+            inside, outside = _sides(about, conditions, f"{name}, universe: {column}")
             if about.numbers and about.numbers.number > MOST_VALUES:
-                cuts = {
+                edges = {
                     each.get("from", 0) for each in (*inside, *outside) if isinstance(each, dict)
                 }
-                within = {Decimal(c) for c in cuts if about.numbers.lower < c < about.numbers.upper}
-                special = sorted(within.union(about.numbers.special))
-                found[column] = replace(about, numbers=replace(about.numbers, special=special))
+                cuts = {*about.numbers.cuts, *(Decimal(edge) for edge in edges)}
+                numbers = replace(about.numbers, cuts=sorted(cuts))
+                found[column] = replace(about, numbers=numbers)
         if question.universe and "missing" not in question.keys:
             own = found[name]
             found[name] = replace(own, keys={**own.keys, "nullable": True})
     return found
+
+
+def _whole(
+    questions: Mapping[str, Question], name: str, asking: Sequence[str]
+) -> Sequence[Condition]:
+    """The conditions of a column, and those of the columns that they are about."""
+    found: list[Condition] = []
+    for condition in questions[name].universe:
+        column, chain = condition.column, [*asking, name]
+        if column not in questions:
+            near = suggestion(column, [*questions])
+            raise InputError(f"{name}, universe: {column!r} is not another column{near}")
+        if column in chain:
+            circle = " and ".join(chain[chain.index(column) :])
+            raise InputError(
+                f"{name}, universe: who was asked {circle} depends on the answer itself"
+            )
+        found += [condition, *_whole(questions, column, chain)]
+    return found
+
+
+def require_published(questions: Mapping[str, Question], published: Collection[str]) -> None:
+    """Raise ``InputError`` where a universe is about a column that records do not have."""
+    for name in published:
+        for condition in questions[name].universe if name in questions else ():
+            if condition.column not in published:
+                raise InputError(
+                    f"{name}, universe: the plan has no column {condition.column!r}, so that records"
+                    " cannot follow it; leave that condition out"
+                )
 
 
 def universe_rules(
@@ -129,7 +158,7 @@ def _implied(
     """Conditions on other columns, a column, and which values it then has."""
     for name in columns:
         question = questions.get(name) or Question("", {})
-        stated = _by_column(question)
+        stated = _by_column(question.universe)
         asked = {
             column: _sides(questions[column], conditions, name)
             for column, conditions in stated.items()
@@ -144,9 +173,9 @@ def _implied(
                 yield dict(zip(asked, inside, strict=True)), name, answers
 
 
-def _by_column(question: Question) -> dict[str, list[Condition]]:
+def _by_column(conditions: Sequence[Condition]) -> dict[str, list[Condition]]:
     found: dict[str, list[Condition]] = {}
-    for condition in question.universe:
+    for condition in conditions:
         found.setdefault(condition.column, []).append(condition)
     return found
 
@@ -209,7 +238,7 @@ def _ranges(
     unit, top = numbers.step_or_one or Decimal(1), numbers.upper + 1
     cuts, tests = {numbers.lower, top}, list[tuple[str, list[Decimal]]]()
     for condition in conditions:
-        stated = [_whole(text, numbers, unit, place) for text in condition.values]
+        stated = [_multiple(text, numbers, unit, place) for text in condition.values]
         tests.append((condition.sign, stated))
         at, after = condition.sign not in (">", "<="), condition.sign not in (">=", "<")
         cuts |= {n for n in stated if at} | {n + unit for n in stated if after}
@@ -236,7 +265,7 @@ def _ranges(
     return sides(True), sides(False)
 
 
-def _whole(text: str, numbers: Numbers, unit: Decimal, place: str) -> Decimal:
+def _multiple(text: str, numbers: Numbers, unit: Decimal, place: str) -> Decimal:
     with suppress(InvalidOperation):
         number = Decimal(text)
         if number.is_finite() and numbers.lower <= number <= numbers.upper and number % unit == 0:

@@ -62,7 +62,7 @@ class Cells(NamedTuple):
 @dataclass(frozen=True)
 class Numbers:
     """What is public of a column: ``step`` None where every number may occur, ``special``: values that
-    many people have."""
+    many people have; ``cuts``: where records need an edge."""
 
     lower: Decimal
     upper: Decimal
@@ -70,6 +70,7 @@ class Numbers:
     whole: bool
     special: Sequence[Decimal] = ()
     unit: str = ""
+    cuts: Sequence[Decimal] = ()
 
     @property
     def step_or_one(self) -> Decimal | None:
@@ -98,7 +99,7 @@ class Numbers:
         """Many cells; ``points``: the values that have a cell of their own in all tables of a plan."""
         if self.number > MOST_VALUES:
             alike = self._equal(EQUAL, FEW) if self._alike else ()
-            return self._as_cells(alike or self._growing(FINE, ALONE), points)
+            return self._as_cells([*(alike or self._growing(FINE, ALONE)), *self.cuts], points)
         if self.step_or_one == 1 and self.whole:
             return Cells(None, [])
         assert self.step_or_one is not None

@@ -116,7 +116,8 @@ def test_the_plan_has_the_rules_and_is_accepted(tmp_path):
     [
         ("adults", "'adults' is not a condition such as AGE >= 16, or WORKS = 1 or 2"),
         ("ages > 15", "'ages' is not another column; did you mean 'age'"),
-        ("bonus > 3", "'bonus' is not another column"),
+        ("bonus > 3", "who was asked bonus depends on the answer itself"),
+        ("age < 10 and works = yes", "no value is left"),
         ("age > 15.5", "'15.5' is not a multiple of 1 from 0 to 99"),
         ("age > 15 or 16", "has several values; only = and != may"),
         ("works = maybe", "'maybe' is not one of its values"),
@@ -130,11 +131,46 @@ def test_what_is_wrong_is_said(tmp_path, universe, message):
     assert message in str(told.value)
 
 
+def test_nobody_is_asked_in_a_circle(tmp_path):
+    with pytest.raises(
+        InputError, match="who was asked works and hours depends on the answer itself"
+    ):
+        questions(tmp_path, TEXT.replace("age >= 15", "hours > 2"))
+
+
+def test_words_in_quotes_and_capitals_are_read(tmp_path):
+    text = 'column,values,universe\nkind,"rescue and care; ""1"" or 2; x",\nb,y; n,{}\n'
+    asked = '"kind = ""rescue and care"" OR x AND kind != x"'
+    rules = universe_rules(questions(tmp_path, text.format(asked)), ["kind", "b"])
+    assert {"if": {"kind": ["rescue and care"]}, "then": {"b": ["y", "n"]}} in rules
+
+
+def test_edges_where_a_universe_cuts_are_no_point_masses(tmp_path):
+    asked = questions(tmp_path)
+    text = first_plan("d", "t.csv", dict.fromkeys(asked, ColumnType.OPEN), Said("records"), asked)
+    plan = yaml.safe_load(text)
+    assert "point_masses" not in plan["columns"]["pay"]
+    assert 20001 in plan["releases"][0]["bins"]["pay"]
+
+
+def test_a_condition_on_a_column_that_is_not_published_is_refused(tmp_path):
+    asked = questions(tmp_path, TEXT.replace("sex,1", "a b#,1").replace("age >= 15", "a b# = 1"))
+    columns = dict.fromkeys(asked, ColumnType.OPEN)
+    with pytest.raises(InputError, match="works, universe: the plan has no column 'a b#'"):
+        first_plan("d", "t.csv", columns, Said("records"), asked)
+    weighted = "column,type,upper,universe\nw,weight,100,age > 3\n"
+    with pytest.raises(InputError, match="a column that is not published has none"):
+        questions(tmp_path, weighted)
+
+
 def test_a_condition_is_not_about_real_numbers_and_a_date_has_none(tmp_path):
     with pytest.raises(
         InputError, match="pay, universe: bonus has no listed categories, levels, or"
     ):
-        questions(tmp_path, TEXT.replace("hours > 10 and works = yes", "bonus > 3"))
+        questions(
+            tmp_path,
+            TEXT.replace("pay > 20000", "").replace("hours > 10 and works = yes", "bonus > 3"),
+        )
     dated = "column,type,lower,upper,universe\nage,,0,99,\nwhen,date,2020,2021,age > 4\n"
     with pytest.raises(InputError, match="the parts of a date cannot be missing"):
         questions(tmp_path, dated)

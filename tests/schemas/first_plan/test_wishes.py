@@ -356,3 +356,10 @@ def test_only_what_models_need_is_measured_for_them(tmp_path):
     assert frozenset(("visits", "age", "health")) in measured
     assert frozenset(("insured", "region")) not in measured
     assert len(dprelease.load_plan(document(yaml.safe_dump(found))).analyses) == 3
+
+
+def test_tables_of_many_columns_are_planned_though_their_histogram_is_too_large(tmp_path):
+    names = [f"q{i}" for i in range(11)]
+    text = "column,values\n" + "".join(f"{name},1; 2; 3; 4; 5\n" for name in names)
+    plan = document(planned(tmp_path, Said("tables"), text))
+    assert [section["kind"] for section in plan["releases"]] == ["margins"]
