@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, settings
 
 from flows import end_quietly
 from tasks.workplace.home import locked
+from tests.order import spread
 
 atexit.register(end_quietly)
 gc.set_threshold(50_000)  # or a tenth of the time goes into looking at what stays: all libraries
@@ -35,6 +36,11 @@ settings.load_profile("busy")
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("DPRELEASE_TEST_DATA", ROOT.parent / "shared" / "data"))
 ROWS = 400
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if processes := getattr(config, "workerinput", {}).get("workercount"):
+        items[:] = spread(items, processes)
 
 
 def those_slow(names: Iterable[str], slow: Iterable[str]) -> list[Any]:
