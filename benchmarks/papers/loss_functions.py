@@ -21,7 +21,7 @@ from papers.minimax_count.release import MinimaxCount
 
 YES = Domain((Categories("yes", (False, True)),))
 ALPHA = "0.2"
-FEWEST = 1000
+FEWEST = 20_000
 RELEASES: dict[str, Release] = {
     "randomised response": MinimaxCount("count", YES, 1, Budget.of(ALPHA), counted=(1,)),
     "Laplace": Mean("mean", Domain((Grid("x", 0.0, 1.0, 1024),)), 1, Budget.of(ALPHA)),
@@ -39,7 +39,7 @@ def curve(release: Release, draws: int, source: SeededSource) -> tuple[LossCurve
 
 
 def measure(trials: int) -> Measured:
-    """``trials``: draws of each side, of which a density needs some hundred."""
+    """``trials``: draws of each side, of which a logarithm of a density needs thousands."""
     lines, source = [], SeededSource(41)
     for name, release in RELEASES.items():
         found, sides = curve(release, max(trials, FEWEST), source)
