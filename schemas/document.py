@@ -209,7 +209,7 @@ def explain_errors(
 def faults_of(
     error: ValidationError, document: Any, section: type[BaseModel] | None = None
 ) -> dict[str, str]:
-    """By place in the document, what is wrong there; of those that nobody is told, the place alone."""
+    """What is wrong, by place in the document; empty beyond the first ``MOST_FAULTS`` places."""
     first_at: dict[str, str] = {}
     for fault in error.errors():
         if (place := _place(fault, document)) not in first_at:

@@ -189,7 +189,7 @@ UNREAD = {
     "schemas/survey/blanks.py": "a plan that is not filled in",
     "schemas/survey/derived.py": "columns of synthetic records that follow from others",
     "schemas/first_plan/described.py": "describes columns by their names and types",
-    "schemas/first_plan/universe.py": "who was asked a question, for a first plan",
+    "schemas/first_plan/question.py": "what a questionnaire says of a column, for a first plan",
     "schemas/plan/operation.py": "schedules and approval",
     "schemas/plan/synthesis.py": "synthetic records, from noisy statistics",
     "tasks/bundle/digests.py": "digests of published files",

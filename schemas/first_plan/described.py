@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from dpcore.errors import InputError
+from schemas.first_plan.question import Question
 from schemas.first_plan.questionnaire import DESIGN, ROLES
-from schemas.first_plan.universe import Question
 from schemas.survey.blanks import BLANK
 from schemas.survey.cells import Numbers
 from schemas.survey.columns import nameable

@@ -19,9 +19,9 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described
 from schemas.first_plan.planner import Draft, ModelError
+from schemas.first_plan.question import Question
 from schemas.first_plan.questionnaire import DESIGN
 from schemas.first_plan.sections import ColumnUse
-from schemas.first_plan.universe import Question
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan
 from schemas.plan.selection import smaller

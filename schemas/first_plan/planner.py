@@ -27,8 +27,8 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described
+from schemas.first_plan.question import Question
 from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, PlannedRelease
-from schemas.first_plan.universe import Question
 from schemas.first_plan.wishes import Said, Wish
 from schemas.first_plan.written import Written
 from schemas.plan import Plan

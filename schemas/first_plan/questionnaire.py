@@ -44,7 +44,8 @@ from typing import Any
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
 from schemas.first_plan.codes import as_codes, read_number, read_values
-from schemas.first_plan.universe import Question, read_universe, with_universes
+from schemas.first_plan.question import Question
+from schemas.first_plan.universe import read_universe, with_universes
 from schemas.survey.cells import Numbers
 from schemas.survey.formats import date_format, number_format
 from schemas.survey.found import OPEN

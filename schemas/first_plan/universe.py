@@ -13,13 +13,14 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise, product
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
+from schemas.first_plan.question import Condition, Question
 from schemas.survey.cells import MOST_VALUES, Numbers
 from schemas.survey.found import OPEN
 
@@ -38,29 +39,6 @@ SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
 _CONDITION = re.compile(r"(.+?)\s*(<=|>=|!=|==|<|>|=)\s*(.+)")
 _OUTSIDE_QUOTES = r'(?=(?:[^"]*"[^"]*")*[^"]*$)'
 _AND, _OR = (re.compile(rf"\s+{word}\s+{_OUTSIDE_QUOTES}", re.I) for word in ("and", "or"))
-
-
-class Condition(NamedTuple):
-    """``values``: as the questionnaire writes them; several only after = and !=."""
-
-    column: str
-    sign: str
-    values: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is said of one column: its keys in a plan but for ``type``, and what its numbers may be.
-    Of a column that a plan does not describe, ``upper`` and ``step``.  ``role``: weight, stratum,
-    cluster or empty.  ``universe``: the conditions that held for whoever was asked; ``answered``:
-    whether they all answered."""
-
-    type: str
-    keys: Mapping[str, Any]
-    numbers: Numbers | None = None
-    role: str = ""
-    universe: Sequence[Condition] = ()
-    answered: bool = False
 
 
 def read_universe(place: str, text: str) -> list[Condition]:
@@ -91,40 +69,48 @@ def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
     nobody was asked.
     """
     found = {**questions}
+    known: dict[str, tuple[Condition, ...]] = {}
     for name, question in questions.items():
-        for column, conditions in _by_column(_whole(questions, name, ())).items():
+        conditions = _with_those_before(questions, name, (), known)
+        for column, each in _by_column(conditions).items():
             about = found[column]
-            inside, outside = _sides(about, conditions, f"{name}, universe: {column}")
+            sides = _sides(about, each, f"{name}, universe: {column}")
             if about.numbers and about.numbers.number > MOST_VALUES:
-                edges = {
-                    each.get("from", 0) for each in (*inside, *outside) if isinstance(each, dict)
-                }
-                cuts = {*about.numbers.cuts, *(Decimal(edge) for edge in edges)}
-                numbers = replace(about.numbers, cuts=sorted(cuts))
-                found[column] = replace(about, numbers=numbers)
+                ranges = (side for part in sides for side in part if isinstance(side, dict))
+                starts = {Decimal(side["from"]) for side in ranges if "from" in side}
+                cuts = sorted(starts.union(about.numbers.cuts))
+                found[column] = replace(about, numbers=replace(about.numbers, cuts=cuts))
         if question.universe and "missing" not in question.keys:
             own = found[name]
             found[name] = replace(own, keys={**own.keys, "nullable": True})
     return found
 
 
-def _whole(
-    questions: Mapping[str, Question], name: str, asking: Sequence[str]
-) -> Sequence[Condition]:
-    """The conditions of a column, and those of the columns that they are about."""
-    found: list[Condition] = []
+def _with_those_before(
+    questions: Mapping[str, Question],
+    name: str,
+    chain: Sequence[str],
+    known: dict[str, tuple[Condition, ...]],
+) -> tuple[Condition, ...]:
+    """The conditions of a column, and those of the columns that they are about, each once.
+
+    ``chain``: the columns whose conditions led here; ``known``: what was found before, which grows.
+    """
+    if name in known:
+        return known[name]
+    found: dict[str, Condition] = {}
     for condition in questions[name].universe:
-        column, chain = condition.column, [*asking, name]
+        column, path = condition.column, [*chain, name]
         if column not in questions:
             near = suggestion(column, [*questions])
             raise InputError(f"{name}, universe: {column!r} is not another column{near}")
-        if column in chain:
-            circle = " and ".join(chain[chain.index(column) :])
-            raise InputError(
-                f"{name}, universe: who was asked {circle} depends on the answer itself"
-            )
-        found += [condition, *_whole(questions, column, chain)]
-    return found
+        if column in path:
+            circle = " -> ".join([*path[path.index(column) :], column])
+            raise InputError(f"{name}, universe: {column} depends on its own answer ({circle})")
+        before = _with_those_before(questions, column, path, known)
+        found |= {repr(each): each for each in (condition, *before)}
+    known[name] = tuple(found.values())
+    return known[name]
 
 
 def require_published(questions: Mapping[str, Question], published: Collection[str]) -> None:
@@ -199,7 +185,8 @@ def _sides(
     inside: list[Stated]
     outside: list[Stated]
     if values != OPEN:
-        kept = [v for v in values if all(_holds(c, v, values, place) for c in conditions)]
+        tests = [_test_of(condition, values, place) for condition in conditions]
+        kept = [value for value in values if all(test(value) for test in tests)]
         inside, outside = [kept] if kept else [], [[v for v in values if v not in kept]]
         outside = [each for each in outside if each]
     elif question.type == "integer" and question.numbers:
@@ -213,14 +200,14 @@ def _sides(
     return inside, outside
 
 
-def _holds(condition: Condition, value: object, values: Sequence[Any], place: str) -> bool:
+def _test_of(condition: Condition, values: Sequence[Any], place: str) -> Callable[[Any], bool]:
     """Whether a category or level fulfils a condition; order is that of numbers."""
     named = [_listed(text, values, place) for text in condition.values]
     if condition.sign in ("=", "!="):
-        return (value in named) == (condition.sign == "=")
+        return lambda value: (value in named) == (condition.sign == "=")
     if any(isinstance(each, str | bool) for each in values):
         raise InputError(f"{place}: its values are no numbers; use = or !=")
-    return SIGNS[condition.sign](value, named[0])
+    return lambda value: SIGNS[condition.sign](value, named[0])
 
 
 def _listed(text: str, values: Sequence[Any], place: str) -> Any:

@@ -15,8 +15,8 @@ import yaml
 
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described, flow
+from schemas.first_plan.question import Question
 from schemas.first_plan.sections import ColumnUse, PlannedRelease, distinct, named, titled
-from schemas.first_plan.universe import Question
 from schemas.first_plan.wishes import Wish
 from schemas.plan import Plan, load_plan
 from schemas.releases.base import GAUSSIAN

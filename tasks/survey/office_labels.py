@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.first_plan.described import ColumnType
-from schemas.first_plan.universe import Question
+from schemas.first_plan.question import Question
 from schemas.survey.blanks import BLANK
 from tasks.survey.office_files import DAYS, READERS, TIMES, is_of, metadata, office_table
 

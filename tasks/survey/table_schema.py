@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from dpcore.errors import InputError
 from schemas.first_plan.described import ColumnType
-from schemas.first_plan.universe import Question
+from schemas.first_plan.question import Question
 from schemas.survey.source import TableSource
 from tasks.survey.csv_file import csv_headers
 from tasks.survey.office_files import READERS

@@ -116,7 +116,7 @@ def test_the_plan_has_the_rules_and_is_accepted(tmp_path):
     [
         ("adults", "'adults' is not a condition such as AGE >= 16, or WORKS = 1 or 2"),
         ("ages > 15", "'ages' is not another column; did you mean 'age'"),
-        ("bonus > 3", "who was asked bonus depends on the answer itself"),
+        ("bonus > 3", "bonus depends on its own answer (bonus -> bonus)"),
         ("age < 10 and works = yes", "no value is left"),
         ("age > 15.5", "'15.5' is not a multiple of 1 from 0 to 99"),
         ("age > 15 or 16", "has several values; only = and != may"),
@@ -132,10 +132,18 @@ def test_what_is_wrong_is_said(tmp_path, universe, message):
 
 
 def test_nobody_is_asked_in_a_circle(tmp_path):
-    with pytest.raises(
-        InputError, match="who was asked works and hours depends on the answer itself"
-    ):
+    with pytest.raises(InputError, match="works depends on its own answer"):
         questions(tmp_path, TEXT.replace("age >= 15", "hours > 2"))
+
+
+def test_a_long_chain_in_which_each_depends_on_two_is_read_at_once(tmp_path):
+    """Every way through the chain apart would be ten million million."""
+    lines = ["q0,x; y,", "q1,x; y,q0 = x"]
+    lines += [f"q{i},x; y,q{i - 1} = x and q{i - 2} = x" for i in range(2, 60)]
+    asked = questions(tmp_path, "column,values,universe\n" + "\n".join(lines) + "\n")
+    assert {"if": {"q0": ["y"]}, "then": {"q1": [None], "q2": [None]}} in universe_rules(
+        asked, asked
+    )
 
 
 def test_words_in_quotes_and_capitals_are_read(tmp_path):
