@@ -51,6 +51,7 @@ from dpcore.errors import PrivacyLineError
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Exact
 from dpcore.mechanisms import DiscreteGaussian
+from dpcore.releases.densities.banded import require_lines
 from dpcore.releases.densities.kernels import (
     KERNELS,
     ExponentialKernel,
@@ -58,7 +59,6 @@ from dpcore.releases.densities.kernels import (
     KernelName,
     distance,
 )
-from dpcore.releases.densities.process import require_lines
 from dpcore.sampling.source import RandomSource
 from papers.online_function.order import PLACES, AskedPoints, Dense, Markov, Place
 

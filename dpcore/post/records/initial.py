@@ -90,7 +90,7 @@ def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:
         for margin in margins
         if len(margin.attributes) == 2 and frozenset(margin.attributes) in tied
     ]
-    return sorted(found, key=lambda m: -dependence(np.maximum(m.table, 0.0), 0.0))
+    return sorted(found, key=lambda m: -_information(np.maximum(m.table, 0.0)))
 
 
 def _connected(margins: list[Margin], drawn: set[int]) -> Iterator[Margin]:
@@ -108,24 +108,9 @@ def _wide(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:
     return [margins[i] for _, i in sorted(wide)]
 
 
-def dependence(table: Floats, variance: float) -> float:
-    """Mutual information (nats) of a pair table, less the expected contribution of its noise.
-
-    To second order the information is sum (p_ab - p_a p_b)^2 / (2 p_a p_b), so noise of variance v
-    in the counts adds about v (1 - 1/rows)(1 - 1/columns) / (2 n^2 p_a p_b) per cell.  Without this
-    term, tables with many cells would always look informative.  Cells with an expected count below
-    one standard deviation are mostly cut to zero; here one standard deviation replaces it.
-    """
-    total = table.sum()
-    if total <= 0:
-        return 0.0
-    joint = table / total
+def _information(table: Floats) -> float:
+    """Mutual information (nats) of a pair, of a table without negative counts."""
+    joint = table / max(table.sum(), 1e-300)
     independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     occupied = joint > 0
-    information = float(np.sum(joint[occupied] * np.log(joint[occupied] / independent[occupied])))
-    if variance == 0:
-        return information
-    contrasts = (1.0 - 1.0 / table.shape[0]) * (1.0 - 1.0 / table.shape[1])
-    floor = np.sqrt(variance) / total
-    noise = contrasts * variance / total**2 / (2.0 * np.maximum(independent, floor))
-    return information - float(noise.sum())
+    return float(np.sum(joint[occupied] * np.log(joint[occupied] / independent[occupied])))

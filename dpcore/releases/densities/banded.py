@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis, Grid
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import EstimatesDensity
@@ -22,6 +23,7 @@ from dpcore.releases.base import ErrorStatement, unit_points
 from dpcore.releases.densities.answered import AnsweredRelease
 from dpcore.releases.table import (
     ENDS,
+    FEWEST_ERRORS,
     LEVEL,
     TableColumn,
     Uncertainty,
@@ -30,8 +32,17 @@ from dpcore.releases.table import (
     unless,
 )
 
+POINTWISE = (
+    "The variance of the noise is exact; the interval is normal and pointwise, and is wider by"
+    " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
+    " are."
+)
+"""How the interval of an estimate is known."""
+
 REPEATS = 1000
 """How often noise is drawn again for a simultaneous band: its level is then known to one per cent."""
+
+MOST_DIMENSIONS = 3
 
 BAND = ("lower_simultaneous_90", "upper_simultaneous_90")
 """The columns with both sides of the simultaneous band."""
@@ -62,8 +73,23 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
         density."""
 
     @abstractmethod
+    def noisy_mass(self, noisy: Noisy) -> float:
+        """Noisy records over the rows of the plan, where their number is private."""
+
+    @property
+    @abstractmethod
+    def mass_stddev(self) -> float:
+        """Of the noise in it: 0 where the number is public."""
+
+    def mass(self, noisy: Noisy) -> float:
+        """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
+        return max(self.noisy_mass(noisy), 1 / self.rows) if self.counts_mass else 1.0
+
     def hides(self, noisy: Noisy) -> bool:
         """Whether there may be no records, so that nothing is known of their density."""
+        if not self.counts_mass:
+            return False
+        return not self.noisy_mass(noisy) > FEWEST_ERRORS * self.mass_stddev
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``estimate`` at points, with its error, pointwise interval and simultaneous band; all masked
@@ -112,6 +138,19 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
         most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
         note = f"noise {noise[1]:.2g}; at most {most}{self.of_mass}{self.of_scale}"
         return ErrorStatement(WHOLE, self.whole_error, note)
+
+
+def require_lines(axes: Sequence[Axis], bandwidths: tuple[float, ...]) -> None:
+    """Raise ``ValueError`` where the axes are not numeric columns with a bandwidth each."""
+    if not 1 <= len(axes) <= MOST_DIMENSIONS:
+        raise ValueError(f"columns: a function has one to {MOST_DIMENSIONS} columns")
+    if len(bandwidths) != len(axes):
+        raise ValueError("bandwidth: one number, or one for each column")
+    for axis, bandwidth in zip(axes, bandwidths, strict=True):
+        if not isinstance(axis, Grid):
+            raise ValueError(f"columns: {axis.name} must be an integer or continuous column")
+        if not 0.002 <= bandwidth <= 1:
+            raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
 
 
 def banded(estimate: Floats, error: Floats, factor: float, bound: Floats) -> dict[str, Floats]:

@@ -92,10 +92,19 @@ class Basis(ABC):
         factors = (line[place] for line, place in zip(self.lines, places, strict=True))
         return np.asarray(reduce(np.multiply, factors, np.ones(len(self.frequencies))))
 
-    @staticmethod
-    @abstractmethod
-    def kernel_extremes(bandwidth: float) -> tuple[float, float]:
-        """Largest k(x, x) and smallest k(x, y) of the kernel in one dimension."""
+    @classmethod
+    def kernel_extremes(cls, bandwidth: float) -> tuple[float, float]:
+        """Largest k(x, x) and smallest k(x, y) of the kernel in one dimension.
+
+        They are 1 + 2 times the sum of lambda_j over the frequencies, and of (-1)^j lambda_j: at one
+        bound, and of opposite bounds or half a turn apart.  The kernel is a heat kernel, and so positive
+        (METHODS g).
+        """
+        count = math.ceil(9 / (cls.half_turns * math.pi * bandwidth)) + 1
+        j = np.arange(1, count + 1)
+        lambdas = np.exp(-0.5 * (np.pi * bandwidth * cls.half_turns * j) ** 2)
+        signs = np.where(j % 2, -1.0, 1.0)
+        return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
 
     @property
     def heights(self) -> Floats:
@@ -119,10 +128,11 @@ class Basis(ABC):
         """The density where all coefficients are zero: 1, the mass, where that is public."""
         return 0.0 if self.mass else 1.0
 
-    @staticmethod
-    @abstractmethod
-    def line(size: int, bandwidth: float) -> Floats:
+    @classmethod
+    def line(cls, size: int, bandwidth: float) -> Floats:
         """lambda of all functions of one axis that a grid of this size distinguishes."""
+        numbers = np.arange(cls.limit((size - 1) // cls.half_turns))
+        return np.asarray(np.exp(-0.5 * (np.pi * bandwidth * cls.frequency(numbers)) ** 2))
 
     @cached_property
     def lines(self) -> tuple[Floats, ...]:

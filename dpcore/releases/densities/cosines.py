@@ -32,35 +32,13 @@ class Cosines(Basis):
     meaning: ClassVar[str] = "product of sqrt(2) cos(pi j x) over axes with j > 0"
     half_turns = 1
 
-    @staticmethod
-    def kernel_extremes(bandwidth: float) -> tuple[float, float]:
-        """Largest k(x, x) and smallest k(x, y) of the reflected Gaussian kernel on [0, 1].
-
-        k(x, y) = 1 + 2 sum over j >= 1 of lambda_j cos(pi j x) cos(pi j y), attained at (0, 0) and
-        (0, 1); the smallest is positive, because k is a heat kernel (METHODS g).
-        """
-        count = math.ceil(9 / (math.pi * bandwidth)) + 1
-        lambdas = np.exp(-0.5 * (np.pi * bandwidth * np.arange(1, count + 1)) ** 2)
-        signs = np.where(np.arange(1, count + 1) % 2, -1.0, 1.0)
-        return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
-
-    @staticmethod
-    def line(size: int, bandwidth: float) -> Floats:
-        """lambda_j, j = 0, ..., size - 1."""
-        return np.asarray(np.exp(-0.5 * (np.pi * bandwidth * np.arange(size)) ** 2))
-
     def means(self, weights: Floats) -> Floats:
-        """Sum over cells of weight times phi_k(centre), for every kept k.
-
-        ``weights``: of the grid's shape; counts divided by n give the empirical means.
-        """
         from scipy import fft  # slow to import, and a plan is explained without
 
         transformed = fft.dctn(weights, type=2, norm=None) / 2 ** len(self.shape)
         return np.asarray((transformed * self._norms)[self.kept])
 
     def functions(self, points: Floats) -> Floats:
-        """phi_k at points (m, dimensions) of the unit box: (m, coefficients)."""
         result = np.ones((len(points), self.size))
         for axis, frequencies in enumerate(self.frequencies.T):
             waves = np.cos(np.pi * np.outer(points[:, axis], frequencies))
@@ -68,7 +46,6 @@ class Cosines(Basis):
         return result
 
     def density(self, coefficients: Floats) -> Floats:
-        """``known`` + sum of theta_k phi_k at the cell centres, of the grid's shape."""
         spectrum = np.zeros(self.shape)
         spectrum.flat[0] = self.known
         spectrum[self.kept] = coefficients

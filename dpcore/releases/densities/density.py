@@ -31,7 +31,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
@@ -40,21 +39,23 @@ from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.densities.banded import (
     BAND,
+    POINTWISE,
     REPEATS,
+    SIMULTANEOUS,
     BandedDensity,
     as_probabilities,
+    band_meanings,
     banded,
     largest_factor,
+    require_lines,
     spread_evenly,
 )
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.cosines import Cosines
 from dpcore.releases.densities.left_out import ApproximationBounds, half_cells
-from dpcore.releases.densities.meanings import MEANINGS, UNCERTAINTY
 from dpcore.releases.densities.waves import Waves
 from dpcore.releases.table import (
     ENDS,
-    FEWEST_ERRORS,
     REASON,
     Published,
     Table,
@@ -68,6 +69,39 @@ LARGEST_GRID = 2**24
 
 PRINTED_CELLS = {1: 512, 2: 96}
 """Cells per axis of the published grid, by dimensions, unless the bandwidth asks for more."""
+
+MEANINGS = (
+    "Density per unit of the columns: the nearest to estimate that is nowhere negative and has mass one",
+    "Root mean squared error of density, simulated",
+    "Noisy kernel density{divided}; may be negative",
+    "Standard deviation of the privacy noise in estimate",
+    *band_meanings("the exact kernel density"),
+    "How far estimate without noise may be from the exact kernel density: bounds of binning, rounding"
+    " and truncation, already in the interval and the band",
+    "How far the kernel moved the density, an estimate: what smoothing once more does to estimate; in"
+    " neither interval nor band",
+)
+"""What the columns of values mean, in their order."""
+
+UNCERTAINTY = (
+    Uncertainty(
+        "estimate",
+        "standard_error",
+        ENDS,
+        "normal",
+        f"{POINTWISE} It includes neither sampling error nor smoothing bias, of which smoothing_bias is"
+        " an estimate.",
+    ),
+    SIMULTANEOUS,
+    Uncertainty(
+        "density",
+        "density_standard_error",
+        ENDS,
+        "simulated",
+        "From noise, cutting at zero and scaling to mass one, repeated on the published density."
+        " The interval is that of estimate.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -100,13 +134,7 @@ class Density(BandedDensity, Samplable):
     def __post_init__(self) -> None:
         if len(self.domain.axes) not in PRINTED_CELLS:
             raise ValueError("columns: a density has one or two columns")
-        if len(self.bandwidths) != len(self.domain.axes):
-            raise ValueError("bandwidth: one number, or one for each column")
-        for axis, bandwidth in zip(self.domain.axes, self.bandwidths, strict=True):
-            if not isinstance(axis, Grid):
-                raise ValueError(f"columns: {axis.name} must be an integer or continuous column")
-            if not 0.002 <= bandwidth <= 1:
-                raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
+        require_lines(self.domain.axes, self.bandwidths)
         if self.answered.size > LARGEST_GRID:
             raise ValueError(
                 f"columns: {self.answered.size:.3g} grid cells are too many for a density; use narrower"
@@ -132,16 +160,16 @@ class Density(BandedDensity, Samplable):
     def statistic(self, tally: Tally) -> Exact:
         return Exact(self.numbers(tally))
 
-    def mass(self, coefficients: Floats) -> float:
-        """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
-        return max(float(coefficients[0]), 1 / self.rows) if self.counts_mass else 1.0
+    def noisy_mass(self, noisy: Noisy) -> float:
+        return float(self.coefficients(noisy)[0])
 
-    def hides(self, noisy: Noisy) -> bool:
-        if not self.counts_mass:
-            return False
-        return not float(self.coefficients(noisy)[0]) > FEWEST_ERRORS * math.sqrt(
-            self.coefficient_variances[0]
-        )
+    def _mass_of(self, theta: Floats) -> float:
+        """``mass`` of noisy coefficients."""
+        return max(float(theta[0]), 1 / self.rows) if self.counts_mass else 1.0
+
+    @property
+    def mass_stddev(self) -> float:
+        return math.sqrt(self.coefficient_variances[0]) if self.counts_mass else 0.0
 
     @property
     def functions(self) -> type[Basis]:
@@ -235,9 +263,9 @@ class Density(BandedDensity, Samplable):
             ],
             (self.of_coefficients,),
         )
-        mass = (theta[0], math.sqrt(variances[0])) if self.counts_mass else (1.0, 0.0)
+        noisy_rows = self.rows * (float(theta[0]) if self.counts_mass else 1.0)
         facts = {
-            **self.facts(factor, *(self.rows * np.array(mass)).tolist()),
+            **self.facts(factor, noisy_rows, self.rows * self.mass_stddev),
             "noise_integrated_squared_error": self.noise_squared,
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include bounds"
             " of binning, rounding and truncation, and neither sampling error nor smoothing bias.",
@@ -245,7 +273,7 @@ class Density(BandedDensity, Samplable):
         return Published((self._grid_table(noisy, theta, factor), coefficients), facts)
 
     def _grid_table(self, noisy: Noisy, theta: Floats, factor: float) -> Table:
-        mass, shape = self.mass(theta), self.printed.shape
+        mass, shape = self.mass(noisy), self.printed.shape
         stated = self.stated(theta, factor, self.printed.density, self.printed_variance)
         published = as_probabilities(stated["estimate"]) * math.prod(shape)
         values = {
@@ -275,7 +303,8 @@ class Density(BandedDensity, Samplable):
 
         ``values``: the density of coefficients, at some points; ``variance``: of its noise there.
         """
-        mass, known, left = self.mass(theta), self.basis.known, self.left_out
+        mass = self._mass_of(theta)
+        known, left = self.basis.known, self.left_out
         estimate = values(theta) / mass
         error = self._error(variance, estimate, mass)
         everywhere = self.printed.density(theta) / mass
@@ -298,7 +327,7 @@ class Density(BandedDensity, Samplable):
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """
         theta, printed = self.coefficients(noisy), self.printed
-        mass = self.mass(theta)
+        mass = self.mass(noisy)
         relative = printed.density(theta) / mass
         error = np.maximum(self._error(self.printed_variance, relative, mass) * mass, 1e-300)
 
@@ -314,7 +343,7 @@ class Density(BandedDensity, Samplable):
         repeats, known = REPEATS // 4, self.printed.known
         for noise in self._noise(noisy, repeats):
             estimate = mass * published + self.printed.density(noise) - known
-            whole = self.mass(noise + mass)
+            whole = self._mass_of(noise + mass)
             again = as_probabilities(estimate / whole) * published.size
             squares += (again - published) ** 2
         return np.asarray(np.sqrt(squares / repeats))
@@ -330,8 +359,7 @@ class Density(BandedDensity, Samplable):
 
     def probabilities(self, noisy: Noisy) -> Floats:
         """Probability of every cell of the columns' own grids, of the domain's shape."""
-        theta = self.coefficients(noisy)
-        return as_probabilities(self.fine.density(theta) / self.mass(theta))
+        return as_probabilities(self.fine.density(self.coefficients(noisy)) / self.mass(noisy))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)

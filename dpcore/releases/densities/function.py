@@ -26,6 +26,7 @@ from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.densities.banded import (
     BAND,
+    POINTWISE,
     REPEATS,
     SIMULTANEOUS,
     BandedDensity,
@@ -45,14 +46,12 @@ from dpcore.releases.table import (
     Uncertainty,
 )
 
-POINTWISE = Uncertainty(
+OF_ESTIMATE = Uncertainty(
     "estimate",
     "standard_error",
     ENDS,
     "normal",
-    "The variance of the noise is exact; the interval is normal and pointwise, and is wider by"
-    " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
-    " are. It includes neither sampling error nor smoothing bias nor mass beyond the bounds.",
+    f"{POINTWISE} It includes neither sampling error nor smoothing bias nor mass beyond the bounds.",
 )
 
 LARGEST_MARGIN = 2**24
@@ -185,7 +184,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
             "Coefficient of the kernel centred at this point, in the sum that is the function",
         ]
         columns += self.value_columns(noisy, stated, meanings)
-        table = Table("functions", self.name, columns, (POINTWISE, SIMULTANEOUS))
+        table = Table("functions", self.name, columns, (OF_ESTIMATE, SIMULTANEOUS))
         scale = {"gaussian": "exp(-(x - t)^2 / (2 h^2))", "exponential": "exp(-|x - t| / h)"}
         facts = {
             "function": "f(x) = sum over the rows of the table of coefficient * product over columns of "

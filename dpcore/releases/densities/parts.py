@@ -243,7 +243,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         for i in range(self.groups):
             counts, density = self.of_group(noisy, i)
             points = np.clip(counts, 0, self.rows)
-            mass = self.each.mass(self.each.coefficients(density))
+            mass = self.each.mass(density)
             found[i] = [*points, mass * self.rows]
         # Where the counts of all parts but one have less noise, they determine the last one.
         nullable = any(axis.nullable for axis in self.each.domain.axes)

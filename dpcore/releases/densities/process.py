@@ -42,16 +42,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers, wide
-from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.answered import AnsweredRelease
+from dpcore.releases.densities.banded import MOST_DIMENSIONS, require_lines
 from dpcore.releases.densities.kernels import KERNELS, Kernel, KernelName, distance
 from dpcore.releases.densities.whitening import JITTER, MOST_POINTS, Whitening
-from dpcore.releases.table import FEWEST_ERRORS
 
-MOST_DIMENSIONS = 3
 LARGEST_GRID = 2**16
 LARGEST_AXIS = 2**25
 """The most numbers in the public vectors U_i of one axis: its cells times its points."""
@@ -195,22 +193,11 @@ class GridProcess(AnsweredRelease):
 
     @property
     def mass_stddev(self) -> float:
-        """Of the noise in ``mass``: 0 where it is public."""
         steps = self.mass_steps * self.rows
         return self.mechanism.stddev / steps if steps else 0.0
 
-    def mass(self, noisy: Noisy) -> float:
-        """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
-        if not self.counts_mass:
-            return 1.0
-        return max(int(noisy.values[-1]) / self.mass_steps, 1.0) / self.rows
-
-    def hides(self, noisy: Noisy) -> bool:
-        """Whether there may be no records, so that nothing is known of the function."""
-        if not self.counts_mass:
-            return False
-        mass = int(noisy.values[-1]) / self.mass_steps / self.rows
-        return not mass > FEWEST_ERRORS * self.mass_stddev
+    def noisy_mass(self, noisy: Noisy) -> float:
+        return int(noisy.values[-1]) / self.mass_steps / self.rows
 
     def whitened(self, noisy: Noisy) -> Floats:
         """The noisy whitened vector in the shape of the grid, relative to a uniform density, times the
@@ -226,19 +213,6 @@ def default_points(bandwidths: tuple[float, ...]) -> tuple[int, ...]:
     """Four points for each bandwidth along each axis, as far as they fit in the largest grid."""
     most = (512, 128, 40)[min(len(bandwidths), MOST_DIMENSIONS) - 1]
     return tuple(min(most, max(16, math.ceil(4 / max(h, 0.002)))) for h in bandwidths)
-
-
-def require_lines(axes: Sequence[Axis], bandwidths: tuple[float, ...]) -> None:
-    """Raise ``ValueError`` where the axes are not numeric columns with a bandwidth each."""
-    if not 1 <= len(axes) <= MOST_DIMENSIONS:
-        raise ValueError(f"columns: a function has one to {MOST_DIMENSIONS} columns")
-    if len(bandwidths) != len(axes):
-        raise ValueError("bandwidth: one number, or one for each column")
-    for axis, bandwidth in zip(axes, bandwidths, strict=True):
-        if not isinstance(axis, Grid):
-            raise ValueError(f"columns: {axis.name} must be an integer or continuous column")
-        if not 0.002 <= bandwidth <= 1:
-            raise ValueError("bandwidth: must lie between 0.002 and 1 of the column's range")
 
 
 def at_points(rows: Sequence[Floats], tensor: Floats) -> Floats:

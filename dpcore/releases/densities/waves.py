@@ -32,31 +32,12 @@ class Waves(Basis):
     )
     half_turns = 2
 
-    @staticmethod
-    def kernel_extremes(bandwidth: float) -> tuple[float, float]:
-        """Largest k(x, x) and smallest k(x, y) of the wrapped Gaussian kernel, half a turn apart.
-
-        k = 1 + 2 sum over j >= 1 of lambda_j cos(2 pi j (x - y)): monotone and positive.
-        """
-        j = np.arange(1, math.ceil(4.5 / (math.pi * bandwidth)) + 2)
-        lambdas = np.exp(-2 * (np.pi * bandwidth * j) ** 2)
-        signs = np.where(j % 2, -1.0, 1.0)
-        return 1 + 2 * float(lambdas.sum()), max(1 + 2 * float(signs @ lambdas), 0.0)
-
-    @staticmethod
-    def line(size: int, bandwidth: float) -> Floats:
-        """lambda of the functions 0, 1, ...: as many as the grid has cells, or one less where even."""
-        j = (np.arange(_odd(size)) + 1) // 2
-        return np.asarray(np.exp(-2 * (np.pi * bandwidth * j) ** 2))
-
     def means(self, weights: Floats) -> Floats:
-        """Sum over cells of weight times basis function at the centre, for every one kept."""
         for axis in range(len(self.shape)):
             weights = _analysis(weights, axis)
         return np.asarray(weights[self.kept])
 
     def functions(self, points: Floats) -> Floats:
-        """Basis functions kept, at points (m, dimensions) of the unit box: (m, coefficients)."""
         result = np.ones((len(points), self.size))
         for axis, numbers in enumerate(self.frequencies.T):
             turns = 2 * np.pi * np.outer(points[:, axis], (numbers + 1) // 2)
@@ -65,7 +46,6 @@ class Waves(Basis):
         return result
 
     def density(self, coefficients: Floats) -> Floats:
-        """``known`` + sum of coefficient times function at the cell centres, of the grid's shape."""
         spectrum = np.zeros(self.damping.shape)
         spectrum.flat[0] = self.known
         spectrum[self.kept] = coefficients
