@@ -35,7 +35,6 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import summed
 from dpcore.line.mechanism import LogRatio
@@ -68,19 +67,12 @@ class CompressedMargins(Rounds):
     its counts are multiplied by before the noise, which so is the smaller for it.
     """
 
-    domain: Domain
     sets: tuple[tuple[int, ...], ...]
     merged: tuple[Merged, ...]
     keep: int
     first: Noise
     again: Noise
     times: tuple[int, ...]
-
-    sparse = True
-
-    @property
-    def words(self) -> tuple[int, ...]:
-        return self.domain.words
 
     @property
     def laws(self) -> tuple[Noise, Noise]:
@@ -93,13 +85,6 @@ class CompressedMargins(Rounds):
     @property
     def event(self) -> RoundsEvent:
         return RoundsEvent.of(self.first, self.again, None)
-
-    def records(self, values: Integers, cells: Integers | None) -> Tally:
-        assert cells is not None  # the privacy line checks the layout
-        return Tally(self.domain, cells, values)
-
-    def first_point(self, times: int) -> int:
-        return times
 
     def next_point(self, number: int, point: int, noisy: Integers) -> Groups:
         return self.by_groups(noisy)

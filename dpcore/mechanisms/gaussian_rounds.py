@@ -32,7 +32,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
 from dpcore.mechanisms.rounds import Rounds
@@ -76,17 +75,11 @@ class GaussianRounds(Rounds, DiscreteGaussian):
     many numbers each has, and its squared sensitivity.
     """
 
-    domain: Domain
     rounds: tuple[tuple[int, Fraction], ...]
     sums: Sums
 
-    sparse = True
     cell_by_cell = False
     additive = False
-
-    @property
-    def words(self) -> tuple[int, ...]:
-        return self.domain.words
 
     @property
     def event(self) -> GaussianRoundsEvent:
@@ -101,9 +94,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return [width for width, _ in self.rounds]
 
     def records(self, values: Integers, cells: Integers | None) -> Any:
-        assert cells is not None  # the privacy line checks the layout
-        kept = np.flatnonzero(values)
-        return self.sums.records_of(Tally(self.domain, cells[kept], values[kept]))
+        return self.sums.records_of(super().records(values, cells))
 
     def first_point(self, times: int) -> Any:
         return self.sums.first_point(times)

@@ -27,21 +27,24 @@ Fraction(244, 2505)
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Event, Outputs, WorstTable
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.line.mechanism import Outputs, WorstTable
 from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import LaplaceNoise, laplace_chances, laplace_scale
+from dpcore.mechanisms.laplace import LaplaceEvent, LaplaceNoise, laplace_chances, laplace_scale
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
 
 @dataclass(frozen=True)
-class RandomLaplaceEvent(Event):
+class RandomLaplaceEvent(LaplaceEvent):
     """Discrete Laplace noise on counts, but for low ones, which are published exactly.
 
     ``exposure``: the chance that noise does not protect a random record or its random replacement; this
@@ -50,22 +53,14 @@ class RandomLaplaceEvent(Event):
 
     kind = "random-discrete-laplace"
 
-    l1_sensitivity: Fraction
-    scale: Fraction
     exposure: Fraction
-
-    @property
-    def pure_alpha(self) -> Fraction:
-        return self.l1_sensitivity / self.scale
 
     @property
     def spent_gamma(self) -> Fraction:
         return self.exposure
 
     def covered_by(self, share: Budget) -> bool:
-        if not 0 < self.exposure <= share.gamma < 1:
-            return False
-        return self.scale > 0 and self.l1_sensitivity <= share.alpha * self.scale
+        return 0 < self.exposure <= share.gamma < 1 and super().covered_by(share)
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,11 @@ class RandomLaplace(LaplaceNoise):
                 " fewer cells, more gamma, or the mechanism discrete-laplace"
             )
         if exact_below is None:
-            exact_below = _highest(size, rows, share.gamma)
+            possible = range(rows + 2)
+            exact_below = bisect_right(
+                possible, share.gamma, key=lambda u: chance_of_exposure(size, rows, u)
+            )
+            exact_below -= 1
         exposure = chance_of_exposure(size, rows, exact_below)
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         return cls(size, l1_sensitivity, scale, exact_below, exposure)
@@ -104,15 +103,19 @@ class RandomLaplace(LaplaceNoise):
     def event(self) -> RandomLaplaceEvent:
         return RandomLaplaceEvent(self.l1_sensitivity, self.scale, self.exposure)
 
+    def exact(self, counts: Integers | Floats) -> Booleans:
+        """Which counts are published as they are."""
+        return np.asarray(counts < self.exact_below)
+
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         noise = laplace.discrete_laplace(self.scale, self.size, source)
-        noise[values < self.exact_below] = 0
+        noise[self.exact(values)] = 0
         return Noisy(values + noise, reproducible=source.reproducible)
 
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        noisy = exact >= self.exact_below
+        noisy = ~self.exact(exact)
         noise = outputs[:, noisy] - exact[noisy]
         return laplace_chances(noise, float(self.scale), factors)
 
@@ -127,15 +130,3 @@ def chance_of_exposure(cells: int, rows: int, exact_below: int) -> Fraction:
     """The bound above: gamma, for counts below ``exact_below`` published exactly."""
     low = min(cells * exact_below, rows + 1)
     return Fraction(low * (2 * rows + 1 - low), rows * (rows + 1))
-
-
-def _highest(cells: int, rows: int, gamma: Fraction) -> int:
-    """The largest ``exact_below`` that gamma covers; 1 is covered."""
-    covered, too_much = 1, rows + 2
-    while too_much - covered > 1:
-        middle = (covered + too_much) // 2
-        if chance_of_exposure(cells, rows, middle) <= gamma:
-            covered = middle
-        else:
-            too_much = middle
-    return covered

@@ -43,6 +43,8 @@ from dpcore.accounting.analytic import Inherited
 from dpcore.accounting.budget import Budget
 from dpcore.accounting.gaussian import covers_gaussian, gaussian_variance
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import AS_STATED, Event, Mechanism, Outputs, Round
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import ABSENT, Exact, Noisy
@@ -133,14 +135,21 @@ class RoundsEvent(Event):
 
 @dataclass(frozen=True)
 class Rounds(Mechanism):
-    """Draws made one after the other.
+    """Draws made one after the other, from the tally of ``domain``.
 
     A *point* describes what the next round measures, in each of several repetitions.  It is public, as
     it follows from noisy numbers.  A result has the numbers of each round, one after the other, with
     ``ABSENT`` where a round measured nothing.
     """
 
+    domain: Domain
+
+    sparse = True
     comparable = True
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return self.domain.words
 
     @property
     @abstractmethod
@@ -152,13 +161,15 @@ class Rounds(Mechanism):
     def widths(self) -> Sequence[int]:
         """How many numbers of a result each round has."""
 
-    @abstractmethod
     def records(self, values: Integers, cells: Integers | None) -> Any:
         """What the records bring to every round: private."""
+        assert cells is not None  # the privacy line checks the layout
+        kept = np.flatnonzero(values)
+        return Tally(self.domain, cells[kept], values[kept])
 
-    @abstractmethod
     def first_point(self, times: int) -> Any:
         """What the first round measures, in each of ``times`` repetitions: public."""
+        return times
 
     @abstractmethod
     def next_point(self, number: int, point: Any, noisy: Integers) -> Any:
@@ -212,7 +223,7 @@ class Rounds(Mechanism):
         return [each for law in self.laws for each in law.one_by_one]
 
     def output_width(self, watched: int) -> int:
-        return self.numbers if self.sparse else watched
+        return self.numbers
 
 
 def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:

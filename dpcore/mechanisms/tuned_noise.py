@@ -25,7 +25,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpcore.arrays import Integers
-from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import ABSENT
 from dpcore.mechanisms.exponential import ExponentialMechanism
@@ -59,17 +58,11 @@ class TunedNoise(Rounds):
     ``domain``: of the tally; ``noise``: as long as the numbers at any setting.
     """
 
-    domain: Domain
     choice: ExponentialMechanism
     noise: Noise
     tuning: Tuning
 
-    sparse = True
     comparable = False
-
-    @property
-    def words(self) -> tuple[int, ...]:
-        return self.domain.words
 
     @property
     def laws(self) -> tuple[ExponentialMechanism, Noise]:
@@ -82,13 +75,6 @@ class TunedNoise(Rounds):
     @property
     def event(self) -> RoundsEvent:
         return RoundsEvent.of(None, self.noise, self.choice.event)
-
-    def records(self, values: Integers, cells: Integers | None) -> Tally:
-        assert cells is not None  # the privacy line checks the layout
-        return Tally(self.domain, cells, values)
-
-    def first_point(self, times: int) -> int:
-        return times
 
     def next_point(self, number: int, point: int, noisy: Integers) -> Integers:
         return noisy

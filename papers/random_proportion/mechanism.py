@@ -31,27 +31,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Floats, Integers
-from dpcore.line.mechanism import Outputs
-from dpcore.line.statistic import Noisy
-from dpcore.mechanisms.laplace import DiscreteLaplace, LaplaceNoise, laplace_chances, laplace_scale
-from dpcore.mechanisms.random_laplace import RandomLaplaceEvent
-from dpcore.sampling.source import RandomSource
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.mechanisms.laplace import laplace_scale
+from dpcore.mechanisms.random_laplace import RandomLaplace
 
 
 @dataclass(frozen=True)
-class RandomProportion(LaplaceNoise):
+class RandomProportion(RandomLaplace):
     """Discrete Laplace noise on a count of ``rows`` records, unless it is less than ``exact_below`` away
     from none or from all of them."""
 
     rows: int
-    exact_below: int
 
     @classmethod
-    def within(cls, share: Budget, l1_sensitivity: Fraction, rows: int) -> RandomProportion:
+    def within(  # type: ignore[override]
+        cls, share: Budget, l1_sensitivity: Fraction, rows: int
+    ) -> RandomProportion:
         """The mechanism that spends all of the share's alpha, with the highest u for its gamma.
 
         Raises ``ValueError`` where the share's gamma does not allow an exact count of 0.
@@ -65,29 +62,10 @@ class RandomProportion(LaplaceNoise):
                 " the mechanism discrete-laplace"
             )
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
-        return cls(1, l1_sensitivity, scale, rows, below)
+        return cls(1, l1_sensitivity, scale, below, chance_of_change(below, rows), rows)
 
-    @property
-    def event(self) -> RandomLaplaceEvent:
-        exposure = chance_of_change(self.exact_below, self.rows)
-        return RandomLaplaceEvent(self.l1_sensitivity, self.scale, exposure)
-
-    def exact(self, counts: Integers | Floats) -> NDArray[np.bool_]:
-        """Which counts are published as they are."""
+    def exact(self, counts: Integers | Floats) -> Booleans:
         return np.asarray(np.minimum(counts, self.rows - counts) < self.exact_below)
-
-    def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        noisy = DiscreteLaplace(self.size, self.l1_sensitivity, self.scale).draw(
-            values, cells, source
-        )
-        published = np.where(self.exact(values), values, noisy.values)
-        return Noisy(published, reproducible=source.reproducible)
-
-    def log_chances(
-        self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
-        hidden = ~self.exact(exact)
-        return laplace_chances(outputs[:, hidden] - exact[hidden], float(self.scale), factors)
 
 
 def chance_of_change(s: int, rows: int) -> Fraction:

@@ -32,8 +32,8 @@ def bounded_interval(
     ``both``: w, which |noise| exceeds with probability at most 10%; ``one``: v, likewise for noise.
     """
     near: Floats = np.clip(noisy.astype(np.float64), 0.0, top)
-    if np.max(both, initial=0.0) * 4 > top:  # the corrections near both ends would overlap
-        one = both
+    # Where the corrections near both ends would overlap, there are none.
+    one = np.where(np.multiply(both, 4) > top, both, one)
     lower = _lower(near, both, one)
     upper = near + both if top == np.inf else top - _lower(np.asarray(top - near), both, one)
     return lower, np.asarray(upper)

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,29 +24,17 @@ from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.post.records.weighted import LARGEST_FIT, WeightedRecords
-from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement, side_by_side
-from dpcore.post.tables.count_errors import count_errors, repeats
+from dpcore.post.tables.count_errors import repeats
 from dpcore.post.tables.margins import Attributes, Margin, summed_to
 from dpcore.releases.abilities import Samplable, blocks_of
 from dpcore.releases.base import ErrorStatement, post_processing_generator
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.counts.unit import (
-    OF_COUNTS,
-    TableOfCounts,
-    count_uncertainty,
-    estimate_uncertainty,
-)
 from dpcore.releases.replicates import agreed_again, replicate_generator
-from dpcore.releases.table import (
-    ONE_SIDED,
-    TWO_SIDED,
-    Published,
-    Table,
-)
+from dpcore.releases.table import TWO_SIDED, Published, TableColumn
+from dpcore.releases.tables.agreed import AgreedTables
 from dpcore.releases.tables.allocation import MOST_WAYS, Aim, agreed_variances
 from dpcore.releases.tables.measured import MeasuredTables, TableNoise
-from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work, publishing
 
 LARGEST_TOTAL = 2**24
@@ -61,7 +48,7 @@ SIMULATED = 1000
 
 
 @dataclass(frozen=True)
-class FittedTables(TableOfCounts, Samplable):
+class FittedTables(AgreedTables, Samplable):
     """Count tables over ``sets`` of positions in the domain, each ascending, and records.
 
     Two parts are put together: what is measured (``measurement``), and how records are fitted to it
@@ -74,7 +61,11 @@ class FittedTables(TableOfCounts, Samplable):
 
     chart = "cells"
     refines = "counts"
-    statistics = (*(name for name in OF_COUNTS if name != "noisy_count"), "estimate")
+    estimate_means = (
+        " plus noise of mean zero, from all that was measured; all tables of the release agree with each"
+        " other{total}; may be negative"
+    )
+    count_means = "all tables of the release agree"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -175,46 +166,25 @@ class FittedTables(TableOfCounts, Samplable):
     def publish(self, noisy: Noisy) -> Published:
         agreed, total = self.consistent_margins(noisy), self.total(noisy)
         whole = _fitted(self, noisy.to_bytes(), total).margins(self.domain.shape, self.tables)
-        tables = [
-            self._table(*parts)
-            for parts in zip(
-                self.domains,
-                agreed,
-                whole,
-                *self._count_errors(noisy, agreed, whole),
-                strict=True,
-            )
-        ]
+        estimates = [margin.table for margin in agreed]
+        stddevs = [np.full(each.table.shape, max(each.variance, 0.0) ** 0.5) for each in agreed]
+        tables = self.agreed_tables(estimates, stddevs, whole, self._again(noisy, whole))
         cells = sum(table.size for table in whole)
         facts: dict[str, object] = {"tables": len(tables), "cells": cells}
-        return Published(tuple(tables), facts | self.weight_facts)
+        return Published(tables, facts | self.weight_facts)
 
-    def _count_errors(
-        self, noisy: Noisy, agreed: list[Margin], whole: list[Integers]
-    ) -> Iterator[list[Floats]]:
-        """Root mean squared errors of ``count``, and both ends of 90% intervals around it.
+    def _again(
+        self, noisy: Noisy, whole: list[Integers]
+    ) -> Iterator[tuple[list[Integers], list[Floats]]]:
+        """Counts and estimates by noise and fit, repeated on the fitted tables."""
+        generator = post_processing_generator(noisy)
+        for _ in range(repeats(self.measurement.cells, SIMULATED)):
+            drawn = self._drawn_again(whole, generator)
+            fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, self.tables)
+            yield fitted, [margin.table for margin in self.consistent_margins(drawn)]
 
-        Noise and fit are repeated on the fitted tables.
-        """
-        sizes = [table.size for table in whole]
-        stddevs = np.repeat([max(margin.variance, 0.0) ** 0.5 for margin in agreed], sizes)
-        counts, estimates = _all_cells(whole), _all_cells([margin.table for margin in agreed])
-        generator, sets = post_processing_generator(noisy), self.tables
-
-        def again() -> Iterator[tuple[Integers, Floats]]:
-            for _ in range(repeats(self.measurement.cells, SIMULATED)):
-                drawn = self._drawn_again(whole, generator)
-                fitted = self.fit(drawn, self.total(drawn)).margins(self.domain.shape, sets)
-                estimated = [margin.table for margin in self.consistent_margins(drawn)]
-                yield _all_cells(fitted), _all_cells(estimated)
-
-        ends = self._interval(estimates, stddevs)
-        found = count_errors(counts, estimates, stddevs, ends, counts, sizes, again())
-        return (np.split(each, np.cumsum(sizes)[:-1]) for each in found)
-
-    def _interval(self, estimate: Floats, error: Floats | float) -> tuple[Floats, Floats]:
-        """Ends of 90% intervals for the exact numbers behind unbiased ones."""
-        return bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
+    def described(self, domain: Domain) -> list[TableColumn]:
+        return describe_cells(domain)
 
     def _drawn_again(self, whole: list[Integers], generator: np.random.Generator) -> Noisy:
         """A noisy statistic, had these tables been the exact ones: for simulation."""
@@ -242,40 +212,6 @@ class FittedTables(TableOfCounts, Samplable):
         names = [self.table_name(domain) for domain in domains]
         return dict(zip(names, tables, strict=True))
 
-    def _table(
-        self,
-        domain: Domain,
-        agreed: Margin,
-        whole: Integers,
-        errors: Floats,
-        lower: Floats,
-        upper: Floats,
-    ) -> Table:
-        unit, size = self.unit, domain.size
-        estimate, error = agreed.table.ravel(), agreed.variance**0.5
-        ends = self._interval(estimate, error)
-        total = f" and with the number of {unit.things}" if self.adjacency.public_rows else ""
-        columns = [
-            *describe_cells(domain),
-            *unit.estimate_columns(
-                estimate,
-                np.full(size, error),
-                ends,
-                " plus noise of mean zero, from all that was measured; all tables of the release agree"
-                f" with each other{total}; may be negative",
-            ),
-            *unit.count_columns(
-                whole.ravel().astype(np.int64),
-                errors,
-                (lower, upper),
-                self.most_rows,
-                f"A {unit.whole} that is not negative; all tables of the release agree",
-            ),
-        ]
-        includes = " The standard error includes the distance between count and estimate."
-        known = estimate_uncertainty(unit), count_uncertainty("estimate", unit, includes)
-        return Table("tables", self.table_name(domain), columns, known)
-
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         errors = np.sqrt(self.cell_variances(self.tables)).tolist()
         mean_absolute = sum(
@@ -300,9 +236,6 @@ class FittedTables(TableOfCounts, Samplable):
                 f" {unit.things}",
             ),
         )
-
-    def table_name(self, domain: Domain) -> str:
-        return dotted_name(self.name, domain)
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
         """Of sums of ``estimate``, over one table or several: agreement makes cells covary."""
@@ -365,7 +298,3 @@ def _fitted(release: FittedTables, data: bytes, rows: int) -> WeightedRecords:
 @lru_cache(maxsize=1)
 def _agreement(release: FittedTables, data: bytes) -> Agreement:
     return release.agreement(Noisy.from_bytes(data))
-
-
-def _all_cells(tables: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate([table.ravel() for table in tables])

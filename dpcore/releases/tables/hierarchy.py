@@ -30,26 +30,13 @@ from dpcore.line.mechanism import WorstTable
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpcore.post.tables.apportion import whole_counts
-from dpcore.post.tables.bounded import bounded_interval
-from dpcore.post.tables.count_errors import count_errors, repeats
+from dpcore.post.tables.count_errors import repeats
 from dpcore.post.tables.tree import TreeSquares
 from dpcore.releases.base import ErrorStatement, post_processing_generator
-from dpcore.releases.counts.unit import (
-    OF_COUNTS,
-    TableOfCounts,
-    count_uncertainty,
-    estimate_uncertainty,
-)
 from dpcore.releases.replicates import drawn_again, replicate_generator
-from dpcore.releases.table import (
-    ONE_SIDED,
-    TWO_SIDED,
-    Published,
-    Table,
-    Uncertainty,
-)
+from dpcore.releases.table import Published, TableColumn
+from dpcore.releases.tables.agreed import AgreedTables
 from dpcore.releases.tables.fitted import LARGEST_TOTAL
-from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.tables.nodes import node_columns
 from dpcore.releases.tables.totals import Totals
 
@@ -64,7 +51,7 @@ LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Hierarchy(TableOfCounts):
+class Hierarchy(AgreedTables):
     """Count tables at the nodes of ``regions``.
 
     The first columns of ``domain`` are those of the regions, the others those of each table.
@@ -77,7 +64,15 @@ class Hierarchy(TableOfCounts):
     possible: Booleans | None = None
 
     chart = "regions"
-    statistics = (*(name for name in OF_COUNTS if name != "noisy_count"), "estimate")
+    estimate_means = (
+        ", from noisy tables at all levels, adjusted so that they agree; unbiased, and may be"
+        " negative"
+    )
+    count_means = "those of a region add up to that of the region"
+    count_caveat = (
+        f"{AgreedTables.count_caveat} Sums of count over many small cells are biased; sums of estimate"
+        " are not."
+    )
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -217,11 +212,12 @@ class Hierarchy(TableOfCounts):
     def publish(self, noisy: Noisy) -> Published:
         estimates = self.estimates(noisy.values)
         counts = self.counts(estimates)
-        around = zip(*self._count_errors(noisy, estimates, counts), strict=True)
-        tables = tuple(
-            self._table(level, estimates[level], counts[level], *each)
-            for level, each in zip(self.measured, around, strict=True)
-        )
+        stddevs = [
+            np.broadcast_to(variance**0.5, own.shape)
+            for variance, own in zip(self.variances, counts, strict=True)
+        ]
+        found = (self._measured_of(each) for each in (estimates, stddevs, counts))
+        tables = self.agreed_tables(*found, self._again(noisy, counts))
         names = ("all", *self.regions.domain.names)
         facts: dict[str, object] = {
             "levels": {names[level]: self.regions.sizes[level] for level in self.measured},
@@ -254,39 +250,30 @@ class Hierarchy(TableOfCounts):
 
     def _joined(self, levels: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """All published numbers, one level after the other."""
-        return np.concatenate([levels[level].ravel() for level in self.measured])
+        return np.concatenate([each.ravel() for each in self._measured_of(levels)])
+
+    def _measured_of(self, levels: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Those of the published levels, of all."""
+        return [levels[level] for level in self.measured]
 
     def _by_level(self, joined: NDArray[Any]) -> list[NDArray[Any]]:
         """Those of each level, along the last axis."""
         ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
         return np.split(joined, ends, axis=-1)
 
-    def _count_errors(
-        self, noisy: Noisy, estimates: list[Floats], counts: list[Integers]
-    ) -> Iterator[list[Floats]]:
-        """For each measured level, root mean squared errors of ``count`` and both ends of 90% intervals
-        around it, by repeating all that made it on itself."""
-        generator = post_processing_generator(noisy)
-        start, unbiased = self._joined(counts), self._joined(estimates)
-        errors = [
-            np.broadcast_to(v**0.5, c.shape) for v, c in zip(self.variances, counts, strict=True)
-        ]
-        stddevs = self._joined(errors)
+    def _again(
+        self, noisy: Noisy, counts: list[Integers]
+    ) -> Iterator[tuple[list[Integers], list[Floats]]]:
+        """Counts and estimates by all that made them, repeated on the counts."""
+        generator, start = post_processing_generator(noisy), self._joined(counts)
+        for _ in range(repeats(self.mechanism_size, SIMULATED)):
+            noise = self.mechanism.simulate(self.mechanism_size, generator)
+            estimated = self.estimates(start + noise)
+            yield self._measured_of(self.counts(estimated)), self._measured_of(estimated)
 
-        def again() -> Iterator[tuple[Integers, Floats]]:
-            for _ in range(repeats(self.mechanism_size, SIMULATED)):
-                noise = self.mechanism.simulate(self.mechanism_size, generator)
-                estimated = self.estimates(start + noise)
-                yield self._joined(self.counts(estimated)), self._joined(estimated)
-
-        ends = self._interval(unbiased, stddevs)
-        sizes = [counts[level].size for level in self.measured]
-        found = count_errors(start, unbiased, stddevs, ends, start, sizes, again())
-        return (self._by_level(each) for each in found)
-
-    def _interval(self, estimate: Floats, error: Floats) -> tuple[Floats, Floats]:
-        """Ends of 90% intervals for the exact numbers behind unbiased ones."""
-        return bounded_interval(estimate, TWO_SIDED * error, ONE_SIDED * error, self.most_rows)
+    def described(self, domain: Domain) -> list[TableColumn]:
+        level = len(domain.axes) - len(self.cells.axes)
+        return node_columns(self.regions, level, self.cells)
 
     def level_domain(self, level: int) -> Domain:
         """The columns of the table of a level."""
@@ -296,52 +283,10 @@ class Hierarchy(TableOfCounts):
     def domains(self) -> tuple[Domain, ...]:
         return tuple(self.level_domain(level) for level in self.measured)
 
-    def table_name(self, domain: Domain) -> str:
-        return dotted_name(self.name, domain)
-
-    def _table(
-        self,
-        level: int,
-        estimates: Floats,
-        counts: Integers,
-        errors: Floats,
-        lower: Floats,
-        upper: Floats,
-    ) -> Table:
-        unit, estimate = self.unit, estimates.ravel()
-        error = np.broadcast_to(np.sqrt(self.variances[level]), estimates.shape).ravel()
-        ends = self._interval(estimate, error)
-        columns = [
-            *node_columns(self.regions, level, self.cells),
-            *unit.estimate_columns(
-                estimate,
-                error,
-                ends,
-                ", from noisy tables at all levels, adjusted so that they agree; unbiased, and may be"
-                " negative",
-            ),
-            *unit.count_columns(
-                counts.ravel(),
-                errors,
-                (lower, upper),
-                self.most_rows,
-                f"A {unit.whole} that is not negative; those of a region add up to that of the region",
-            ),
-        ]
-        name = self.table_name(self.level_domain(level))
-        return Table("tables", name, columns, self._uncertainty())
-
     @cached_property
     def variances(self) -> tuple[Floats, ...]:
         """The exact variance of each estimate, (nodes, cells) or (nodes, 1); never below 0."""
         return tuple(np.maximum(variance, 0.0) for variance in self.fit.variances)
-
-    def _uncertainty(self) -> tuple[Uncertainty, ...]:
-        biased = (
-            " The standard error includes the distance between count and estimate. Sums of count over"
-            " many small cells are biased; sums of estimate are not."
-        )
-        return estimate_uncertainty(self.unit), count_uncertainty("estimate", self.unit, biased)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         unit = self.unit
