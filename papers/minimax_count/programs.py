@@ -5,8 +5,7 @@ Rows j and columns i run over {0, ..., n}; q[j, i] is the probability of answer 
     rows add up to 1,   q[j, i] <= e^alpha q[j', i] + s[j, j', i]   for |j - j'| = 1,
     s >= 0 adds up to at most beta over i for each ordered pair (no s where beta = 0)
 
-    Bayes     minimise  sum_j prior_j risk_j,      risk_j = sum_i loss[j, i] q[j, i]
-    minimax   minimise  max_j risk_j
+    minimise  max_j risk_j,      risk_j = sum_i loss[j, i] q[j, i]
 
 The solution is in floating point, to about 1e-9.  It is the benchmark for other mechanisms, but not
 private before ``papers.minimax_count.table`` has corrected it.
@@ -61,13 +60,9 @@ def losses(n: int, loss: CountLoss) -> Floats:
 
 
 def optimal_table(
-    n: int,
-    alpha: float,
-    beta: float = 0.0,
-    loss: CountLoss = "absolute",
-    prior: Floats | None = None,
+    n: int, alpha: float, beta: float = 0.0, loss: CountLoss = "absolute"
 ) -> tuple[Floats, float]:
-    """The best table (n+1, n+1) and its risk: Bayes for a ``prior`` (n+1,), minimax without one."""
+    """The table (n+1, n+1) of the least largest risk, and that risk."""
     from scipy import sparse  # slow to import, and a plan is explained without
 
     alpha = min(alpha, LARGEST_ALPHA)
@@ -90,7 +85,7 @@ def optimal_table(
         upper.append(sparse.hstack([sparse.csr_matrix((len(pairs), size)), per_pair]))
         bounds.append(np.full(len(pairs), beta))
     rows = sparse.kron(identity, np.ones((1, n + 1)))
-    table, value = _solve(losses(n, loss), prior, rows, upper, bounds, slacks)
+    table, value = _solve(losses(n, loss), rows, upper, bounds, slacks)
     return table.reshape(n + 1, n + 1), value
 
 
@@ -107,19 +102,18 @@ def optimal_remap(n: int, alpha: float, loss: CountLoss = "absolute") -> tuple[F
     cost = losses(n, loss)
     rows = sparse.kron(sparse.identity(n + 1), np.ones((1, n + 1)))
     weights = (noise[:, :, None] * cost[:, None, :]).reshape(n + 1, -1)
-    remap, value = _solve(weights, None, rows, [], [], 0)
+    remap, value = _solve(weights, rows, [], [], 0)
     return remap.reshape(n + 1, n + 1), value
 
 
 def _solve(
     risks: Floats,
-    prior: Floats | None,
     rows: sparse.spmatrix,
     upper: list[sparse.spmatrix],
     bounds: list[Floats],
     slacks: int,
 ) -> tuple[Floats, float]:
-    """Minimise prior @ risk, or the largest risk, over rows that add up to 1.
+    """Minimise the largest risk over rows that add up to 1.
 
     ``risks``: (n+1, (n+1)^2) the risk of every count, linear in all unknowns; or (n+1, n+1) where
     the risk of each count depends on its own row of unknowns only.
@@ -132,22 +126,17 @@ def _solve(
         risks = sparse.block_diag(list(risks[:, None, :]), format="csr")
     risks = sparse.csr_matrix(risks)
     pad = sparse.csr_matrix((counts, slacks))
-    equal = sparse.hstack([rows, pad])
-    if prior is None:  # one unknown more, the largest risk, comes last
-        one = np.ones((counts, 1))
-        upper = [sparse.hstack([part, sparse.csr_matrix((part.shape[0], 1))]) for part in upper]
-        upper.append(sparse.hstack([risks, pad, -one]))
-        bounds = [*bounds, np.zeros(counts)]
-        equal = sparse.hstack([equal, 0 * one])
-        objective = np.r_[np.zeros(size + slacks), 1.0]
-    else:
-        objective = np.r_[risks.T @ prior, np.zeros(slacks)]
+    # One unknown more, the largest risk, comes last.
+    one = np.ones((counts, 1))
+    upper = [sparse.hstack([part, sparse.csr_matrix((part.shape[0], 1))]) for part in upper]
+    upper.append(sparse.hstack([risks, pad, -one]))
+    equal = sparse.csr_matrix(sparse.hstack([rows, pad, 0 * one]))
     for tolerance in _TOLERANCES:
         solved = linprog(
-            objective,
-            A_ub=sparse.vstack(upper, format="csr") if upper else None,
-            b_ub=np.concatenate(bounds) if bounds else None,
-            A_eq=sparse.csr_matrix(equal),
+            np.r_[np.zeros(size + slacks), 1.0],
+            A_ub=sparse.vstack(upper, format="csr"),
+            b_ub=np.concatenate([*bounds, np.zeros(counts)]),
+            A_eq=equal,
             b_eq=np.ones(counts),
             method="highs",
             options={

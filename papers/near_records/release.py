@@ -45,6 +45,12 @@ class NearRecordsRelease(Samplable):
     statistics = ("drawn",)
     distance_fact: ClassVar[str] = "distance_90"
 
+    bounded: ClassVar[str]
+    """What ``distance`` is a bound of."""
+
+    holds: ClassVar[str]
+    """Where the bound holds."""
+
     def __post_init__(self) -> None:
         (axis,) = self.domain.axes
         if not isinstance(axis, Bins | Grid) or axis.nullable:
@@ -76,6 +82,9 @@ class NearRecordsRelease(Samplable):
         """(cells,) how many records were drawn in each."""
         return noisy.values
 
+    def expected_error(self) -> tuple[ErrorStatement, ...]:
+        return (ErrorStatement(f"90% bound of the {self.bounded}", self.distance, self.holds),)
+
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
         return np.asarray(self.drawn(noisy) * (self.rows / self.draws)), math.nan
 
@@ -88,6 +97,9 @@ class NearRecordsRelease(Samplable):
 @dataclass(frozen=True)
 class NearRecords(NearRecordsRelease):
     """Drawn by their Kolmogorov-Smirnov distance from the private ones."""
+
+    bounded = "Kolmogorov-Smirnov distance at ends of bins"
+    holds = "between the synthetic records and the exact ones, whatever the data"
 
     @cached_property
     def mechanism(self) -> NearRecordsMechanism:
@@ -122,15 +134,6 @@ class NearRecords(NearRecordsRelease):
             f" most {self.distance:.3g} from the share of exact records, for all cells at once."
         )
 
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        return (
-            ErrorStatement(
-                "90% bound of the Kolmogorov-Smirnov distance at ends of bins",
-                self.distance,
-                "between the synthetic records and the exact ones, whatever the data",
-            ),
-        )
-
 
 @dataclass(frozen=True)
 class NearSeries(NearRecordsRelease):
@@ -138,7 +141,9 @@ class NearSeries(NearRecordsRelease):
 
     terms: int = 1
 
-    distance_fact: ClassVar[str] = "squared_series_distance_90"
+    distance_fact = "squared_series_distance_90"
+    bounded = "integrated squared distance of the series"
+    holds = "between synthetic and exact records, if no cell holds more than twice an even share"
 
     @cached_property
     def mechanism(self) -> NearMeansMechanism:
@@ -174,15 +179,6 @@ class NearSeries(NearRecordsRelease):
             " no cell holds more than twice an even share of the exact records. Often it is far less."
         )
 
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        return (
-            ErrorStatement(
-                "90% bound of the integrated squared distance of the series",
-                self.distance,
-                "between synthetic and exact records, if no cell holds more than twice an even share",
-            ),
-        )
-
 
 @dataclass(frozen=True)
 class NearMean(NearRecordsRelease):
@@ -191,7 +187,8 @@ class NearMean(NearRecordsRelease):
 
     draws: int = 1
 
-    distance_fact: ClassVar[str] = "mean_distance_90"
+    distance_fact = "mean_distance_90"
+    holds = "whatever the data; the noise of kind: mean is about two fifths of it"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -243,12 +240,6 @@ class NearMean(NearRecordsRelease):
             " the exact records."
         )
 
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        name = self.domain.names[0]
-        return (
-            ErrorStatement(
-                f"90% bound of the distance of the drawn {name} from the mean",
-                self.distance,
-                "whatever the data; the noise of kind: mean is about two fifths of it",
-            ),
-        )
+    @property
+    def bounded(self) -> str:  # type: ignore[override]
+        return f"distance of the drawn {self.domain.names[0]} from the mean"

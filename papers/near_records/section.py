@@ -51,10 +51,9 @@ class NearRecordsSection(ReleaseSection):
             own = domain_of([declared(survey.columns, self.column).axis(self.column)])
             return self.make(NearMean, own, survey, share, draws=self.draws)
         domain = binned_domain(survey.columns, [self.column], self.bins)
-        common = (self.name, domain, survey.rows, share, self.draws)
-        if self.terms is not None:
-            return NearSeries(*common, self.terms, adjacency=survey.adjacency)
-        return NearRecords(*common, adjacency=survey.adjacency)
+        if self.terms is None:
+            return self.make(NearRecords, domain, survey, share, draws=self.draws)
+        return self.make(NearSeries, domain, survey, share, draws=self.draws, terms=self.terms)
 
     @property
     def subject(self) -> str:

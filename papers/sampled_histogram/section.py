@@ -28,15 +28,8 @@ class SampledHistogramSection(ReleaseSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         domain = binned_domain(survey.columns, self.columns, self.bins)
-        return SampledHistogram(
-            self.name,
-            domain,
-            survey.rows,
-            share,
-            self.draws,
-            self.mechanism,
-            adjacency=survey.adjacency,
-        )
+        own = {"draws": self.draws, "urn": self.mechanism}
+        return self.make(SampledHistogram, domain, survey, share, **own)
 
     @property
     def subject(self) -> str:

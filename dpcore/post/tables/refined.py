@@ -30,9 +30,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
+from scipy.linalg import helmert
 
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis, Bins, Categories, Grid
@@ -71,7 +73,7 @@ class Refined:
         if len(totals) > 1:
             raise ValueError("the tables are of different numbers of records")
         self._known = next(iter(totals), None)
-        free = np.eye(cells) if self._known is None else _contrasts(cells)
+        free = np.eye(cells) if self._known is None else helmert(cells).T
         information = sum(
             (self._squared(part, columns) / component.variance)
             for part, (agreement, _) in enumerate(parts)
@@ -201,15 +203,4 @@ def _starts(axis: Bins | Grid) -> tuple[float, ...]:
 
 def _product(factors: list[Floats]) -> Floats:
     """The Kronecker product of matrices."""
-    product: Floats = np.ones((1, 1))
-    for factor in factors:
-        product = np.asarray(np.kron(product, factor), dtype=np.float64)
-    return product
-
-
-def _contrasts(cells: int) -> Floats:
-    """(cells, cells - 1): an orthonormal basis of the vectors whose sum is zero."""
-    steps = np.arange(1, cells)
-    basis = np.triu(np.ones((cells, cells - 1)))
-    basis[steps, steps - 1] = -steps
-    return np.asarray(basis / np.sqrt(steps * (steps + 1)))
+    return np.asarray(reduce(np.kron, factors, np.ones((1, 1))))
