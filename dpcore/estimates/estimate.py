@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.estimates.fieller import EVERYTHING, Pieces, fieller
-from dpcore.releases.table import FEWEST_ERRORS, LEVEL, TWO_SIDED
+from dpcore.releases.table import FEWEST_ERRORS, TWO_SIDED
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +41,7 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """Both ends of a 90% interval for the exact number."""
-        width = NormalDist().inv_cdf((1 + LEVEL) / 2) * self.standard_error
+        width = TWO_SIDED * self.standard_error
         return self.value - width, self.value + width
 
     def __add__(self, other: float | Estimate) -> Estimate:

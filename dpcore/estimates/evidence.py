@@ -10,7 +10,7 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.domain import Domain
 from dpcore.post.tables.consistency import Agreement
-from dpcore.post.tables.margins import Attributes
+from dpcore.post.tables.margins import Attributes, margins_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +39,5 @@ class SimulatedEvidence(Evidence):
     """Before there is a draw: the tables are those of records that were made up."""
 
     def table(self, attributes: Attributes) -> Floats:
-        shape = [self.domain.shape[a] for a in attributes]
-        cells = np.zeros(len(self.codes), dtype=np.int64)
-        for attribute, size in zip(attributes, shape, strict=True):
-            cells = cells * size + self.codes[:, attribute]
-        counts = np.bincount(cells, minlength=int(np.prod(shape)))
-        return np.asarray(counts.reshape(shape) * (self.rows / len(self.codes)))
+        (counts,) = margins_of(self.codes, self.domain.shape, [attributes])
+        return np.asarray(counts * (self.rows / len(self.codes)))

@@ -98,9 +98,8 @@ def join(
         else:
             together, numbered = _together(tuple(informing))
             attributes = [numbered[axis] for axis in domain.axes]
-            order = np.argsort(attributes)
-            margin = together.margin(sorted(attributes))
-            table = np.transpose(margin.table, np.argsort(order))
+            order, margin = np.argsort(attributes), together.margin(sorted(attributes))
+            table = _table_of(together, attributes)
             found = table.ravel(), np.full(table.size, margin.variance)
 
             def variance_of(factors: Floats) -> float:

@@ -35,6 +35,13 @@ MOST_TERMS = 60
 CONSTANT = "Intercept"
 """The name of a model's constant."""
 
+ONE_NUMBER = (
+    "the response is one number; of categories choose one, such as {status == 'married'} ~ ..."
+)
+TRUE_OR_FALSE = (
+    "a binomial response is true or false; write a condition in braces, such as {hours > 40} ~ ..."
+)
+
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 """A name in a formula that is not called; in a text there is none."""
 
@@ -181,15 +188,9 @@ def response_of(formula: str, found: Any, binary: bool) -> Floats:
     if binary and values.shape[1] == 2 and set(np.unique(values)) <= {0.0, 1.0}:
         values = values[:, 1:]  # of two categories, the second
     if values.shape[1] != 1:
-        raise InputError(
-            f"{formula}: the response is one number; of categories choose one, such as"
-            " {status == 'married'} ~ ..."
-        )
+        raise InputError(f"{formula}: {ONE_NUMBER}")
     if binary and not set(np.unique(values)) <= {0.0, 1.0}:
-        raise InputError(
-            f"{formula}: a binomial response is true or false; write a condition in braces, such as"
-            " {hours > 40} ~ ..."
-        )
+        raise InputError(f"{formula}: {TRUE_OR_FALSE}")
     if np.all(values == values[0]):
         raise InputError(
             f"{formula}: the response is the same in all records; conditions should follow the edges of"
@@ -253,20 +254,14 @@ class _Cells:
     def _fault(values: Floats, family: str) -> str:
         """What is wrong with a response of these values."""
         if not len(values):
-            return (
-                "the response is one number; of categories choose one, such as"
-                " {status == 'married'} ~ ..."
-            )
+            return ONE_NUMBER
         if values.min() == values.max():
             return (
                 "the response is the same in all cells of its columns, where a value counts as the"
                 " middle of its cell; state a finer `grid`, or values of their own as `point_masses`"
             )
         if family == "binomial" and not {*np.unique(values)} <= {0.0, 1.0}:
-            return (
-                "a binomial response is true or false; write a condition in braces, such as"
-                " {hours > 40} ~ ..."
-            )
+            return TRUE_OR_FALSE
         if family == "poisson" and values.min() < 0:
             return "a poisson response is a count, and the bounds allow negative numbers"
         return ""

@@ -29,11 +29,7 @@ from dpcore.arrays import Integers
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
-from dpcore.post.tables.margins import (
-    Margin,
-    cells,
-    packed,
-)
+from dpcore.post.tables.margins import Margin, margins_of
 from dpcore.progress import report
 
 LARGEST_FIT = 2**18
@@ -51,14 +47,7 @@ class WeightedRecords(NamedTuple):
 
     def margins(self, sizes: Sequence[int], sets: Iterable[Sequence[int]]) -> list[Integers]:
         """The count tables of the rows, one for each tuple of attributes."""
-        columns = np.ascontiguousarray(self.codes.T)
-        tables = []
-        for attributes in map(tuple, sets):
-            shape = [sizes[attribute] for attribute in attributes]
-            counts = np.zeros(cells(attributes, sizes), dtype=np.int64)
-            np.add.at(counts, packed(columns, attributes, sizes), self.weights)
-            tables.append(counts.reshape(shape))
-        return tables
+        return margins_of(self.codes, sizes, sets, self.weights)
 
     def records(self) -> Integers:
         """(rows, k) codes."""

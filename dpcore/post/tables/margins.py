@@ -113,16 +113,22 @@ def packed(columns: Integers, attributes: Attributes, sizes: Sequence[int]) -> I
 
 
 def margins_of(
-    codes: Integers, sizes: Sequence[int], attributes_list: Iterable[Sequence[int]]
+    codes: Integers,
+    sizes: Sequence[int],
+    attributes_list: Iterable[Sequence[int]],
+    weights: Integers | None = None,
 ) -> list[Integers]:
     """The margins of a table of records: one integer count table for each tuple of attributes.
 
-    ``codes``: (rows, k), with 0 <= codes[:, a] < sizes[a].
+    ``codes``: (rows, k), with 0 <= codes[:, a] < sizes[a]; ``weights``: (rows,) as how many records
+    each of them counts, below 2^53 together.
     """
     columns = np.ascontiguousarray(codes.T, dtype=np.int64)
     result = []
     for given in attributes_list:
         attributes = checked_attributes(given, sizes)
-        counts = np.bincount(packed(columns, attributes, sizes), minlength=cells(attributes, sizes))
-        result.append(counts.reshape([sizes[attribute] for attribute in attributes]))
+        size = cells(attributes, sizes)
+        counts = np.bincount(packed(columns, attributes, sizes), weights, minlength=size)
+        shape = [sizes[attribute] for attribute in attributes]
+        result.append(counts.astype(np.int64).reshape(shape))
     return result

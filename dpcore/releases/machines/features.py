@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.releases.base import outside
+from dpcore.releases.table import TableColumn
 
 LARGEST_AXIS = 2**24
 """The most values that a numeric feature may have."""
@@ -114,6 +115,30 @@ def coordinate_names(axis: Axis) -> list[str]:
     if isinstance(axis, Categories) and not ordered(axis):
         return [f"{axis.name}={category}" for category in axis.categories] + null
     return [axis.name, *null]
+
+
+def wave_columns(
+    axes: Sequence[Axis],
+    frequencies: Floats,
+    coefficients: Floats,
+    error: float,
+    at: str,
+    note: str = "",
+) -> list[TableColumn]:
+    """A published sum of k waves: the ``frequencies`` (coordinates, k) of each, and its noisy
+    ``coefficients`` (2 k,) of the cosine and of the sine of ``at``, with their standard error."""
+    names = [name for axis in axes for name in coordinate_names(axis)]
+    cosines, sines = np.split(coefficients, 2)
+    about = f"Standard deviation of the noise in each of cos and sin{note}"
+    return [
+        *(
+            TableColumn(f"w_{name}", row, f"Frequency along the coordinate {name}")
+            for name, row in zip(names, frequencies, strict=True)
+        ),
+        TableColumn("cos", cosines, f"Noisy coefficient of cos({at})"),
+        TableColumn("sin", sines, f"Noisy coefficient of sin({at})"),
+        TableColumn("standard_error", np.full(len(cosines), error), about),
+    ]
 
 
 def coordinates(axis: Axis) -> dict[str, object]:

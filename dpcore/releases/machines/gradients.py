@@ -37,7 +37,7 @@ from dpcore.releases.machines.classifier import positive_side, require_answers
 from dpcore.releases.machines.curves import cells_at
 from dpcore.releases.machines.descent import MOST, ROUNDS, WAVES, Descent, Learnt
 from dpcore.releases.machines.design import Design, norms
-from dpcore.releases.machines.features import coordinate_names, ordered, require_names_apart
+from dpcore.releases.machines.features import ordered, require_names_apart, wave_columns
 from dpcore.releases.table import (
     ENDS,
     Published,
@@ -196,20 +196,8 @@ class GradientClassifier(Release):
         return Published(tuple(tables), facts)
 
     def _waves(self, design: Design, theta: Floats, stddev: float) -> Table:
-        names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
-        matrix = np.concatenate(design.frequencies)
-        columns = [
-            TableColumn(f"w_{name}", row, f"Frequency along the coordinate {name}")
-            for name, row in zip(names, matrix, strict=True)
-        ]
-        error = np.full(self.waves, stddev * design.amplitude)
-        columns += [
-            TableColumn("cos", theta[: self.waves], "Noisy coefficient of cos(phase)"),
-            TableColumn("sin", theta[self.waves :], "Noisy coefficient of sin(phase)"),
-            TableColumn(
-                "standard_error", error, "Standard deviation of the noise in each, at most"
-            ),
-        ]
+        matrix, error = np.concatenate(design.frequencies), stddev * design.amplitude
+        columns = wave_columns(self.feature_axes, matrix, theta, error, "phase", ", at most")
         known = tuple(
             Uncertainty(each, "standard_error", None, "normal", KNOWN) for each in ("cos", "sin")
         )

@@ -23,6 +23,7 @@ The function of x, columns as coordinates (``dpcore.releases.machines.features``
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,8 +51,9 @@ from dpcore.releases.machines.features import (
     require_names_apart,
     scaled_positions,
     scaled_values,
+    wave_columns,
 )
-from dpcore.releases.table import Published, Table, TableColumn, Uncertainty
+from dpcore.releases.table import Published, Table, Uncertainty
 from dpcore.releases.work import Work
 
 TRAINED = 2e-9
@@ -206,29 +208,15 @@ class KernelMachine(Release):
 
     def publish(self, noisy: Noisy) -> Published:
         weights = self.weights(noisy) / np.sqrt(self.frequencies)
-        names = [name for axis in self.feature_axes for name in coordinate_names(axis)]
-        matrix = self.features.frequencies_matrix()
-        error = np.full(self.frequencies, self.decision_stddev / np.sqrt(self.frequencies))
-        columns = [
-            TableColumn(f"w_{name}", matrix[:, i], f"Frequency along the coordinate {name}")
-            for i, name in enumerate(names)
-        ]
-        columns += [
-            TableColumn("cos", weights[: self.frequencies], "Noisy coefficient of cos(<w, x>)"),
-            TableColumn("sin", weights[self.frequencies :], "Noisy coefficient of sin(<w, x>)"),
-            TableColumn(
-                "standard_error", error, "Standard deviation of the noise in each of cos and sin"
-            ),
-        ]
-        known = "From the distribution of the noise, which is independent for each coefficient."
-        table = Table(
-            self.folder,
-            self.name,
-            columns,
-            tuple(
-                Uncertainty(name, "standard_error", None, "exact", known) for name in ("cos", "sin")
-            ),
+        error = self.decision_stddev / math.sqrt(self.frequencies)
+        columns = wave_columns(
+            self.feature_axes, self.features.frequencies_matrix().T, weights, error, "<w, x>"
         )
+        known = "From the distribution of the noise, which is independent for each coefficient."
+        stated = (
+            Uncertainty(name, "standard_error", None, "exact", known) for name in ("cos", "sin")
+        )
+        table = Table(self.folder, self.name, columns, tuple(stated))
         facts = {
             "coordinates": {axis.name: coordinates(axis) for axis in self.feature_axes},
             "loss": self.loss.name,
