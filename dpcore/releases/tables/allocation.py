@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations
@@ -64,12 +64,11 @@ MOST_PRESSED = 1e6
 
 @dataclass(frozen=True)
 class Allocation:
-    """What is measured.  ``moved``, ``present``, ``away``: as of ``joint_sensitivity``."""
+    """What is measured.  ``moved``, ``present``: as of ``joint_sensitivity``."""
 
     parts: tuple[MeasuredBlock, ...]
     moved: Fraction
     present: Fraction
-    away: Floats = field(compare=False, repr=False)
 
     @property
     def equal(self) -> bool:
@@ -232,11 +231,10 @@ class _Planner:
         self.worst = WORST**2 if aim == "balanced" else math.inf
         first = 1 if adjacency.public_rows else 0
         inside = incidence(sizes, sets)
-        self.subsets, self.orders = inside.subsets[first:], inside.orders[first:]
+        self.subsets = inside.subsets[first:]
         self.centring, two = inside.centring[first:], inside.product(_two(sizes))[first:]
         self.centred = np.array([self._is_centred(t) for t in self.subsets])
         self.two = np.where(self.centred, two, 1.0)
-        self.dearer = np.ones(len(self.subsets))
         shape = (len(sets), len(inside.subsets))
         self.spread = csr_array((inside.share, (inside.tables, inside.inside)), shape)[:, first:]
         self.spread_of = self.spread.T
@@ -251,10 +249,10 @@ class _Planner:
         return float(self.given @ variances)
 
     def found(self) -> Allocation | None:
-        """The best allocation with this aim's limits, by repeated weighting of tables and of costs."""
+        """The best allocation with this aim's limits, by repeated weighting of tables."""
         pressed, excess = np.ones(len(self.sets)), np.ones(len(self.sets))
         variances, best, least = self.before, None, math.inf
-        for round_ in range(ROUNDS):
+        for _ in range(ROUNDS):
             weights: Floats | None = None
             for _ in range(STEPS):
                 before, weights = weights, self._weights(variances, pressed)
@@ -268,8 +266,6 @@ class _Planner:
             if self.loss(after) < least and not np.any(after > self.worst * self.before):
                 best, least = found, self.loss(after)
             excess = excess * after / variances
-            if self.adjacency.relation == "replace-one" and round_ + 1 < ROUNDS:
-                self._learn_costs(found, 1 / (round_ + 2))
         return best
 
     def _weights(self, variances: Floats, pressed: Floats) -> Floats:
@@ -293,19 +289,12 @@ class _Planner:
         """(subsets,) variances of the residuals, at cost one, for these weights of the tables."""
         needed = np.maximum(self.spread_of @ weights, 1e-300)
         if self.norm == "l2":
-            costs = np.where(self.centred, self.centring, 1.0) * self.dearer
+            costs = np.where(self.centred, self.centring, 1.0)
             variances = np.sqrt(costs / needed)
             return np.asarray(variances * np.sum(costs / variances))
         # 2 b^2 is the variance of what is counted, ``two`` times that of the residual.
-        scales = (self.two * self.dearer / needed) ** (1 / 3)
-        return np.asarray(2 * (scales * np.sum(self.dearer / scales)) ** 2 / self.two)
-
-    def _learn_costs(self, found: Allocation, step: float) -> None:
-        """Blocks of some orders cost more where a record is replaced: on average, by the worst case."""
-        away = found.away
-        for order in set(self.orders.tolist()):
-            alike = self.orders == order
-            self.dearer[alike] += step * (away[alike].mean() - self.dearer[alike])
+        scales = (self.two / needed) ** (1 / 3)
+        return np.asarray(2 * (scales * np.sum(1 / scales)) ** 2 / self.two)
 
     def _is_centred(self, subset: Attributes) -> bool:
         if not subset or subset in self.whole:

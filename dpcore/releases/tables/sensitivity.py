@@ -53,14 +53,11 @@ class MeasuredBlock(NamedTuple):
 class Sensitivity(NamedTuple):
     """Sums over parts of weight times the L1 norm, or the squared L2 norm; rounded up.
 
-    ``moved``: of a record that is replaced; ``present``: of one that is added or removed; ``away``
-    (parts,): how far the replacement that moves most moves each part, as a multiple of twice what it has
-    in ``present``; for guidance only.
+    ``moved``: of a record that is replaced; ``present``: of one that is added or removed.
     """
 
     moved: Fraction
     present: Fraction
-    away: Floats
 
 
 def joint_sensitivity(
@@ -70,7 +67,7 @@ def joint_sensitivity(
     if all(not part.centred for part in parts):
         several = Counter(part.weight for part in parts)
         every = sum((weight * times for weight, times in several.items()), Fraction(0))
-        return Sensitivity(2 * every, every, np.ones(len(parts)))
+        return Sensitivity(2 * every, every)
     columns = np.array(sizes, dtype=np.float64)
     # The factor of a column in a centred part is alpha + beta a; in a whole one it is a.
     alpha, beta = np.where(columns == 2, [[-1.0], [2.0]], [-1 / columns, np.ones(len(columns))])
@@ -84,9 +81,7 @@ def joint_sensitivity(
     kept = [a for a in range(len(sizes)) if sizes[a] > 1]
     listed = len(kept) <= MOST_LISTED
     alone = (known.orders[known.whole] > 2) & (not listed)
-    away = np.ones(len(parts))
     apart = times * (own - np.where(centred, _least(known, alpha, beta)[known.whole], 0.0))
-    away[alone] = (apart / (2 * weights * own))[alone]
     local = float(apart[alone].sum())
     before = known.product(alpha)
     split = known.product(beta)[known.inside] * before[known.whole][known.tables]
@@ -101,16 +96,9 @@ def joint_sensitivity(
     polynomial[0] += constant.sum()
     size = float(np.abs(constant).sum() + np.abs(terms).sum())
     rounded = ROUNDED * (len(parts) + len(polynomial))
-    if listed:
-        largest, agree = _largest_listed(known, polynomial, kept)
-        found = np.where(
-            centred, *(known.product(f)[known.whole] for f in (alpha + beta * agree, agree))
-        )
-        away = times / (2 * weights * norms) * (own - found)
-    else:
-        largest = _bound(known, polynomial)
+    largest = _largest_listed(known, polynomial, kept) if listed else _bound(known, polynomial)
     moved = largest + local + rounded * (size + local)
-    return Sensitivity(round_up(Fraction(moved)), round_up(Fraction(present * (1 + rounded))), away)
+    return Sensitivity(round_up(Fraction(moved)), round_up(Fraction(present * (1 + rounded))))
 
 
 def _least(known: Incidence, alpha: Floats, beta: Floats) -> Floats:
@@ -126,10 +114,8 @@ def _least(known: Incidence, alpha: Floats, beta: Floats) -> Floats:
     return np.concatenate(found)
 
 
-def _largest_listed(
-    known: Incidence, polynomial: Floats, kept: Sequence[int]
-) -> tuple[float, Floats]:
-    """The largest value over all patterns, and one that has it: sums over the subsets of each."""
+def _largest_listed(known: Incidence, polynomial: Floats, kept: Sequence[int]) -> float:
+    """The largest value over all patterns: sums over the subsets of each."""
     bits = np.zeros(len(known.sizes), dtype=np.int64)
     bits[kept] = 1 << np.arange(len(kept))
     values = np.zeros(2 ** len(kept))
@@ -137,8 +123,7 @@ def _largest_listed(
     for i in range(len(kept)):
         table = values.reshape(-1, 2, 1 << i)
         table[:, 1] += table[:, 0]
-    best = int(values.argmax())
-    return float(values[best]), (best & bits > 0).astype(np.float64)
+    return float(values.max())
 
 
 def _bound(known: Incidence, polynomial: Floats) -> float:
