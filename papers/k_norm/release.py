@@ -8,6 +8,7 @@ mechanism: its error does not grow with the number of coefficients.  The smaller
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,6 +45,14 @@ class GammaDensity(WhitenedDensity):
         """All functions that no axis damps below this."""
         limits = tuple(self.functions.limit_above(damped, h) for h in self.bandwidths)
         return self.functions(self.answered.shape, self.bandwidths, limits, self.counts_mass)
+
+    def _typical_noise(self, basis: Basis) -> float:
+        """About the root mean square of pure noise that hides the functions of ``basis``."""
+        per_record = math.sqrt(float(basis.lambdas.sum()) * (len(basis.lambdas) + 1))
+        square = self.adjacency.squared(moved=8 * float(basis.lambdas.sum()), present=basis.longest)
+        return (
+            per_record * math.sqrt(square) / float(self.share.pure_alpha) / self.rows / math.sqrt(2)
+        )
 
     @cached_property
     def mechanism(self) -> DiscreteKNorm:

@@ -118,10 +118,9 @@ class AskedFunction(Release):
             TableColumn(name, np.array(values), f"Value of {name} at the point", name)
             for name, values in zip(self.domain.names, zip(*self.points, strict=True), strict=True)
         ]
+        about = "Kernel density at the point, plus noise of mean zero"
         columns += [
-            TableColumn(
-                "estimate", estimate, "Kernel density at the point, plus noise of mean zero"
-            ),
+            TableColumn("estimate", estimate, about),
             error_column(error, "estimate"),
             *interval_columns(lower, upper, "the kernel density at the point"),
         ]
@@ -131,15 +130,10 @@ class AskedFunction(Release):
             " bias are not included."
         )
         uncertainty = Uncertainty("estimate", "standard_error", ENDS, "normal", statement)
+        widths = zip(self.grids, self.bandwidths, strict=True)
         facts = {
             "kernel": self.kernel,
-            "bandwidths": dict(
-                zip(
-                    self.domain.names,
-                    [h * axis.span for h, axis in zip(self.bandwidths, self.grids, strict=True)],
-                    strict=True,
-                )
-            ),
+            "bandwidths": {axis.name: h * axis.span for axis, h in widths},
             "answers": self.questions.most_answers,
         }
         return Published((Table("densities", self.name, columns, (uncertainty,)),), facts)

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -203,4 +202,7 @@ def _starts(axis: Bins | Grid) -> tuple[float, ...]:
 
 def _product(factors: list[Floats]) -> Floats:
     """The Kronecker product of matrices."""
-    return np.asarray(reduce(np.kron, factors, np.ones((1, 1))))
+    product: Floats = np.ones((1, 1))
+    for factor in factors:
+        product = np.asarray(np.kron(product, factor), dtype=np.float64)
+    return product

@@ -203,19 +203,18 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         return as_probabilities(self.on_grid(noisy) / self.mass(noisy))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
+        from scipy.interpolate import interp1d  # slow to import
+
         kept = [place for place, name in enumerate(self.domain.names) if name in names]
         domain, others = self.domain.select(names), {*range(len(self.axes))} - {*kept}
         if domain.size > LARGEST_MARGIN:
             return None
         counts = self.rows * self.probabilities(noisy).sum(axis=tuple(others))
         for axis, place in enumerate(kept):
-            cells = self.axes[place].cells
-            ends = np.arange(cells + 1) / cells * counts.shape[axis]
+            ends = np.linspace(0.0, 1.0, self.axes[place].cells + 1)
+            edges = np.linspace(0.0, 1.0, counts.shape[axis] + 1)
             below = np.cumsum(np.insert(counts, 0, 0.0, axis=axis), axis=axis)
-            whole = np.minimum(ends.astype(np.int64), counts.shape[axis] - 1)
-            part = (ends - whole).reshape([-1 if i == axis else 1 for i in range(counts.ndim)])
-            lower, upper = (below.take(whole + step, axis=axis) for step in (0, 1))
-            counts = np.diff(lower + part * (upper - lower), axis=axis)
+            counts = np.diff(interp1d(edges, below, axis=axis)(ends), axis=axis)
         padded = np.pad(
             counts, [(0, n - m) for n, m in zip(domain.shape, counts.shape, strict=True)]
         )

@@ -50,14 +50,6 @@ class WhitenedDensity(Density):
         square = self.adjacency.squared(moved=self.between_records(moved, present), present=present)
         return math.sqrt(square) / self.rows * (1 + 1e-12)
 
-    def _typical_noise(self, basis: Basis) -> float:
-        """About the root mean square of pure noise that hides the functions of ``basis``."""
-        per_record = math.sqrt(float(basis.lambdas.sum()) * (len(basis.lambdas) + 1))
-        square = self.adjacency.squared(moved=8 * float(basis.lambdas.sum()), present=basis.longest)
-        return (
-            per_record * math.sqrt(square) / float(self.share.pure_alpha) / self.rows / math.sqrt(2)
-        )
-
     @cached_property
     def lattice(self) -> Lattice:
         return Lattice.for_sensitivity(
