@@ -40,7 +40,7 @@ class AgreedTables(TableOfCounts):
     """What is said of the error of ``count`` in addition."""
 
     @abstractmethod
-    def described(self, domain: Domain) -> list[TableColumn]:
+    def described(self, domain: Domain) -> Iterable[TableColumn]:
         """The columns that say which cells a table has."""
 
     def table_name(self, domain: Domain) -> str:

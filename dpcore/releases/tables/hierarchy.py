@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.domain.axes import Axis, Categories
 from dpcore.domain.domain import Domain
 from dpcore.domain.regions import Regions
 from dpcore.domain.tally import Tally
@@ -33,11 +34,11 @@ from dpcore.post.tables.apportion import whole_counts
 from dpcore.post.tables.count_errors import repeats
 from dpcore.post.tables.tree import TreeSquares
 from dpcore.releases.base import ErrorStatement, post_processing_generator
+from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published, TableColumn
 from dpcore.releases.tables.agreed import AgreedTables
 from dpcore.releases.tables.fitted import LARGEST_TOTAL
-from dpcore.releases.tables.nodes import node_columns
 from dpcore.releases.tables.totals import Totals
 
 LARGEST_CROWN = 2**24
@@ -216,8 +217,8 @@ class Hierarchy(AgreedTables):
             np.broadcast_to(variance**0.5, own.shape)
             for variance, own in zip(self.variances, counts, strict=True)
         ]
-        found = (self._measured_of(each) for each in (estimates, stddevs, counts))
-        tables = self.agreed_tables(*found, self._again(noisy, counts))
+        numbers, errors, whole = (self._measured_of(e) for e in (estimates, stddevs, counts))
+        tables = self.agreed_tables(numbers, errors, whole, self._again(noisy, counts))
         names = ("all", *self.regions.domain.names)
         facts: dict[str, object] = {
             "levels": {names[level]: self.regions.sizes[level] for level in self.measured},
@@ -271,9 +272,22 @@ class Hierarchy(AgreedTables):
             estimated = self.estimates(start + noise)
             yield self._measured_of(self.counts(estimated)), self._measured_of(estimated)
 
-    def described(self, domain: Domain) -> list[TableColumn]:
-        level = len(domain.axes) - len(self.cells.axes)
-        return node_columns(self.regions, level, self.cells)
+    def described(self, domain: Domain) -> Iterator[TableColumn]:
+        """Columns (nodes x cells,) of regions and of cells, from the plan alone.
+
+        The rows of a node follow each other.  Records outside all regions have rows of their own, the
+        last ones, in which the columns of regions are empty.
+        """
+        regions, size = self.regions, self.width
+        axes = domain.axes[: len(domain.axes) - len(self.cells.axes)]
+        codes = Domain(axes).unpack(regions.nodes[len(axes)])
+        about = "; empty outside all regions" * regions.outside
+        for axis, code in zip(axes, codes.T, strict=True):
+            names = _named(axis, code, regions.outside, size)
+            yield TableColumn(axis.name, names, f"Category of {axis.name}{about}", axis.name)
+        rows = np.tile(np.arange(size), regions.sizes[len(axes)])
+        for part in describe_cells(self.cells):
+            yield TableColumn(part.name, _light(part.values)[rows], part.description, part.about)
 
     def level_domain(self, level: int) -> Domain:
         """The columns of the table of a level."""
@@ -316,3 +330,18 @@ class Hierarchy(AgreedTables):
         levels = {self.table_name(self.level_domain(level)): level for level in self.measured}
         tables = {levels[name]: w.reshape(-1, self.width) for name, w in weights.items()}
         return self.fit.sum_variance(tables) * float(self.step) ** 2
+
+
+def _named(axis: Axis, codes: Integers, outside: bool, width: int) -> NDArray[Any]:
+    """The category of each row, masked in those outside all regions."""
+    assert isinstance(axis, Categories)
+    names = _light(np.asarray(axis.categories))[codes]
+    if not outside:
+        return np.repeat(names, width)
+    rows = np.repeat(np.append(names, names[:1]), width)
+    return np.ma.masked_array(rows, mask=np.arange(len(rows)) >= len(codes) * width)
+
+
+def _light(values: NDArray[Any]) -> NDArray[Any]:
+    """Text as references to one object for each category: columns of millions of rows repeat them."""
+    return values.astype(object) if values.dtype.kind == "U" else values
