@@ -172,6 +172,11 @@ class Grid:
         return tuple(self.edge(np.arange(self.cells + 1)).tolist())
 
     @property
+    def starts(self) -> tuple[float, ...]:
+        """The lower edge of each cell."""
+        return self.edges[:-1]
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The ends of the axis, where the cell of a whole number reaches half a unit to each side."""
         half = 0.5 if self.integer else 0.0

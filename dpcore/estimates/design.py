@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import Booleans, Floats, Integers
-from dpcore.domain.axes import Axis, Bins, Categories
+from dpcore.domain.axes import Axis, Categories
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.post.tables.margins import Attributes
@@ -125,9 +125,8 @@ def cells_of(axis: Axis, values: Any) -> Integers:
             raise InputError(f"{axis.name}: has categories that the plan does not list")
         codes = np.array([place[each] for each in found.tolist()], dtype=np.int64)[unique]
     else:
-        starts = axis.starts if isinstance(axis, Bins) else axis.edges[:-1]
         numbers = np.ma.compressed(values).astype(np.float64)
-        codes = np.maximum(np.searchsorted(starts, numbers, side="right") - 1, 0)
+        codes = np.maximum(np.searchsorted(axis.starts, numbers, side="right") - 1, 0)
     if null.any() and not axis.nullable:
         raise InputError(f"{axis.name}: has nulls, which the plan does not allow")
     cells = np.full(len(null), axis.size - 1, dtype=np.int64)

@@ -190,14 +190,10 @@ def _sums(axis: Axis, refined: Axis) -> Floats:
     """(cells, refined cells): 1 where a cell of the axis contains the refined one."""
     if axis == refined or isinstance(axis, Categories) or isinstance(refined, Categories):
         return np.eye(axis.size)
-    within = np.searchsorted(_starts(axis), _starts(refined), side="right") - 1
+    within = np.searchsorted(axis.starts, refined.starts, side="right") - 1
     if axis.nullable:
         within = np.append(within, axis.size - 1)
     return np.asarray(np.arange(axis.size)[:, None] == within, dtype=np.float64)
-
-
-def _starts(axis: Bins | Grid) -> tuple[float, ...]:
-    return axis.starts if isinstance(axis, Bins) else axis.edges[:-1]
 
 
 def _product(factors: list[Floats]) -> Floats:

@@ -98,8 +98,7 @@ def cells_at(axis: Axis, values: NDArray[Any]) -> Integers:
     if not np.all((numbers >= axis.lower) & (numbers <= upper)):
         half = 0.5 if isinstance(axis, Grid) and axis.integer else 0.0
         raise outside(axis, axis.lower - half, upper + half)
-    starts = axis.starts if isinstance(axis, Bins) else axis.edges[:-1]
-    found[~null] = np.searchsorted(np.asarray(starts), numbers, side="right") - 1
+    found[~null] = np.searchsorted(axis.starts, numbers, side="right") - 1
     return found
 
 
