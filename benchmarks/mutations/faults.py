@@ -455,8 +455,8 @@ FAULTS: tuple[Fault, ...] = (
     of_release(
         "a replaced record counts as two present ones",
         "tables/sensitivity",
-        "largest, agree = _largest_listed(known, polynomial, kept)",
-        "largest, agree = 2 * present, np.ones(len(sizes))",
+        "largest = _largest_listed(known, polynomial, kept) if listed else _bound(known, polynomial)",
+        "largest = 2 * present",
         unseen="the sensitivity is larger than it must be",
     ),
     of_release(
