@@ -67,7 +67,6 @@ def audit_mechanism(
     *,
     level: float = 0.95,
     search_draws: int | None = None,
-    digits: bool = True,
     learn: bool = True,
     descriptions: Sequence[str] | None = None,
     gaussian: tuple[float, float] | None = None,
@@ -75,9 +74,9 @@ def audit_mechanism(
     """Audit a mechanism on one or several pairs of neighbouring inputs.
 
     ``draws``: fresh draws on each side, of the worst pair; ``search_draws``: on each side, by
-    default half as many, 65,536 at most, and fewer where outputs are long; ``digits``: also look for
-    leaks in the last digits of numbers; ``learn``: also look for what a mechanism does that it does
-    not state; ``gaussian``: the claimed mu of Gaussian noise, and ``apart`` of ``mu_lower_bound``.
+    default half as many, 65,536 at most, and fewer where outputs are long; ``learn``: also look for
+    what a mechanism does that it does not state; ``gaussian``: the claimed mu of Gaussian noise, and
+    ``apart`` of ``mu_lower_bound``.
     """
     if not pairs:
         raise ValueError("there is no pair of inputs to audit")
@@ -88,9 +87,7 @@ def audit_mechanism(
     beta, search = float(claim.beta), search_draws or usual
     labels = descriptions or [f"pair {i + 1} of {len(pairs)}" for i in range(len(pairs))]
 
-    choose = partial(
-        choose_outcomes, beta=beta, digits=digits, learn=learn, gaussian=gaussian is not None
-    )
+    choose = partial(choose_outcomes, beta=beta, learn=learn, gaussian=gaussian is not None)
     worst, chosen = _worst_pair(pairs, search, choose, source)
     outcomes = chosen.choice.outcomes
     fresh = [_fresh_scores(pairs[worst], side, draws, outcomes, source) for side in (0, 1)]

@@ -49,7 +49,7 @@ _RARE = (0.0005, 0.002, 0.005)
 _LEVELS = np.unique(np.r_[_RARE, np.linspace(0, 1, BINS + 1)[1:-1], 1 - np.array(_RARE)])
 
 
-def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
+def propose(near: Outputs, far: Outputs) -> list[Score]:
     """Scores to try, from search draws (n, d) of the two sides."""
     width = near.shape[1]
     learned = {j: _learned(Coordinate(j), near, far) for j in _candidates(near, far)}
@@ -65,10 +65,8 @@ def propose(near: Outputs, far: Outputs, digits: bool = True) -> list[Score]:
         scores += [Extreme(True), Extreme(False), *linear(near, far, sorted(telling))]
         if width <= CURVED and not any(np.isnan(side).any() for side in (near, far)):
             scores.append(quadratic(near, far))
-    if digits:
-        many = [j for j in sorted(ratios) if len(ratios[j].edges) >= BINS // 2]
-        scores += low_bits(near, far, many)
-    return scores
+    many = [j for j in sorted(ratios) if len(ratios[j].edges) >= BINS // 2]
+    return scores + low_bits(near, far, many)
 
 
 def _candidates(near: Outputs, far: Outputs) -> list[int]:

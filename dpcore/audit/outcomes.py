@@ -85,7 +85,6 @@ def choose_outcomes(
     far: Outputs,
     beta: float = 0.0,
     stated: Sequence[Score] = (),
-    digits: bool = True,
     learn: bool = True,
     gaussian: bool = False,
 ) -> Shortlist:
@@ -94,12 +93,12 @@ def choose_outcomes(
     ``gaussian``: two more, with the best cautious bound of mu.
 
     ``near``, ``far``: (n, d) search draws of the two sides; ``stated``: scores known beforehand;
-    ``digits``: also try the last digits of numbers; ``learn``: also try scores that are learned.
+    ``learn``: also try scores that are learned.
     """
     half = min(len(near), len(far)) // 2 if learn or not stated else 0
     scores = list(stated)
     if half:
-        learned = propose(near[:half], far[:half], digits)
+        learned = propose(near[:half], far[:half])
         scores = refined([*stated, *learned], near[:half], far[:half])
     near, far = near[half:], far[half:]
     of_alpha = partial(loss_lower_bound, beta=beta)
