@@ -39,6 +39,10 @@ def every_kind(tmp_path_factory) -> Path:
     return folder
 
 
+BRIEFLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for processes that live for a minute: most of their time went into optimising code."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory) -> Iterator[Any]:
     """Ibis on a session of a master and two workers, each a process of its own, without Python.
@@ -55,7 +59,7 @@ def spark(tmp_path_factory) -> Iterator[Any]:
     place = ["--host", "127.0.0.1", "--webui-port", "0"]
     deploy = "org.apache.spark.deploy"
     worker = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", "1g", master]
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": BRIEFLY}
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("PYSPARK_PYTHON", "/no/python/on/the/workers")
@@ -73,6 +77,8 @@ def spark(tmp_path_factory) -> Iterator[Any]:
         (folder / "events").mkdir()
         builder = pyspark.sql.SparkSession.builder.master(master)
         for key, value in {
+            "spark.driver.extraJavaOptions": BRIEFLY,
+            "spark.executor.extraJavaOptions": BRIEFLY,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.executor.memory": "512m",
