@@ -14,7 +14,7 @@ import ibis
 import pytest
 
 from tests.bare import leave_out_audits, release, small_plan
-from tests.conftest import plan_of_every_kind
+from tests.conftest import made_once, plan_of_every_kind
 from tests.tasks.made_up import opened_once
 from tests.waiting import wait_for
 
@@ -22,21 +22,22 @@ from tests.waiting import wait_for
 @pytest.fixture(scope="session")
 def published(tmp_path_factory) -> Path:
     """A folder with the small plan, its bundle ``r1`` and the home that paid for it; to be copied."""
-    folder = tmp_path_factory.mktemp("published")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
-        patch.delenv("DPRELEASE_LEDGER", raising=False)
-        leave_out_audits(patch.setattr)
-        release(small_plan(folder), "r1", folder / "out")
-    return folder
+
+    def publish(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+            patch.delenv("DPRELEASE_LEDGER", raising=False)
+            leave_out_audits(patch.setattr)
+            release(small_plan(folder), "r1", folder / "out")
+
+    return made_once(tmp_path_factory, "published", publish)
 
 
 @pytest.fixture(scope="session")
 def every_kind(tmp_path_factory) -> Path:
     """A folder with a bundle ``r1`` of every kind of release, and the home that paid for it."""
-    folder = tmp_path_factory.mktemp("every-kind")
-    opened_once(folder, plan_of_every_kind())
-    return folder
+    plan = plan_of_every_kind()
+    return made_once(tmp_path_factory, "every-kind", lambda folder: opened_once(folder, plan))
 
 
 BRIEFLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
