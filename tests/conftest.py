@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,22 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                     made.execute("VACUUM INTO ?", [str(shared / "made.db")])
         stack.enter_context(short_audits_made_up())
         yield home
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that tests read: the first process of the run that needs it makes it for all."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        make(folder := factory.mktemp(name))
+        return folder
+    shared = factory.getbasetemp().parent
+    folder, whole = shared / name, shared / f"{name}.made"
+    with locked(shared / f"{name}.lock"):
+        if not whole.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            whole.touch()
+    return folder
 
 
 @contextmanager

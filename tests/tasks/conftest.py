@@ -14,7 +14,7 @@ import ibis
 import pytest
 
 from tests.bare import leave_out_audits, release, small_plan
-from tests.conftest import plan_of_every_kind
+from tests.conftest import made_once, plan_of_every_kind
 from tests.tasks.made_up import opened_once
 from tests.waiting import wait_for
 
@@ -22,21 +22,26 @@ from tests.waiting import wait_for
 @pytest.fixture(scope="session")
 def published(tmp_path_factory) -> Path:
     """A folder with the small plan, its bundle ``r1`` and the home that paid for it; to be copied."""
-    folder = tmp_path_factory.mktemp("published")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
-        patch.delenv("DPRELEASE_LEDGER", raising=False)
-        leave_out_audits(patch.setattr)
-        release(small_plan(folder), "r1", folder / "out")
-    return folder
+
+    def publish(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+            patch.delenv("DPRELEASE_LEDGER", raising=False)
+            leave_out_audits(patch.setattr)
+            release(small_plan(folder), "r1", folder / "out")
+
+    return made_once(tmp_path_factory, "published", publish)
 
 
 @pytest.fixture(scope="session")
 def every_kind(tmp_path_factory) -> Path:
     """A folder with a bundle ``r1`` of every kind of release, and the home that paid for it."""
-    folder = tmp_path_factory.mktemp("every-kind")
-    opened_once(folder, plan_of_every_kind())
-    return folder
+    plan = plan_of_every_kind()
+    return made_once(tmp_path_factory, "every-kind", lambda folder: opened_once(folder, plan))
+
+
+BRIEFLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for processes that live for a minute: most of their time went into optimising code."""
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +60,7 @@ def spark(tmp_path_factory) -> Iterator[Any]:
     place = ["--host", "127.0.0.1", "--webui-port", "0"]
     deploy = "org.apache.spark.deploy"
     worker = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", "1g", master]
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": BRIEFLY}
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("PYSPARK_PYTHON", "/no/python/on/the/workers")
@@ -73,6 +78,8 @@ def spark(tmp_path_factory) -> Iterator[Any]:
         (folder / "events").mkdir()
         builder = pyspark.sql.SparkSession.builder.master(master)
         for key, value in {
+            "spark.driver.extraJavaOptions": BRIEFLY,
+            "spark.executor.extraJavaOptions": BRIEFLY,
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.executor.memory": "512m",

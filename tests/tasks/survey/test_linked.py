@@ -16,10 +16,9 @@ from dpcore.errors import DataError
 from dpcore.releases.models.design import SurveyDesign
 from schemas.plan.linked import SIZE, Linked
 from schemas.survey.columns import IdentifierColumn
-from schemas.survey.source import PostgreSQLSource, SparkSource
+from schemas.survey.source import PostgreSQLSource
 from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.engines.postgresql import open_postgresql
-from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import ingest
 from tasks.survey.linked import wide_records
 from tasks.survey.reading import closing_survey, open_survey
@@ -195,20 +194,6 @@ def test_postgresql_makes_the_records_that_duckdb_does(tmp_path, monkeypatch):
     ibis.connect(url).create_table("survey", pa.Table.from_pandas(frame, preserve_index=False))
     source = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
     session = open_postgresql(source, READ, 1, HOMES)
-    with closing_survey(session):
-        there = wide_records(session.table, TWO, OLDEST).to_pyarrow().to_pylist()
-    assert Counter(tuple(record.items()) for record in there) == oracle(records, TWO, OLDEST)
-
-
-@pytest.mark.slow
-def test_spark_makes_the_records_that_duckdb_does(spark, tmp_path):
-    records = made_up()
-    frame = pd.DataFrame(records, columns=["home", *COLUMNS]).astype({"owns": "boolean"})
-    (tmp_path / "parts").mkdir()
-    frame.to_parquet(tmp_path / "parts" / "0.parquet")
-    master = spark._session.sparkContext.master
-    source = SparkSource(spark=master, parquet=str(tmp_path / "parts"))
-    session = open_spark(source, READ, 1, HOMES)
     with closing_survey(session):
         there = wide_records(session.table, TWO, OLDEST).to_pyarrow().to_pylist()
     assert Counter(tuple(record.items()) for record in there) == oracle(records, TWO, OLDEST)

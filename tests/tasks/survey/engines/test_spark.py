@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,11 +16,13 @@ from dpcore.errors import DataError, InputError
 from schemas.survey.source import SparkSource
 from schemas.survey.unit import COUNT
 from tasks.survey.engines.spark import open_spark
+from tasks.survey.linked import wide_records
 from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.bare import leave_out_audits, release, small_plan
 from tests.tasks.survey import test_forms as forms
+from tests.tasks.survey import test_linked as linked
 from tests.tasks.survey.engines.agreement import (
     ADDED,
     cases,
@@ -235,6 +239,7 @@ from pyspark.sql import SparkSession
 from schemas.survey.columns import Column
 from schemas.survey.source import SparkSource
 from tasks.survey.engines.spark import open_spark
+from tasks.survey.linked import wide_records
 from tasks.survey.reading import closing_survey
 from tasks.survey.validate import validate
 
@@ -258,3 +263,15 @@ def test_a_session_of_its_own_is_stopped_and_tells_no_value(tmp_path):
     assert run.stderr.startswith("Traceback"), "Spark says something first"
     assert "'age', bounds: 1 row outside the bounds" in run.stderr
     assert "987654321" not in run.stdout + run.stderr
+
+
+def test_wide_records_are_those_that_duckdb_makes(spark, tmp_path):
+    records = linked.made_up()
+    frame = pd.DataFrame(records, columns=["home", *linked.COLUMNS]).astype({"owns": "boolean"})
+    source = at(spark, written(tmp_path / "parts", pa.Table.from_pandas(frame)))
+    session = open_spark(source, linked.READ, 1, linked.HOMES)
+    with closing_survey(session):
+        table = wide_records(session.table, linked.TWO, linked.OLDEST)
+        there = table.to_pyarrow().to_pylist()
+    expected = linked.oracle(records, linked.TWO, linked.OLDEST)
+    assert Counter(tuple(record.items()) for record in there) == expected
