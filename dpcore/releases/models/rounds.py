@@ -12,7 +12,8 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
                of scores, and where to clip them
     last       scores: the last Newton step, averaged with the one before by how certain both are
 
-A binomial model has no first round, and a linear one does not step again.  Records of large leverage
+A binomial model has no first round, and a linear one does not step again; where no score is shortened,
+none is counted.  Records of large leverage
 count less, in scores and curvature alike, so that the estimating equation keeps its solution where the
 model is right.
 
