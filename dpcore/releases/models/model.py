@@ -33,7 +33,7 @@ from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
 from dpcore.releases.models.rounds import Family, ScorePoint
 from dpcore.releases.models.scores import ScoredRecords
-from dpcore.releases.models.steps import LEAST, ModelScores, uneven
+from dpcore.releases.models.steps import LEAST, ModelScores
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (
     Published,
@@ -53,15 +53,14 @@ MOST_LEAST = 0.6
 IN_GROUPS = 4.0
 """Times as certain must the size of a group be, which may be any part of the records."""
 
+TRIES = 32
+"""Draws of noise, over which expected widths are averaged."""
+
 NO_INTERVAL = 100.0
 """Widths of the survey's own that are expected where most groups would have no interval."""
 
 FAR = 3.0
 """Times its expected length, what a last step is beyond is an error."""
-
-UNLIKE = 2.0
-"""Times as far as on average predictors move in groups of a quarter of the records, if nothing moves in
-the others."""
 
 HIDDEN = "noise hides how much the records say of this term: there may be too few of a kind"
 
@@ -200,8 +199,10 @@ class MeasuredModel(Release):
         """The fit of one part."""
         terms = self.scores.terms
         unit = math.sqrt(point.spread[0]) / point.slope[0]
-        inverse, step, size = point.inverse[0], point.moved[0], len(point.moved[0])
-        noise = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
+        trusted, size = float(point.trusted[0]), len(point.moved[0])
+        inverse, step = point.inverse[0], point.moved[0] + (1 - trusted) * before.moved[0]
+        last = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
+        noise = math.hypot(trusted * last, (1 - trusted) * float(point.heard[0]))
         blur, tail = float(point.blur[0]), float(point.tail[0])
         privacy = (noise**2 + tail**2 + blur**2 / 2 * (step @ step)) * np.eye(size)
         privacy += blur**2 / 2 * np.outer(step, step)
@@ -217,7 +218,11 @@ class MeasuredModel(Release):
             usual = np.trace(inverse @ (point.meat[0] + noise**2 * np.eye(size)) @ inverse)
             far = max(1 - FAR**2 * usual / float(step @ step + 1e-300), 0.0)
             moved = unit * back @ step
-            covariances[1] += (far + self._bent(before, point) ** 2) * np.outer(moved, moved)
+            far += float(self.scores.bent(point, before.moved)[0]) ** 2
+            covariances[1] += far * np.outer(moved, moved)
+            aimed = (1 - trusted) * unit * back @ point.aimed[0]
+            bent = float(self.scores.bent(point, point.aimed)[0])
+            covariances[1] += bent**2 * np.outer(aimed, aimed)
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = terms.rescaled(values, covariances)
@@ -226,16 +231,6 @@ class MeasuredModel(Release):
         unknown = least >= MOST_LEAST * float(point.rows[0])
         hidden = (doubt >= MOST_BLUR) | unknown
         return ModelFit(values, sampling, privacy, hidden)
-
-    def _bent(self, before: ScorePoint, point: ScorePoint) -> float:
-        """About by what part the curvature of some group changed over the step before the last, beyond
-        its change on average (``steps``): the last step may be wrong by this part.  Of counts the same
-        holds, but their intervals are wide enough without it."""
-        if self.family != "binomial":
-            return 0.0
-        unit = math.sqrt(point.spread[0]) / point.slope[0]
-        far = unit * float(np.linalg.norm(before.moved[0]))
-        return float(min(UNLIKE * float(uneven(point)[0]) * far, 1.0))
 
     def publish(self, noisy: Noisy) -> Published:
         assert self.terms is not None
@@ -315,18 +310,16 @@ class MeasuredModel(Release):
     def width_ratio(self) -> float:
         """About how many times as wide intervals are as those of the survey itself, if no scores are
         longer than is usual, and groups have equal parts of the records."""
-        scores, (point, *_) = self.scores, self.first_point(1)
+        scores, (point, *_) = self.scores, self.first_point(TRIES)
         middle = replace(point, number=len(scores.rounds) - 2)
         stddev, rows = self._noise.stddev, scores.rows
         blur = float(scores.per_step("curvature", middle)[0]) * stddev / rows
         if self.parts > 1 and IN_GROUPS * blur >= 1:
             return NO_INTERVAL
         sampling = rows * (2 if self.design.steps else 1)
-        radius = scores.usual_radius(middle, sampling)
-        last = replace(middle, number=middle.number + 1, radius=radius)
-        noise = float(scores.per_step("scores", last)[0]) * stddev
+        own, added = scores.usually(middle, sampling)
         doubt = min(blur * math.sqrt(scores.terms.size), MOST_BLUR)
-        return math.sqrt(1 + noise**2 / sampling) / math.sqrt(1 - doubt)
+        return math.sqrt((own + added) / sampling / (1 - doubt))
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         return (

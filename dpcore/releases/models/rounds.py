@@ -10,9 +10,10 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
     again      the same once more
     middle     scores, curvature, squared scores, and how many are how long: a Newton step, the variance
                of scores, and where to clip them
-    last       scores: the last Newton step
+    last       scores: the last Newton step, averaged with the one before by how certain both are
 
-A binomial model has no first round, and a linear one does not step again.  Records of large leverage
+A binomial model has no first round, and a linear one does not step again; where no score is shortened,
+none is counted.  Records of large leverage
 count less, in scores and curvature alike, so that the estimating equation keeps its solution where the
 model is right.
 
@@ -91,7 +92,7 @@ SHARES = {
     "moments": (0.08, 0.03),
     "rough": (0.08, 0.04),
     "again": (0.1, 0.06),
-    "middle": (0.25, 0.14),
+    "middle": (0.3, 0.2),
 }
 """Of the precision, with few and with many records; the last round has the rest.  The shares of rounds
 that a family leaves out go to the last one too."""
@@ -101,16 +102,22 @@ PARTS = {
     "moments": {"moments": 1.0},
     "rough": {"scores": 0.5, "curvature": 0.5},
     "again": {"scores": 0.5, "curvature": 0.5},
-    "middle": {"scores": 0.35, "curvature": 0.3, "squares": 0.15, "counts": 0.2},
+    "middle": {"scores": 0.2, "curvature": 0.3, "squares": 0.1, "counts": 0.4},
     "last": {"scores": 1.0},
 }
 """What the rounds measure, with weights."""
+
+WEIGHED_PARTS = {"scores": 0.4, "curvature": 0.5, "squares": 0.1}
+"""What the middle round measures where no score is cut, so that none need be counted."""
 
 BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 """What the middle round measures besides, where there are strata."""
 
 LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
 """A, B and the least C, in roots of the number of terms."""
+
+ROUGHLY = 3.5
+"""C of the rough Newton steps, in roots of the number of terms, and times S."""
 
 WIDE, ALIKE = (2.5, 4.0), 0.1
 """R, in lengths of the sum of as many typical scores as a cluster has units, with this correlation."""
@@ -141,7 +148,9 @@ class ScorePoint:
     ``location``, ``width``: (t,) of the response, that the moments take.  The rest is for errors:
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
     ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
-    moves in one direction; ``moved``: (t, p) the last step; all in the basis of ``white``.
+    moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) where noisy scores led, of
+    which a step may go a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight of the
+    last step, beside that of the middle round; all in the basis of ``white``.
     """
 
     number: int
@@ -158,6 +167,9 @@ class ScorePoint:
     meat: Floats
     tail: Floats
     moved: Floats
+    aimed: Floats
+    heard: Floats
+    trusted: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +228,11 @@ class ModelRounds:
         found["curvature"] = found["leverage"] / size * math.sqrt(self.design.members)
         return found | {"shortest": shortest * size}
 
+    @property
+    def rough_radius(self) -> float:
+        """C of the rough Newton steps."""
+        return ROUGHLY * math.sqrt(self.terms.size) * self.design.size
+
     @cached_property
     def lengths(self) -> Floats:
         """Ends of the bins of lengths of scores."""
@@ -225,10 +242,13 @@ class ModelRounds:
 
     def parts_of(self, name: str) -> Mapping[str, float]:
         """What a round measures, with weights that add up to 1."""
-        if name != "middle" or not self.design.strata:
+        if name != "middle":
             return PARTS[name]
+        parts = WEIGHED_PARTS if self.weighed else PARTS[name]
+        if not self.design.strata:
+            return parts
         rest = 1 - sum(BY_STRATUM.values())
-        return {part: rest * weight for part, weight in PARTS[name].items()} | BY_STRATUM
+        return {part: rest * weight for part, weight in parts.items()} | BY_STRATUM
 
     # Rounds as vectors of whole numbers
 

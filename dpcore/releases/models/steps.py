@@ -14,15 +14,12 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 from dpcore.releases.models.rounds import BINS, ScorePoint
 from dpcore.releases.models.scores import FARTHEST
-from dpcore.releases.models.tails import CutScores
+from dpcore.releases.models.tails import CutScores, uneven
 
 LARGEST_COEFFICIENT = 1e4
 
 MOST_STEP = 1.5
 """The most that a step of a curved model may move predictors, in root mean square."""
-
-ROUGHLY = 3.5
-"""C of the rough Newton steps, in roots of the number of terms, and times S."""
 
 LEAST = 0.6
 """Curvature counts as at least this multiple of its noise and of the root of the number of terms."""
@@ -45,6 +42,7 @@ class ModelScores(CutScores):
         rows = one * self.rows
         named = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
         later = {"inverse": square, "blur": one, "meat": square, "tail": 0 * one, "moved": none}
+        later |= {"aimed": none, "heard": one, "trusted": one}
         return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
 
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
@@ -127,7 +125,7 @@ class ModelScores(CutScores):
             theta[:, base] += start
         white = _product(vectors / np.sqrt(values)[:, None, :], vectors)
         white = white * np.sqrt(rows)[:, None, None]
-        radius = np.full(len(rows), ROUGHLY * math.sqrt(p) * self.design.size)
+        radius = np.full(len(rows), self.rough_radius)
         found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
         return replace(point, rows=rows, radius=radius, **found)
 
@@ -150,7 +148,9 @@ class ModelScores(CutScores):
         point = self._stepped(point, parts)
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
-        meat += self.lacking_by_weights(point, *parts["counts"])[:, None, None] * np.eye(p)
+        if self.design.steps:
+            lacking = self.lacking_by_weights(point, *parts["counts"])
+            meat += lacking[:, None, None] * np.eye(p)
         typical = np.trace(meat, axis1=1, axis2=2) / p
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
@@ -160,14 +160,14 @@ class ModelScores(CutScores):
         ):  # an error with half of its variance would hold too rarely, one with twice that is wide
             typical = typical + noise
         typical = np.maximum(typical, 0.2 * point.rows)
-        radius, tail, lacking = self.clipped_at(point, *parts["counts"], typical)
+        radius, tail, lacking, trusted = self.clipped_at(point, parts.get("counts"), typical)
         typical = typical + lacking
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
         if self.design.strata:
             meat = self._within(meat, 0.2 * typical, parts)
         vectors, values = _floored(meat, 0.2 * typical)
         meat = _product(vectors * values[:, None, :], vectors)
-        return replace(point, meat=meat, radius=radius, tail=tail)
+        return replace(point, meat=meat, radius=radius, tail=tail, trusted=trusted)
 
     def _within(self, meat: Floats, least: Floats, parts: Measured) -> Floats:
         """(t, p, p) the variance of scores within strata: as much less as noise leaves certain, but no
@@ -199,9 +199,14 @@ class ModelScores(CutScores):
         return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
 
     def _after_last(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        inverse = point.inverse / self._flatter(point)[:, None, None]
+        flatter = self._flatter(point)[:, None]
+        inverse = point.inverse / flatter[:, :, None]
+        moved = _times(inverse, parts["scores"][0])
+        # What the middle round said of the way from here.
+        left = point.aimed / flatter - point.moved / np.sqrt(flatter)
+        trusted = point.trusted[:, None]
         point = replace(point, inverse=inverse)
-        return self._moved_by(point, _times(inverse, parts["scores"][0]))
+        return self._moved_by(point, trusted * moved + (1 - trusted) * left)
 
     def _flatter(self, point: ScorePoint) -> Floats:
         """(t,) about by what factor the curvature changed over the step before the last; after that
@@ -237,18 +242,13 @@ class ModelScores(CutScores):
         if self.family != "gaussian":
             unit = np.sqrt(point.spread) / point.slope
             far = np.minimum(far, MOST_STEP / (size * unit))
-        point = replace(point, inverse=inverse, blur=noise)
+        point = replace(point, inverse=inverse, blur=noise, aimed=moved, heard=by_noise)
         return self._moved_by(point, moved * far[:, None])
 
     def _moved_by(self, point: ScorePoint, moved: Floats) -> ScorePoint:
         unit = np.sqrt(point.spread) / point.slope
         theta = point.theta + _times(point.white, moved) * unit[:, None]
         return replace(point, theta=theta, moved=moved)
-
-
-def uneven(point: ScorePoint) -> Floats:
-    """(t,) |1 - 2p| of a typical share p, from p (1 - p)."""
-    return np.sqrt(np.maximum(1 - 4 * point.slope, 0.0))
 
 
 def _matrices(numbers: Floats, size: int) -> Floats:

@@ -49,6 +49,10 @@ HEAVY, FALL = 0.05, 2.5
 about this part of the rows longer than the shortest C; longer ones by this power less (means of five
 columns of ``adult_raw`` and ``acs_nist_ma2019``)."""
 
+UNLIKE = 2.0
+"""Times as far as on average predictors move in groups of a quarter of the records, if nothing moves in
+the others."""
+
 SPREAD = 0.1
 """A usual variance of a response, of which the bounds are -1 and 1."""
 
@@ -114,19 +118,50 @@ def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats]:
     return number**2 + 1 / known, -(left + np.log(known)) / 2
 
 
+def _excess_at(radius: Floats, tail: Tail) -> Floats:
+    """(t, 1) the excess of scores that are cut at ``radius`` (t,)."""
+    place = np.searchsorted(tail.lengths, radius, side="right") - 1
+    return np.take_along_axis(tail.excess, np.maximum(place, 0)[:, None], axis=1)
+
+
+def _least_error(variance: Floats, bias: Floats, other: Floats, its_bias: Floats) -> Floats:
+    """The weight of an estimate, beside an independent one of the ``other`` variance, that makes the
+    mean square of their average least, where biases add up."""
+    apart = bias - its_bias
+    found = (other - apart * its_bias) / np.maximum(variance + other + apart**2, 1e-300)
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def uneven(point: ScorePoint) -> Floats:
+    """(t,) |1 - 2p| of a typical share p, from p (1 - p)."""
+    return np.asarray(np.sqrt(np.maximum(1 - 4 * point.slope, 0.0)))
+
+
 @dataclass(frozen=True, eq=False)
 class CutScores(ModelSums):
     """The sums of scores, and where those of the last round are cut."""
 
-    def usual_radius(self, point: ScorePoint, sampling: float) -> Floats:
-        """(1,) C of the last round, if no scores are longer than is usual; ``sampling``: the variance of
-        their sum."""
-        shortest = np.array([self.radii["shortest"]])
-        usual = replace(point, white=np.ones((1, 1, 1)), spread=np.array([SPREAD]))
-        if not self._heavy:
-            return np.maximum(shortest, self._longest(usual)) if self._whole else shortest
-        none, noise = np.zeros((1, len(self.lengths) + 1)), self.per_step("counts", point)
-        return self._by_weights(usual, none, noise * self.stddev, np.array([sampling]))[0]
+    def usually(self, point: ScorePoint, sampling: float) -> tuple[float, float]:
+        """The variances of the sum of scores from sampling, of which ``sampling`` is known, and from
+        noise and cutting, if no scores are longer than is usual: on average over repetitions, of which
+        each has noise in its counts."""
+        one, (first, last) = np.ones(len(point.theta)), self.terms.ends
+        # Counts are not brought to bounds of -1 and 1.
+        spread = SPREAD * ((last - first) / 2) ** 2 if self.family == "poisson" else SPREAD
+        radius = self.radii["shortest"] if self.weighed else self.rough_radius
+        white = np.ones((len(one), 1, 1))
+        usual = replace(point, white=white, spread=spread * one, radius=radius * one)
+        usual = replace(usual, heard=self.per_step("scores", usual) * self.stddev)
+        counted = None
+        if not self.weighed:
+            noise = self.per_step("counts", usual) * self.stddev
+            drawn = np.random.default_rng(0).normal(0, 1, (len(one), len(self.lengths) + 1))
+            counted = drawn * noise[:, None] * (self.design.steps == 0), noise
+        radius, tail, lacking, trusted = self.clipped_at(usual, counted, sampling * one)
+        end = replace(usual, number=usual.number + 1, radius=radius)
+        noise = trusted * self.per_step("scores", end) * self.stddev
+        added = noise**2 + ((1 - trusted) * usual.heard) ** 2 + tail**2
+        return sampling + float(np.mean(lacking)), float(np.mean(added))
 
     @property
     def _whole(self) -> bool:
@@ -139,26 +174,42 @@ class CutScores(ModelSums):
         return self.terms.size == 1 and self.terms.constant == 0 and self.family == "gaussian"
 
     def clipped_at(
-        self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
-    ) -> tuple[Floats, Floats, Floats]:
+        self, point: ScorePoint, counted: tuple[Floats, Floats] | None, typical: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """C (t,) of the last round, by which the error is least; about what cutting moves in one
-        direction; and what squares lack of those of scores that are cut at C.
+        direction; what squares lack of those of scores that are cut at C; and the weight of the last
+        round, beside the scores of this one, that makes the error least.
 
-        ``typical``: (t,) the variance of the sum of scores in one direction.  Terms are whitened, so one
-        of p directions has 1/p of the squares of what is cut.
+        ``counted``: noisy counts (t, ends + 1) of the lengths of scores and the noise (t,) in each,
+        where scores are cut; ``typical``: (t,) the variance of the sum of scores in one direction.
+        Terms are whitened, so one of p directions has 1/p of the squares of what is cut.
         """
-        none = np.zeros(len(counts))
-        if self.weighed:
-            return point.radius, none, none
+        none = np.zeros(len(typical))
+        one = replace(point, number=point.number + 1, radius=none + 1)
+        by_noise = self.per_step("scores", one) * self.stddev
+        if counted is None:
+            variance = (by_noise * point.radius) ** 2
+            # Where curvature may change on the way, the step before the last leads astray.
+            astray = self.bent(point, point.aimed) * np.linalg.norm(point.aimed, axis=1)
+            astray *= point.rows / math.sqrt(self.terms.size)
+            trusted = _least_error(variance, none, point.heard**2, astray)
+            return point.radius, none, none, trusted
+        counts, noise = counted
         if self.design.steps:
-            return *self._by_weights(point, counts, noise, typical), none
+            return *self._by_weights(point, counts, noise, typical), none, none + 1
         p, longest = self.terms.size, self._longest(point)
         tail = Tail.of(self.lengths, counts, noise, longest)
         moved, lacking = tail.excess / math.sqrt(p), tail.lacking(self.radii["squared"]) / p
         radii = np.maximum(tail.lengths, self.radii["shortest"])
-        one = replace(point, number=point.number + 1, radius=np.ones(len(counts)))
-        by_noise = self.per_step("scores", one)[:, None] * self.stddev * radii
-        errors = typical[:, None] + lacking + by_noise**2 + moved**2
+        variance = (by_noise[:, None] * radii) ** 2
+        if self._whole:
+            trusted = np.ones(variance.shape)
+        else:
+            heard, cut = point.heard[:, None], _excess_at(point.radius, tail) / math.sqrt(p)
+            trusted = _least_error(variance, moved, heard**2, cut)
+            variance = trusted**2 * variance + (1 - trusted) ** 2 * heard**2
+            moved = trusted * moved + (1 - trusted) * cut
+        errors = typical[:, None] + lacking + variance + moved**2
         if self._whole:
             # Few units may have all of the longest scores, as those with a rare answer in every wave.
             squares = np.minimum(self.lengths * 2**0.25, longest[:, None]) ** 2
@@ -167,8 +218,18 @@ class CutScores(ModelSums):
             end = np.minimum(longest, tail.lengths[-1])[:, None]
             errors = np.where(tail.lengths < end, np.inf, errors)
         best = np.argmin(errors, axis=1)[:, None]
-        found = (np.take_along_axis(each, best, axis=1)[:, 0] for each in (moved, lacking))
+        found = (np.take_along_axis(each, best, axis=1)[:, 0] for each in (moved, lacking, trusted))
         return np.minimum(radii[best[:, 0]], longest), *found
+
+    def bent(self, point: ScorePoint, moved: Floats) -> Floats:
+        """(t,) about by what part the curvature of some group changes over a step (t, p), beyond its
+        change on average (``steps``): a solution on the way may be wrong by this part of the step.  Of
+        counts the same holds, but their intervals are wide enough without it."""
+        if self.family != "binomial":
+            return np.zeros(len(moved))
+        unit = np.sqrt(point.spread) / point.slope
+        far = unit * np.linalg.norm(moved, axis=1)
+        return np.asarray(np.minimum(UNLIKE * uneven(point) * far, 1.0))
 
     def _by_weights(
         self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
@@ -230,10 +291,8 @@ class CutScores(ModelSums):
         return np.asarray(np.maximum(far / np.sqrt(point.spread), 0.1 * self.radii["shortest"]))
 
     def lacking_by_weights(self, point: ScorePoint, counts: Floats, noise: Floats) -> Floats:
-        """(t,) with weights, about what the squares lack in each direction, as scores are shortened to
+        """(t,) about what the squares lack, with weights, in each direction, as scores are shortened to
         B S in them."""
-        if not self.design.steps:
-            return np.zeros(len(counts))
         short = self.radii["squared"]
         shorter = np.maximum(self.lengths, short)
         lacking = np.maximum(2 * self.lengths**2 - shorter**2, 0.0)
