@@ -12,8 +12,9 @@ from dpcore.audit.releases import claim_of
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
-from dpcore.sampling.source import SystemSource
+from dpcore.sampling.source import SeededSource, SystemSource
 from schemas.plan import Plan, load_plan
 from tasks.budget.charge import reserve_budget
 from tasks.bundle.analyses import write_analyses
@@ -75,6 +76,16 @@ def made_up_tally(domain: Domain, rows: int) -> Tally:
     weights = 1 / np.arange(1, len(cells) + 1) ** 1.5
     counts = random.multinomial(rows, weights / weights.sum())
     return Tally(domain, cells[counts > 0], counts[counts > 0])
+
+
+def drawn_evenly(release: Release, first: Sequence[int] = ()) -> Noisy:
+    """A draw over 3000 records, each in any cell; the ``first`` ones in these, by the first column."""
+    codes = np.random.default_rng(3).integers(
+        0, release.domain.shape, (3000, len(release.domain.axes))
+    )
+    codes[: len(first), 0] = first
+    exact = release.statistic(Tally.of(release.domain, release.domain.pack(codes)))
+    return perturb(exact, release.mechanism, release.share, SeededSource(1))
 
 
 def made_up_audits(plan: Plan) -> list[AuditResult]:

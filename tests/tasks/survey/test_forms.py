@@ -33,6 +33,7 @@ from tasks.survey.ingest import ingest
 from tasks.survey.memory import MemoryTable
 from tasks.survey.reading import Survey
 from tasks.survey.tally import tallies
+from tests.shortest import document
 from tests.tasks.survey.tables import column
 
 RULES = ("clamp", "own-cell", "drop")
@@ -102,20 +103,14 @@ def plan_of(rule: str, unit: bool) -> Plan:
             "mechanism": "discrete-laplace",
         }
     )
-    document = {
-        "dprelease": 1,
-        "dataset": "forms",
-        "source": "t.parquet",
+    more = {
         "rows": 10,
         "privacy_unit": {"column": "person", "max_rows": 2} if unit else "row",
         "neighbours": "add-remove",
-        "budget": {"granted": {"alpha": "9"}, "requested": {"alpha": "9"}},
-        "columns": {name: of | {"nullable": True} for name, of in columns.items()},
         "invalid": rule,
-        "releases": releases,
-        "publication": {"title": "Forms"},
     }
-    return load_plan(document)
+    nullable = {name: of | {"nullable": True} for name, of in columns.items()}
+    return load_plan(document(nullable, releases, **more))
 
 
 def counted(plan: Plan, source: Any, folder: Path) -> dict[str, list[int]]:
