@@ -64,8 +64,12 @@ def opened_once(folder: Path, document: dict) -> BundleReader:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
-        plan = load_plan(write_plan(folder, document))
-        return open_bundle(publish_made_up(plan, "r1", folder / "out"))
+        return opened(load_plan(write_plan(folder, document)), folder)
+
+
+def opened(plan: Plan, folder: Path) -> BundleReader:
+    """The reader of a bundle of a plan that was published in a folder."""
+    return open_bundle(publish_made_up(plan, "r1", folder / "out"))
 
 
 def made_up_tally(domain: Domain, rows: int) -> Tally:

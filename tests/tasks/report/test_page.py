@@ -20,8 +20,8 @@ from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
 from tests.conftest import ROOT, write_plan
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.report.pages import Node, require_sound
+from tests.tasks.made_up import opened_once, publish_made_up
+from tests.tasks.report.pages import page_of, part_of
 
 PLANS = {path.stem: path for path in sorted((ROOT / "deployments" / "plans").glob("*.yaml"))}
 
@@ -49,26 +49,11 @@ def bundle(every_kind: Path, tmp_path: Path, own_home: Path) -> Path:
     return next((tmp_path / "out").glob("*/r1"))
 
 
-def page_of(bundle: Path) -> Node:
-    return require_sound((bundle / REPORT).read_text(encoding="utf-8"), bundle)
-
-
-def published(document: dict, folder: Path) -> Node:
-    """The page of a plan over made-up tables."""
-    plan = load_plan(write_plan(folder, document))
-    return page_of(publish_made_up(plan, "r1", folder / "out"))
-
-
 def fewer(document: dict, *more: str) -> dict:
     """The plan with two releases and one table of records, and with others by their names."""
     kept = ("people", "pairs", *more)
     releases = [section for section in document["releases"] if section["name"] in kept]
     return document | {"releases": releases, "synthesis": document["synthesis"][:1]}
-
-
-def part_of(page: Node, name: str) -> Node:
-    """The part of the page about a release or a synthetic table, such as ``release-people``."""
-    return next(n for n in page.all("section") if n.attributes.get("aria-labelledby") == name)
 
 
 def words_of(bundle: Path) -> str:
@@ -192,17 +177,15 @@ def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):
     for amount in plan_document["budget"].values():
         amount["gamma"] = "0.1"
     names = [section["name"] for section in plan_document["releases"][-5:]]
-    page = published(fewer(plan_document, *names), tmp_path)
-    sections = {n.attributes.get("aria-labelledby"): n for n in page.all("section")}
-    for name in ("mean-age", "mean-by-sex", "exact-if-rare", "urn", "near"):
-        assert list(sections[f"release-{name}"].all("svg")), name
-    assert "Each bar is a group of sex" in sections["release-mean-by-sex"].words
-    (numbers,) = [
-        t for t in sections["release-mean-by-sex"].all("table") if "in numbers" in t.words
-    ]
+    page = page_of(opened_once(tmp_path, fewer(plan_document, *names)).path)
+    sections = {name: part_of(page, f"release-{name}") for name in names}
+    for name in names:
+        assert list(sections[name].all("svg")), name
+    assert "Each bar is a group of sex" in sections["mean-by-sex"].words
+    (numbers,) = [t for t in sections["mean-by-sex"].all("table") if "in numbers" in t.words]
     assert [row.children[0].words for row in numbers.all("tr")] == ["sex", "F", "M"]
-    assert "Kolmogorov-Smirnov" in sections["release-near"].words
-    assert "published without noise" in sections["release-exact-if-rare"].words
+    assert "Kolmogorov-Smirnov" in sections["near"].words
+    assert "published without noise" in sections["exact-if-rare"].words
     assert "may have no protection at all" in page.words
 
 
