@@ -30,7 +30,6 @@ from tasks.bundle.staging import staging_folder
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found
 from tasks.workplace.home import ledger_url
-from tests.conftest import write_plan
 
 OCCUPIED = 60
 
@@ -64,7 +63,7 @@ def opened_once(folder: Path, document: dict) -> BundleReader:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
-        return opened(load_plan(write_plan(folder, document)), folder)
+        return opened(load_plan(document), folder)
 
 
 def opened(plan: Plan, folder: Path) -> BundleReader:

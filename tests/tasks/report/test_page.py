@@ -19,7 +19,7 @@ from tasks.report import REPORT, findings, report_page
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
-from tests.conftest import ROOT, write_plan
+from tests.conftest import ROOT
 from tests.tasks.made_up import opened_once, publish_made_up
 from tests.tasks.report.pages import page_of, part_of
 
@@ -152,11 +152,11 @@ def test_a_count_stands_inside_its_interval(bundle):
 
 
 def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
-    bundle, plan, plan_document, plan_path
+    bundle, plan, plan_document
 ):
     before = (bundle / REPORT).read_text(encoding="utf-8")
     Ledger(ledger_url()).grant("survey", Budget.of("5"), who="Jane Doe", why="a whim")
-    few = load_plan(write_plan(plan_path.parent, fewer(plan_document)))
+    few = load_plan(fewer(plan_document))
     other = words_of(publish_made_up(few, "r2", bundle.parent.parent))
     assert made_again(plan, bundle) == before
     assert "8 of 15 alpha are spent" in other
@@ -189,14 +189,14 @@ def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):
     assert "may have no protection at all" in page.words
 
 
-def test_headings_and_names_are_those_that_the_plan_gives(plan_document, plan_path, tmp_path):
+def test_headings_and_names_are_those_that_the_plan_gives(plan_document, tmp_path):
     plan_document["columns"]["region"] |= {
         "label": "Where they live",
         "description": "At the census",
     }
     plan_document["releases"][0]["title"] = "People, by where they live"
     plan_document["synthesis"][0]["title"] = "Made-up people"
-    plan = load_plan(write_plan(plan_path.parent, fewer(plan_document)))
+    plan = load_plan(fewer(plan_document))
     bundle = publish_made_up(plan, "r1", tmp_path / "out")
     page = page_of(bundle)
     headings = [node.words for node in page.all("h3")]
@@ -221,14 +221,14 @@ def test_gamma_is_explained_where_it_is_spent(bundle, plan):
     assert "this plan was fixed before the first release of the dataset" in page
 
 
-def test_hostile_texts_are_shown_and_not_obeyed(plan_document, plan_path, tmp_path):
+def test_hostile_texts_are_shown_and_not_obeyed(plan_document, tmp_path):
     plan_document["columns"]["sex"]["categories"] = HOSTILE
     plan_document["columns"]["region"]["labels"] = {"north": HOSTILE[0], "south": HOSTILE[1]}
     plan_document["columns"]["region"]["label"] = HOSTILE[1]
     plan_document["releases"][0]["title"] = HOSTILE[0]
     texts = ("title", "description", "publisher", "contact", "licence", "citation")
     plan_document["publication"] = dict.fromkeys(texts, HOSTILE[0])
-    plan = load_plan(write_plan(plan_path.parent, fewer(plan_document)))
+    plan = load_plan(fewer(plan_document))
     bundle = publish_made_up(plan, "r1", tmp_path / "out")
     page = page_of(bundle)
     assert not list(page.all("script", "img", "b", "raw"))
