@@ -21,6 +21,8 @@ from tasks.inference.fit import fit
 from tests.chance import mean_squares, shares
 from tests.tasks.made_up import opened_once
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 ROWS = 4000
 DOMAIN = Domain(
     (
