@@ -24,7 +24,7 @@ insured,,no; yes,,,,,
 region,,1=north; 2=south; 3=east,,,,,
 visits,,,0,90,1,visits,
 age,,,18,90,1,years,
-income,,,0,200000,1,dollars,
+income,,,0,20000,1,dollars,
 wage,,,0,100,0.01,dollars,empty
 lon,continuous,,-10,30,,degrees,
 lat,continuous,,35,70,,degrees,
