@@ -12,8 +12,9 @@ from dpcore.audit.releases import claim_of
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
+from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
-from dpcore.sampling.source import SystemSource
+from dpcore.sampling.source import SeededSource, SystemSource
 from schemas.plan import Plan, load_plan
 from tasks.budget.charge import reserve_budget
 from tasks.bundle.analyses import write_analyses
@@ -29,7 +30,7 @@ from tasks.bundle.staging import staging_folder
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found
 from tasks.workplace.home import ledger_url
-from tests.conftest import write_plan
+from tests.conftest import short_fits
 
 OCCUPIED = 60
 
@@ -48,11 +49,13 @@ def publish_made_up(plan: Plan, release_id: str, out: Path) -> Path:
     plan = as_found(plan, release_id, ledger)
     target = bundle_path(plan, release_id, out)
     with staging_folder(target) as staging:
-        releases = [write_release.fn(plan, release_id, name, staging) for name in plan.built]
-        synthesis = [
-            write_microdata.fn(plan, release_id, table.name, staging) for table in plan.synthesis
-        ]
-        analyses = write_analyses.fn(plan, release_id, staging)
+        with short_fits():
+            releases = [write_release.fn(plan, release_id, name, staging) for name in plan.built]
+            synthesis = [
+                write_microdata.fn(plan, release_id, table.name, staging)
+                for table in plan.synthesis
+            ]
+            analyses = write_analyses.fn(plan, release_id, staging)
         made = PreparedBundle(staging, releases, synthesis, analyses, made_up_audits(plan))
         publish.fn(plan, release_id, made, target)
     return target
@@ -63,8 +66,12 @@ def opened_once(folder: Path, document: dict) -> BundleReader:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
-        plan = load_plan(write_plan(folder, document))
-        return open_bundle(publish_made_up(plan, "r1", folder / "out"))
+        return opened(load_plan(document), folder)
+
+
+def opened(plan: Plan, folder: Path) -> BundleReader:
+    """The reader of a bundle of a plan that was published in a folder."""
+    return open_bundle(publish_made_up(plan, "r1", folder / "out"))
 
 
 def made_up_tally(domain: Domain, rows: int) -> Tally:
@@ -75,6 +82,16 @@ def made_up_tally(domain: Domain, rows: int) -> Tally:
     weights = 1 / np.arange(1, len(cells) + 1) ** 1.5
     counts = random.multinomial(rows, weights / weights.sum())
     return Tally(domain, cells[counts > 0], counts[counts > 0])
+
+
+def drawn_evenly(release: Release, first: Sequence[int] = ()) -> Noisy:
+    """A draw over 3000 records, each in any cell; the ``first`` ones in these, by the first column."""
+    codes = np.random.default_rng(3).integers(
+        0, release.domain.shape, (3000, len(release.domain.axes))
+    )
+    codes[: len(first), 0] = first
+    exact = release.statistic(Tally.of(release.domain, release.domain.pack(codes)))
+    return perturb(exact, release.mechanism, release.share, SeededSource(1))
 
 
 def made_up_audits(plan: Plan) -> list[AuditResult]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from schemas.plan import Plan
+from tests.shortest import document
 from tests.tasks.made_up import publish_made_up
 
 WEEKS = [f"w{week}" for week in range(1, 5)]
@@ -13,24 +14,20 @@ def plan_of(run: int, **changes: object) -> Plan:
         {"name": "events", "kind": "histogram", "columns": ["kind"]},
         {"name": "tables", "kind": "margins", "columns": ["kind", "sex"], "ways": [1, 2]},
     ]
-    document = {
-        "dprelease": 1,
+    columns = {
+        "week": {"type": "categorical", "categories": WEEKS},
+        "kind": {"type": "categorical", "categories": ["a", "b"]},
+        "sex": {"type": "categorical", "categories": ["F", "M"]},
+    }
+    more = {
         "dataset": "events",
-        "source": "events.parquet",
         "rows": 400 + run,
-        "privacy_unit": "row",
         "neighbours": "add-remove",
         "series": {"period": "week", "periods": 4, "in_periods": 1, "year": 2, "run": run},
         "budget": {"granted": {"alpha": "100"}, "requested": {"alpha": "2"}},
-        "columns": {
-            "week": {"type": "categorical", "categories": WEEKS},
-            "kind": {"type": "categorical", "categories": ["a", "b"]},
-            "sex": {"type": "categorical", "categories": ["F", "M"]},
-        },
-        "releases": releases,
         "publication": {"title": f"Events, week {run}"},
     }
-    return Plan.model_validate(document | changes)
+    return Plan.model_validate(document(columns, releases, **more | changes))
 
 
 def published(out: Path, *runs: int) -> list[Path]:

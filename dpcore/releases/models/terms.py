@@ -95,7 +95,8 @@ class ModelTerms:
     @property
     def binary(self) -> bool:
         """Whether the scaled response is -1 or 1."""
-        return {*np.unique((self.response.values - self.scale[0]) / self.scale[1])} == {-1.0, 1.0}
+        scaled = (self.response.values - self.scale[0]) / self.scale[1]
+        return bool(np.all(np.abs(scaled) == 1) and np.ptp(scaled) == 2)
 
     def of_a_group(self, centred: bool) -> ModelTerms:
         """The model of one of the separate groups: its mean alone; ``centred``: the response."""

@@ -43,11 +43,11 @@ def tables_of(release) -> list[ReleaseDraws]:
 @pytest.mark.parametrize("name", those_slow(LAWS, SLOW))
 def test_narrower_noise_of_every_kind_is_found_and_right_noise_is_not_accused(name: str):
     tables = tables_of(CASES[name].release)
-    right = audit_noise(tables, 10_000, 1e-5, SeededSource(1))[0]
+    right = audit_noise(tables, 5_000, 1e-5, SeededSource(1))[0]
     assert right is not None
     assert right.passed
     with narrower_noise(Fraction(SMALL.get(name, "0.8"))):
-        wrong = audit_noise(tables, 10_000, 0.005, SeededSource(2))[0]
+        wrong = audit_noise(tables, 5_000, 0.005, SeededSource(2))[0]
     assert wrong is not None
     assert not wrong.passed
     assert wrong.at_most < 1 <= right.at_most
@@ -164,6 +164,6 @@ def test_one_round_of_narrower_noise_is_found_beside_others(name, field, narrowe
         return honest(replace(self, **{field: replace(part, **changed)}), *arguments)
 
     monkeypatch.setattr(kind, "repeat", repeat)
-    found = audit_noise(tables, 10_000, 0.005, SeededSource(5))[0]
+    found = audit_noise(tables, 5_000, 0.005, SeededSource(5))[0]
     assert not found.passed
     assert found.at_most < 1

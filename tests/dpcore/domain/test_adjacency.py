@@ -60,13 +60,6 @@ def test_a_guess_of_the_rows_leaves_room_for_many_more():
     assert Adjacency("add-remove").most_rows(100) == 102_400
 
 
-def test_what_needs_public_rows_says_so():
-    Adjacency().require_public_rows("dirichlet-multinomial")
-    for adjacency in (Adjacency("add-remove"), Adjacency(most=2), Adjacency(weighted=True)):
-        with pytest.raises(ValueError, match="mechanism: dirichlet-multinomial is private only"):
-            adjacency.require_public_rows("dirichlet-multinomial")
-
-
 def test_a_unit_of_no_records_and_an_unknown_relation_are_refused():
     with pytest.raises(ValueError, match="max_rows: must be positive, not 0"):
         Adjacency(most=0)

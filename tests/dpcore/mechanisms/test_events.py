@@ -11,12 +11,11 @@ from scipy.special import log_softmax, logsumexp
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats
-from dpcore.domain.adjacency import Adjacency
 from dpcore.line.mechanism import Event, affordable
 from dpcore.mechanisms.exponential import ExponentialMechanism
 from dpcore.mechanisms.within_share import WithinShare
 from schemas.releases.events import read_event
-from tests.dpcore.releases.contract import CASES, LAWS
+from tests.dpcore.releases.contract import LAWS
 
 EVENTS = {name: case.release.mechanism.event for name, case in LAWS.items()}
 EVENTS["not known yet"] = WithinShare(Fraction(1), Fraction(1, 10**6), Fraction(0))
@@ -26,24 +25,6 @@ EVENTS["not known yet"] = WithinShare(Fraction(1), Fraction(1, 10**6), Fraction(
 def test_an_event_is_read_back_as_it_was_written(name: str):
     event = EVENTS[name]
     assert read_event(json.loads(json.dumps(event.to_dict()))) == event
-
-
-@pytest.mark.parametrize(
-    ("adjacency", "written"),
-    [
-        (Adjacency("add-remove"), {"neighbours": "add-remove"}),
-        (Adjacency("replace-one", 3), {"neighbours": "replace-one", "most": "3"}),
-        (Adjacency(weighted=True), {"neighbours": "replace-one", "weighted": "yes"}),
-    ],
-)
-def test_an_event_names_the_neighbours_that_its_sensitivity_is_for(
-    adjacency: Adjacency, written: dict[str, str]
-):
-    release = replace(CASES["histogram"].release, adjacency=adjacency)
-    document = release.event.to_dict()
-    assert document.items() >= written.items()
-    assert len(document) == 3 + len(written)
-    assert read_event(document) == release.event
 
 
 def test_every_kind_of_event_is_recorded_by_some_mechanism():

@@ -40,6 +40,7 @@ from dpcore.sampling.source import SeededSource
 from papers import THEOREMS as OF_PAPERS
 from papers.minimax_count.mechanism import TabulatedMechanism
 from papers.sampled_histogram.mechanism import Sampled
+from schemas.releases.events import read_event
 from tests.conftest import those_slow
 from tests.dpcore.releases.claims import ROUNDED, claim, moved, needs_beta, squares
 from tests.dpcore.releases.contract import (
@@ -296,5 +297,7 @@ def test_expected_errors_are_positive_numbers_and_need_no_data(case: Case):
 @pytest.mark.parametrize("name", [pair for pair in SERVED if pair.partition(", ")[0] in LAWS])
 def test_an_event_is_recorded_with_its_neighbours(name: str):
     release = SERVED[name].release
-    assert release.event.to_dict()["neighbours"] == release.adjacency.relation
-    assert release.event.to_dict().get("most", "1") == str(release.adjacency.most)
+    written = release.event.to_dict()
+    assert written["neighbours"] == release.adjacency.relation
+    assert written.get("most", "1") == str(release.adjacency.most)
+    assert read_event(written) == release.event

@@ -15,6 +15,7 @@ from schemas.plan import Plan
 from schemas.releases import base
 from tasks.bundle import publish
 from tasks.bundle.verify import read_manifest, verify_files
+from tests.shortest import document
 from tests.tasks.made_up import publish_made_up
 
 CATEGORIES = {
@@ -42,30 +43,23 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     columns |= {n: {"type": "categorical", "categories": values} for n, values in WHOLE.items()}
     columns["часы"] = {"type": "continuous", "levels": [0.5, 1.5], "nullable": True}
-    document = {
-        "dprelease": 1,
-        "dataset": "names",
-        "source": "t.parquet",
-        "rows": 200,
-        "privacy_unit": "row",
-        "neighbours": "replace-one",
-        "budget": {"granted": {"alpha": "9"}, "requested": {"alpha": "9"}},
-        "columns": columns,
-        "releases": [
-            {"name": "m", "kind": "margins", "columns": NAMES, "ways": 1, **EXACT},
-            {"name": "h", "kind": "histogram", "columns": ["body mass", "年龄", "часы"]},
-            {"name": "r", "kind": "microdata-margins", "columns": [*NAMES[:5], "часы"], **EXACT},
-            {"name": "pairs", "kind": "margins", "columns": [*NAMES, *SMALL], "ways": 2, **EXACT},
-        ],
+    columns |= {name: {"type": "integer", "bounds": [0, 1]} for name in SMALL}
+    releases = [
+        {"name": "m", "kind": "margins", "columns": NAMES, "ways": 1, **EXACT},
+        {"name": "h", "kind": "histogram", "columns": ["body mass", "年龄", "часы"]},
+        {"name": "r", "kind": "microdata-margins", "columns": [*NAMES[:5], "часы"], **EXACT},
+        {"name": "pairs", "kind": "margins", "columns": [*NAMES, *SMALL], "ways": 2, **EXACT},
+    ]
+    more = {
         "synthesis": [{"name": "records", "from": "r", "rows": 50}],
         "publication": {"title": "Names", "csv": True, "replicates": 2},
     }
-    document["columns"] |= {name: {"type": "integer", "bounds": [0, 1]} for name in SMALL}
+    plan = Plan.model_validate(document(columns, releases, alpha="9", **more))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(work / "home"))
         for module in (base, joined, publish):
             patch.setattr(module, "MOST_FILES", 100)
-        return publish_made_up(Plan.model_validate(document), "r", work)
+        return publish_made_up(plan, "r", work)
 
 
 SMALL = [f"ж{i}" for i in range(5)]

@@ -18,23 +18,14 @@ from markdown_it import MarkdownIt
 from dpcore.errors import BundleError
 from schemas.plan import Plan
 from tasks.bundle.reader import open_bundle
+from tests.shortest import document
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.made_up_series import published
 
-DOCUMENT = {
-    "dprelease": 1,
-    "dataset": "people",
-    "source": "people.parquet",
-    "rows": 2000,
-    "privacy_unit": "row",
-    "neighbours": "replace-one",
-    "budget": {"granted": {"alpha": "9"}, "requested": {"alpha": "6"}},
-    "columns": {
-        "sex": {"type": "categorical", "categories": ['"F"', "it's M"], "nullable": True},
-        "old": {"type": "categorical", "categories": [False, True]},
-        "kids": {"type": "integer", "bounds": [0, 3]},
-    },
-    "publication": {"title": "People", "csv": True},
+COLUMNS = {
+    "sex": {"type": "categorical", "categories": ['"F"', "it's M"], "nullable": True},
+    "old": {"type": "categorical", "categories": [False, True]},
+    "kids": {"type": "integer", "bounds": [0, 3]},
 }
 MARGINS = {"name": "tables", "kind": "margins", "columns": ["sex", "old", "kids"], "ways": [2]}
 CONDITION = {"column": "old", "categories": [True]}
@@ -55,10 +46,9 @@ def home(tmp_path, monkeypatch):
 
 
 def made(folder: Path, *releases: dict, columns: dict | None = None, **publication: object) -> Path:
-    stated = {"releases": list(releases), "publication": DOCUMENT["publication"] | publication}
-    columns = DOCUMENT["columns"] if columns is None else columns
-    plan = Plan.model_validate(DOCUMENT | stated | {"columns": columns})
-    return publish_made_up(plan, "r", folder)
+    more = {"rows": 2000, "publication": {"title": "People", "csv": True} | publication}
+    plan = document(columns or COLUMNS, releases, alpha="6", **more)
+    return publish_made_up(Plan.model_validate(plan), "r", folder)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +97,7 @@ def by_r(bundle: Path) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["margins", *OTHERS])
 def test_pandas_and_sql_give_the_same_errors(home, margins, kind):
-    columns = DOCUMENT["columns"] | (SMALL if kind == "many" else {})
+    columns = COLUMNS | (SMALL if kind == "many" else {})
     bundle = margins if kind == "margins" else made(home, OTHERS[kind], columns=columns)
     assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
@@ -146,7 +136,7 @@ CODES = [
 def coded(folder: Path, categories: list, nullable: bool = True) -> Path:
     columns = {"code": {"type": "categorical", "categories": categories, "nullable": nullable}}
     release = {"name": "codes", "kind": "histogram", "columns": ["code", "kids"]}
-    return made(folder, release, columns=columns | {"kids": DOCUMENT["columns"]["kids"]})
+    return made(folder, release, columns=columns | {"kids": COLUMNS["kids"]})
 
 
 @pytest.mark.slow

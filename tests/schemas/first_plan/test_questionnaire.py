@@ -14,6 +14,7 @@ from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
+from tests.schemas.first_plan.filled import filled, questions
 
 TEXT = """\
 column,description,type,values,lower,upper,step,unit,missing
@@ -25,12 +26,6 @@ pay,Weekly pay,,,0,5000,0.01,pounds,-9; NA; empty
 rooms,,,1=one; 8=eight or more,1,8,,,
 elsewhere,,,yes; no,,,,,
 """
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "questions.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def survey(folder: Path) -> Path:
@@ -61,9 +56,9 @@ sex;;1=female; 2=male;;
 
 def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
     text = APART.replace("1=female; 2=male", '"1=female; 2=male"')
-    questions = read_questionnaire(written(tmp_path, text))
+    asked = questions(tmp_path, text)
     columns = dict.fromkeys(["home", "name", "weight", "sex", "more"], ColumnType.OPEN)
-    plan = first_plan("d", "t.csv", columns, Said("tables"), questions)
+    plan = first_plan("d", "t.csv", columns, Said("tables"), asked)
     left_out = plan.partition("# Left out")[2]
     assert "'more'" in left_out
     assert "name'" not in left_out
@@ -71,28 +66,24 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
     assert document["privacy_unit"] == {"column": "home", "max_rows": 4}
     weights = {"column": "weight", "largest": "250", "step": "0.5", "total": "FILL-IN"}
     assert document["weights"] == weights
-    document["weights"]["total"] = 100_000
-    document["rows"] = 900
-    for key in ("granted", "requested"):
-        document["budget"][key]["alpha"] = "2"
-    document["publication"]["title"] = "Homes"
-    loaded = dprelease.load_plan(document)
+    loaded = dprelease.load_plan(filled(plan, 900))
     assert loaded.releases[0].weighted
     assert list(loaded.columns) == ["sex"]
     assert "weights" not in yaml.safe_load(first_plan("d", "t", columns, Said("tables")))
     with pytest.raises(InputError, match="'home' and 'name' are each a unit; a plan has one"):
-        read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;unit")))
+        questions(tmp_path, text.replace("name;ignored", "name;unit"))
     strata = text.replace("name;ignored;", 'name;stratum;"1; 2"').replace("sex;;", "sex;stratum;")
     with pytest.raises(InputError, match="'name' and 'sex' are each a stratum; a plan has one"):
-        read_questionnaire(written(tmp_path, strata))
+        questions(tmp_path, strata)
     with pytest.raises(InputError, match="did you mean 'ignored'"):
-        read_questionnaire(written(tmp_path, text.replace("name;ignored", "name;ignore")))
+        questions(tmp_path, text.replace("name;ignored", "name;ignore"))
 
 
 def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys):
-    table, questions = survey(tmp_path), written(tmp_path, TEXT)
-    plan = tmp_path / "plan.yaml"
-    assert main(["init", str(table), "--questionnaire", str(questions), "--out", str(plan)]) == 0
+    asked, plan = tmp_path / "questions.csv", tmp_path / "plan.yaml"
+    asked.write_text(TEXT, encoding="utf-8")
+    command = ["init", str(survey(tmp_path)), "--questionnaire", str(asked), "--out", str(plan)]
+    assert main(command) == 0
     assert "'elsewhere' is no column of the table, and left out" in capsys.readouterr().err
     text = plan.read_text(encoding="utf-8")
     assert "#   'name'" in text
@@ -104,12 +95,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     asked = {f"budget.{of}.{name}" for of in ("granted", "requested") for name in ("alpha", "beta")}
     assert blanks == {"rows", *asked, "publication.title"}
 
-    document = yaml.safe_load(text)
-    document["rows"] = 60
-    for key in ("granted", "requested"):
-        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
-    document["publication"]["title"] = "Pay"
-    loaded = dprelease.load_plan(document)
+    loaded = dprelease.load_plan(filled(text, 60))
     assert loaded.columns["sex"].missing == [9]
     assert loaded.columns["code"].categories == ["01", "02", "10"]
     assert loaded.columns["pay"].nullable
@@ -172,13 +158,13 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
 )
 def test_what_cannot_be_read_is_named_with_its_line(text, says, tmp_path):
     with pytest.raises(InputError, match=says):
-        read_questionnaire(written(tmp_path, text))
+        questions(tmp_path, text)
 
 
 def test_a_questionnaire_of_another_table_is_refused(tmp_path):
-    questions = read_questionnaire(written(tmp_path, "column,values\nSEX,f; m\n"))
+    asked = questions(tmp_path, "column,values\nSEX,f; m\n")
     with pytest.raises(InputError, match="names no column of the table"):
-        first_plan("x", "x.csv", {"sex": ColumnType.OPEN}, questions=questions)
+        first_plan("x", "x.csv", {"sex": ColumnType.OPEN}, questions=asked)
 
 
 MORE = [
@@ -206,12 +192,8 @@ def test_formats_levels_and_values_with_a_semicolon_are_those_of_the_plan(more):
         "labels": {'say "C"': "one; small", "D": '5" or = 6"'},
     }
     columns = dict.fromkeys(found, ColumnType.OPEN)
-    document = yaml.safe_load(first_plan("x", "x.csv", columns, Said("records"), found))
-    document["rows"] = 60
-    for key in ("granted", "requested"):
-        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
-    document["publication"]["title"] = "Pay"
-    loaded = dprelease.load_plan(document)
+    plan = first_plan("x", "x.csv", columns, Said("records"), found)
+    loaded = dprelease.load_plan(filled(plan, 60))
     assert loaded.columns["when_month"].format == "DD.MM.YYYY"
     assert loaded.columns["pay"].format == "1.234,5"
     assert loaded.columns["rooms"].levels == [1, 2, 4]
@@ -222,27 +204,23 @@ def test_formats_levels_and_values_with_a_semicolon_are_those_of_the_plan(more):
 def test_bounds_that_nobody_can_state_are_found_by_the_release(tmp_path):
     text = "column,type,lower,upper,step,special,values\n"
     text += "pay,,0,open,0.01,0,\nvisits,integer,open,open,,,\nsize,,open,open,,,\nsex,,,,,,f; m\n"
-    found = read_questionnaire(written(tmp_path, text))
+    found = questions(tmp_path, text)
     pay = {"bounds": [0.0, "open"], "step": 0.01, "point_masses": [0.0]}
     assert found["pay"].keys == pay
     assert found["visits"].keys == {"bounds": "open", "step": 1.0}
     assert found["size"].keys == {"bounds": "open"}
     columns = dict.fromkeys(found, ColumnType.OPEN)
     said = Said(records=True, tables=["pay x sex"], densities=["pay"])
-    document = yaml.safe_load(first_plan("x", "x.csv", columns, said, found))
-    document["rows"] = 6000
-    for key in ("granted", "requested"):
-        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
-    document["publication"]["title"] = "Pay"
-    loaded = dprelease.load_plan(document)
+    plan = first_plan("x", "x.csv", columns, said, found)
+    loaded = dprelease.load_plan(filled(plan, 6000))
     assert all(loaded.columns[name].open for name in ("pay", "visits", "size"))
     assert {loaded.section(name).finds for name in loaded.finding} == {"pay", "visits", "size"}
 
 
 def test_a_column_whose_name_a_plan_cannot_have_is_named_with_the_way_out(tmp_path):
-    questions = read_questionnaire(written(tmp_path, "column,values\n2nd job,no; yes\nsex,f; m\n"))
+    asked = questions(tmp_path, "column,values\n2nd job,no; yes\nsex,f; m\n")
     columns = dict.fromkeys(("2nd job", "sex", "ward"), ColumnType.OPEN)
-    text = first_plan("x", "x.csv", columns, questions=questions)
+    text = first_plan("x", "x.csv", columns, questions=asked)
     before, _, after = text.partition("`source_name`")
     assert "'ward'" in before.partition("does not name them")[2]
     assert "'2nd job'" in after

@@ -1,7 +1,6 @@
 """Who was asked becomes rules of records: they hold exactly where the questionnaire's conditions do."""
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 import yaml
@@ -12,9 +11,9 @@ import dprelease
 from dpcore.errors import InputError
 from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
-from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.universe import universe_rules
 from schemas.first_plan.wishes import Said
+from tests.schemas.first_plan.filled import filled, questions
 
 TEXT = """\
 column,values,lower,upper,missing,universe
@@ -25,12 +24,6 @@ hours,,1,99,0=not asked,works = yes and age < 75
 pay,,0,500000,-9,hours > 10 and works = yes
 bonus,,0.0,5000.5,,pay > 20000
 """
-
-
-def questions(folder: Path, text: str = TEXT):
-    path = folder / "questions.csv"
-    path.write_text(text, encoding="utf-8")
-    return read_questionnaire(path)
 
 
 def fulfils(record: dict, stated: dict) -> bool:
@@ -49,7 +42,9 @@ def broken(record: dict, rules: list[dict]) -> bool:
 
 
 def test_rules_hold_of_the_records_that_the_questionnaire_allows_and_of_no_others(tmp_path):
-    rules = universe_rules(questions(tmp_path), ["sex", "age", "works", "hours", "pay", "bonus"])
+    rules = universe_rules(
+        questions(tmp_path, TEXT), ["sex", "age", "works", "hours", "pay", "bonus"]
+    )
     for age, works, hours, pay, bonus in product(
         (14, 15, 74, 75), (None, "yes", "no"), (None, 10, 11), (None, 20000, 20001), (None, 7.5)
     ):
@@ -98,12 +93,9 @@ def test_any_conditions_on_a_number(tmp_path_factory, stated, listed):
 
 
 def test_the_plan_has_the_rules_and_is_accepted(tmp_path):
-    asked = questions(tmp_path)
+    asked = questions(tmp_path, TEXT)
     text = first_plan("d", "t.csv", dict.fromkeys(asked, ColumnType.OPEN), Said("records"), asked)
-    document = yaml.safe_load(text)
-    document["rows"], document["publication"]["title"] = 5000, "Homes"
-    for key in ("granted", "requested"):
-        document["budget"][key] |= {"alpha": "2", "beta": "1e-6"}
+    document = filled(text, 5000)
     plan = dprelease.load_plan(document)
     assert plan.columns["hours"].nullable
     assert "- {if: {age: {below: 15}}, then: {works: [null]}}" in text
@@ -154,7 +146,7 @@ def test_words_in_quotes_and_capitals_are_read(tmp_path):
 
 
 def test_edges_where_a_universe_cuts_are_no_point_masses(tmp_path):
-    asked = questions(tmp_path)
+    asked = questions(tmp_path, TEXT)
     text = first_plan("d", "t.csv", dict.fromkeys(asked, ColumnType.OPEN), Said("records"), asked)
     plan = yaml.safe_load(text)
     assert "point_masses" not in plan["columns"]["pay"]

@@ -12,10 +12,10 @@ from dpcore.releases.models.model import MeasuredModel
 from flows.cli import main
 from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
-from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
 from tasks.explain.analysis import expected_fit, model_error
 from tasks.inference.fit import answering
+from tests.schemas.first_plan.filled import filled, questions
 
 TEXT = """\
 column,type,values,lower,upper,step,unit,missing
@@ -24,7 +24,7 @@ insured,,no; yes,,,,,
 region,,1=north; 2=south; 3=east,,,,,
 visits,,,0,90,1,visits,
 age,,,18,90,1,years,
-income,,,0,200000,1,dollars,
+income,,,0,20000,1,dollars,
 wage,,,0,100,0.01,dollars,empty
 lon,continuous,,-10,30,,degrees,
 lat,continuous,,35,70,,degrees,
@@ -34,33 +34,10 @@ note,ignored,,,,,,
 """
 
 
-def questions(folder: Path, text: str = TEXT):
-    path = folder / "questions.csv"
-    path.write_text(text, encoding="utf-8")
-    return read_questionnaire(path)
-
-
 def planned(folder: Path, said: Said, text: str = TEXT) -> str:
     asked = questions(folder, text)
     columns = dict.fromkeys([*asked, "other"], ColumnType.OPEN)
     return first_plan("d", "t.csv", columns, said, asked, model_error)
-
-
-def document(text: str, rows: int = 20_000, alpha: str = "1") -> dict:
-    """With its blanks filled in."""
-    found = yaml.safe_load(text)
-    found["rows"], found["publication"]["title"] = rows, "A survey"
-    for key in ("granted", "requested"):
-        found["budget"][key]["alpha"] = alpha
-        if found["budget"][key]["beta"] != "0":
-            found["budget"][key]["beta"] = "1e-6"
-    for key, value in (("max_rows", 3), ("largest", "100"), ("step", "1")):
-        for place in ("privacy_unit", "weights"):
-            if isinstance(found.get(place), dict) and found[place].get(key) == "FILL-IN":
-                found[place][key] = value
-    if weights := found.get("weights"):
-        weights["total"] = f"{rows * max(float(weights['largest']) / 10, float(weights['step'])):g}"
-    return found
 
 
 def kinds(text: str) -> dict[str, str]:
@@ -105,7 +82,7 @@ PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
 def test_each_wish_gets_the_kind_that_serves_it(tmp_path, said, made):
     text = planned(tmp_path, said, PERSONS)
     assert kinds(text) == made
-    loaded = dprelease.load_plan(document(text))
+    loaded = dprelease.load_plan(filled(text))
     assert sum(isinstance(each, MeasuredModel) for each in loaded.built.values()) == len(
         said.models
     )
@@ -119,7 +96,7 @@ def test_records_of_few_cells_are_drawn_from_a_histogram_of_them(tmp_path, more,
     text = header + "".join(f"q{i},,yes; no,,,,,\n" for i in range(6)) + more
     made = planned(tmp_path, Said(records=True), text)
     assert next(iter(kinds(made).values())) == kind
-    dprelease.load_plan(document(made))
+    dprelease.load_plan(filled(made))
 
 
 def test_many_linear_models_share_moments_and_few_do_not(tmp_path):
@@ -146,7 +123,7 @@ def test_a_model_of_a_survey_with_weights_is_measured_for_the_population(tmp_pat
     text = planned(tmp_path, Said(models=["insured ~ age"]), TEXT + "w,weight,,,10,0.1,,\n")
     assert kinds(text) == {"model-insured-age": "model"}
     assert yaml.safe_load(text)["weights"]["column"] == "w"
-    assert dprelease.load_plan(document(text)).built["model-insured-age"].design.weight == "w"
+    assert dprelease.load_plan(filled(text)).built["model-insured-age"].design.weight == "w"
 
 
 DESIGNED = (
@@ -166,7 +143,7 @@ def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_populat
         "{visits > 3} ~ 1",
     ]
     assert (found["strata"], found["cluster"]) == ("region", "point")
-    built = dprelease.load_plan(document(text)).built.values()
+    built = dprelease.load_plan(filled(text)).built.values()
     designs = [each.design for each in built if isinstance(each, MeasuredModel)]
     assert {(d.weight, d.strata.name, d.clusters.name) for d in designs} == {
         ("w", "region", "point")
@@ -185,10 +162,10 @@ def test_records_of_a_survey_with_weights_are_like_its_respondents(tmp_path):
     assert {"w", "region"} < {*release["columns"]}
     assert "point" not in alone["columns"]
     assert "weighted" not in release
-    dprelease.load_plan(document(yaml.safe_dump(alone)))
+    dprelease.load_plan(filled(yaml.safe_dump(alone)))
     both = planned(tmp_path, Said(records=True, means=["income"]), DESIGNED)
     assert "they are like the respondents, not the population" in both.replace("\n  # ", " ")
-    loaded = dprelease.load_plan(document(both))
+    loaded = dprelease.load_plan(filled(both))
     many = DESIGNED.replace("point,cluster,,1,80", "point,cluster,,1,8000")
     heaped = yaml.safe_load(planned(tmp_path, Said(records=True, means=["income"]), many))
     heaps = [each["columns"] for each in heaped["releases"] if each["kind"] == "heaping"]
@@ -325,7 +302,7 @@ def test_no_plan_for_made_up_wishes_is_refused_once_it_is_filled_in(tmp_path, se
     text, said = made_up(generator)
     plan = planned(tmp_path, said, text)
     for rows, alpha in ((500, "0.5"), (200_000, "3")):
-        dprelease.load_plan(document(plan, rows, alpha))
+        dprelease.load_plan(filled(plan, rows, alpha))
 
 
 @pytest.fixture
@@ -338,7 +315,7 @@ def good_tables(monkeypatch):
 def test_a_model_is_answered_by_the_release_that_has_its_columns(tmp_path):
     """A release of more columns that lack one of the model's would have refused it."""
     said = Said(tables=["health x insured x region", "visits"], models=["poisson: visits ~ age"])
-    loaded = dprelease.load_plan(document(planned(tmp_path, said, PERSONS)))
+    loaded = dprelease.load_plan(filled(planned(tmp_path, said, PERSONS)))
     assert len(loaded.built["tables"].domain.axes) > len(
         loaded.built["tables-for-models"].domain.axes
     )
@@ -355,11 +332,11 @@ def test_only_what_models_need_is_measured_for_them(tmp_path):
     assert measured >= {frozenset(each) for each in (("age", "insured"), ("region", "visits"))}
     assert frozenset(("visits", "age", "health")) in measured
     assert frozenset(("insured", "region")) not in measured
-    assert len(dprelease.load_plan(document(yaml.safe_dump(found))).analyses) == 3
+    assert len(dprelease.load_plan(filled(yaml.safe_dump(found))).analyses) == 3
 
 
 def test_tables_of_many_columns_are_planned_though_their_histogram_is_too_large(tmp_path):
     names = [f"q{i}" for i in range(11)]
     text = "column,values\n" + "".join(f"{name},1; 2; 3; 4; 5\n" for name in names)
-    plan = document(planned(tmp_path, Said("tables"), text))
+    plan = filled(planned(tmp_path, Said("tables"), text))
     assert [section["kind"] for section in plan["releases"]] == ["margins"]

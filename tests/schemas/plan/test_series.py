@@ -8,6 +8,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.releases.tables.series import SeriesRun
 from schemas.plan import Plan, published_plan
 from tests.schemas.refusals import refused
+from tests.shortest import document as shortest
 
 MONTHS = [f"2026-{month:02d}" for month in range(1, 5)]
 UNIT = {"column": "person", "max_rows": 2}
@@ -18,24 +19,14 @@ WEIGHTED = {"name": "h", "kind": "histogram", "columns": ["kind"], "weighted": T
 
 @pytest.fixture
 def document() -> dict:
-    return {
-        "dprelease": 1,
-        "dataset": "events",
-        "source": "events.parquet",
-        "rows": 1000,
-        "privacy_unit": "row",
-        "neighbours": "add-remove",
-        "series": dict(SERIES),
-        "budget": {"granted": {"alpha": "10"}, "requested": {"alpha": "1"}},
-        "columns": {
-            "month": {"type": "categorical", "categories": MONTHS},
-            "kind": {"type": "categorical", "categories": ["a", "b"]},
-            "weeks": {"type": "integer", "bounds": [1, 4]},
-            "size": {"type": "continuous", "bounds": [0, 1]},
-        },
-        "releases": [{"name": "events", "kind": "histogram", "columns": ["kind"]}],
-        "publication": {"title": "Events"},
+    columns = {
+        "month": {"type": "categorical", "categories": MONTHS},
+        "kind": {"type": "categorical", "categories": ["a", "b"]},
+        "weeks": {"type": "integer", "bounds": [1, 4]},
+        "size": {"type": "continuous", "bounds": [0, 1]},
     }
+    events = {"name": "events", "kind": "histogram", "columns": ["kind"]}
+    return shortest(columns, [events], neighbours="add-remove", series=dict(SERIES))
 
 
 def with_series(document: dict, **changes: object) -> dict:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from dpcore.domain.axes import Categories
 from schemas.plan import Plan
 from schemas.plan.contents import digest_of
+from tests.shortest import document
 
 COLUMNS: dict[str, Any] = {
     "own": {"type": "integer", "bounds": [0, 9]},
@@ -29,20 +30,7 @@ def plan_of(equal: list[list[str]], columns: dict[str, Any] | None = None, **rec
         "mechanism": "discrete-laplace",
     }
     stated = {"often_equal": equal} if equal else {}
-    return Plan.model_validate(
-        {
-            "dprelease": 1,
-            "dataset": "d",
-            "source": "nowhere.parquet",
-            "rows": 100,
-            "privacy_unit": "row",
-            "neighbours": "replace-one",
-            "budget": {"granted": {"alpha": "1"}, "requested": {"alpha": "1"}},
-            "columns": columns,
-            "releases": [{**section, **stated, **records}],
-            "publication": {"title": "A survey"},
-        }
-    )
+    return Plan.model_validate(document(columns, [section | stated | records]))
 
 
 @pytest.mark.parametrize(

@@ -10,29 +10,27 @@ import pytest
 from dpcore.errors import InputError, PlanError
 from schemas.plan import load_plan
 from tasks.bundle import analyses
-from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import check_analyses
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.report.pages import require_sound
+from tests.tasks.made_up import opened
+from tests.tasks.report.pages import page_of, part_of
 
 MODEL = {"name": "pay", "title": "What pay depends on", "formula": "income ~ children"}
 
 
-def planned(document, folder, *models):
+def planned(document, *models):
     kept = [section for section in document["releases"] if section["name"] == "pairs"]
     records = [section for section in document["synthesis"] if section["name"] == "everybody"]
     document |= {"releases": kept, "synthesis": records, "analyses": [*models]}
-    return load_plan(write_plan(folder, document))
+    return load_plan(document)
 
 
 def test_the_table_is_what_the_reader_fits_and_every_document_says_so(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path, MODEL)
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    plan = planned(plan_document, MODEL)
+    bundle = opened(plan, tmp_path)
     (record,) = bundle.manifest.analyses
     assert (record.source, record.family) == ("pairs", "gaussian")
     table, found = bundle.table("analyses/pay"), bundle.fit("income ~ children")
@@ -45,10 +43,7 @@ def test_the_table_is_what_the_reader_fits_and_every_document_says_so(plan_docum
     package = json.loads((bundle.path / "datapackage.json").read_text())
     fields = {r["path"]: r["schema"]["fields"] for r in package["resources"]}[record.file.path]
     assert all(each["description"] for each in fields)
-    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
-    (part,) = (
-        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "analysis-pay"
-    )
+    part = part_of(page_of(bundle.path), "analysis-pay")
     drawn = [n.attributes.get("class") for n in part.all()]
     assert drawn.count("whisker") == drawn.count("bar") == 2  # the key, and a term
     assert all(term in part.words for term in table["term"])
@@ -61,11 +56,9 @@ def test_the_table_is_what_the_reader_fits_and_every_document_says_so(plan_docum
         ({"formula": "income ~ {income.values}"}, "is not allowed in a plan's formula"),
     ],
 )
-def test_a_model_that_is_wrong_by_itself_is_refused_with_the_plan(
-    plan_document, tmp_path, change, said
-):
+def test_a_model_that_is_wrong_by_itself_is_refused_with_the_plan(plan_document, change, said):
     with pytest.raises(PlanError, match=said):
-        planned(plan_document, tmp_path, MODEL | change)
+        planned(plan_document, MODEL | change)
 
 
 def test_what_the_plan_would_not_measure_is_refused_before_anything_is_charged(
@@ -86,16 +79,16 @@ def test_what_the_plan_would_not_measure_is_refused_before_anything_is_charged(
 def test_a_model_that_the_noise_leaves_without_solution_says_so(
     plan_document, tmp_path, monkeypatch
 ):
-    plan = planned(plan_document, tmp_path, MODEL)
+    plan = planned(plan_document, MODEL)
     check_analyses(plan)
 
     def unsolved(*_):
         raise InputError("the model has no solution in the records; use fewer terms")
 
     monkeypatch.setattr(analyses, "fit", unsolved)
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    bundle = opened(plan, tmp_path)
     (record,) = bundle.manifest.analyses
     assert record.file.rows == 0
     for file in ("README.md", REPORT):
         assert "the model has no solution in the records" in (bundle.path / file).read_text()
-    require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    page_of(bundle.path)

@@ -1,26 +1,16 @@
 """Derived columns follow from the others in every synthetic record, and the bundle says that they do."""
 
-import numpy as np
 import pytest
-import yaml
 
-from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
-from dpcore.sampling.source import SeededSource
 from schemas.documents.codebook import codebook
 from schemas.plan import Plan
 from tasks.bundle.records import SyntheticRecords, synthetic_records
+from tests.shortest import from_yaml
+from tests.tasks.made_up import drawn_evenly
 
 PLAN = """
-dprelease: 1
-dataset: derived
-source: nowhere.parquet
 rows: 3000
-privacy_unit: row
-neighbours: replace-one
-budget:
-  granted: {alpha: "4"}
-  requested: {alpha: "4"}
+alpha: "4"
 columns:
   weight: {type: continuous, bounds: [30, 150], step: 0.1, nullable: true}
   height: {type: integer, bounds: [100, 210]}
@@ -41,26 +31,20 @@ releases:
     mechanism: discrete-laplace
     columns: [weight, height, trade]
     bins: {weight: 5, height: [100, 150, 180, 211]}
+    compress: {keep: 3}
 synthesis:
   - name: people
     from: everybody
     rows: 3000
     derived: {BMI: weight / (height / 100) ** 2, heavy: "BMI > 30", per: "1 / (height - 150)"}
-publication: {title: Derived}
 """
 
 
 @pytest.fixture(scope="module")
 def made() -> tuple[SyntheticRecords, Plan]:
-    document = yaml.safe_load(PLAN)
-    document["releases"][0]["compress"] = {"keep": 3}
-    plan = Plan.model_validate(document)
-    (release,) = plan.built.values()
-    codes = np.random.default_rng(3).integers(0, release.domain.shape, (3000, 5))
-    cells = np.unique(release.domain.pack(codes), return_counts=True)
-    exact = release.statistic(Tally(release.domain, *cells))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
-    return synthetic_records(plan, plan.synthesis[0], lambda _: noisy), plan
+    plan = Plan.model_validate(from_yaml(PLAN))
+    draw = drawn_evenly(plan.built["everybody"])
+    return synthetic_records(plan, plan.synthesis[0], lambda _: draw), plan
 
 
 def test_every_record_agrees_with_its_formulas_and_groups(made):

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from dpcore.line.privacy_line import perturb
 from dpcore.sampling.source import SeededSource
@@ -14,6 +13,7 @@ from tasks.audit.rehearsal import rehearse_shortly
 from tasks.bundle.records import SyntheticRecords, synthetic_records
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
+from tests.shortest import from_yaml
 
 ROWS, PAIR = 6000, "pay_equals_bill"
 
@@ -21,15 +21,10 @@ FITTED = 10
 """Records by which a fit may miss a noisy count."""
 
 PLAN = f"""
-dprelease: 1
-dataset: bills
-source: nowhere.parquet
 rows: {ROWS}
-privacy_unit: row
 neighbours: add-remove
-budget:
-  granted: {{alpha: "2", beta: "1e-6"}}
-  requested: {{alpha: "2", beta: "1e-6"}}
+alpha: "2"
+beta: "1e-6"
 columns:
   pay: {{type: integer, bounds: [0, 400]}}
   bill: {{type: integer, bounds: [10, 500], nullable: true}}
@@ -45,7 +40,6 @@ releases:
   - {{name: shared, kind: heaping, columns: [pay, bill]}}
 synthesis:
   - {{name: people, from: everybody, rows: {ROWS}}}
-publication: {{title: Bills}}
 """
 
 
@@ -69,7 +63,7 @@ def equal(table: pd.DataFrame) -> pd.Series:
 
 
 def plan_of(compress: bool) -> Plan:
-    document = yaml.safe_load(PLAN)
+    document = from_yaml(PLAN)
     if compress:
         records = document["releases"][0]
         records |= {"compress": {}, "bins": {"limit": 7}, "rules": records["rules"][:1]}

@@ -6,6 +6,7 @@ import pytest
 
 import dprelease
 from tests.bare import leave_out_audits
+from tests.shortest import document
 
 ROWS = 6000
 
@@ -20,39 +21,22 @@ def bundle(tmp_path_factory):
     for i in range(6):
         survey[f"other{i}"] = generator.choice(8, ROWS)
     others = {f"other{i}": {"type": "integer", "bounds": [0, 7]} for i in range(6)}
-    plan = {
-        "dprelease": 1,
-        "dataset": "health",
-        "source": "health.csv",
-        "rows": ROWS,
-        "privacy_unit": "row",
-        "neighbours": "replace-one",
-        "budget": {key: {"alpha": "1", "beta": "1e-6"} for key in ("granted", "requested")},
-        "columns": {
-            "health": {"type": "categorical", "categories": ["good", "fair", "poor"]},
-            "visits": {"type": "integer", "bounds": [0, 59]},
-            "sex": {"type": "integer", "bounds": [0, 1]},
-            **others,
-        },
-        "releases": [
-            {
-                "name": "all-pairs",
-                "kind": "microdata-margins",
-                "columns": [*survey],
-                "compress": {},
-            },
-            {
-                "name": "visits-by-health",
-                "kind": "margins",
-                "columns": ["health", "visits"],
-                "ways": 2,
-                "bins": {"visits": [0, 1, 5, 12, 60]},
-                "mechanism": "discrete-gaussian",
-            },
-        ],
-        "synthesis": [{"name": "records", "from": "all-pairs", "rows": ROWS}],
-        "publication": {"title": "Health"},
+    columns = {
+        "health": {"type": "categorical", "categories": ["good", "fair", "poor"]},
+        "visits": {"type": "integer", "bounds": [0, 59]},
+        "sex": {"type": "integer", "bounds": [0, 1]},
     }
+    pairs = {"name": "all-pairs", "kind": "microdata-margins", "columns": [*survey], "compress": {}}
+    table = {
+        "name": "visits-by-health",
+        "kind": "margins",
+        "columns": ["health", "visits"],
+        "ways": 2,
+        "bins": {"visits": [0, 1, 5, 12, 60]},
+        "mechanism": "discrete-gaussian",
+    }
+    records = [{"name": "records", "from": "all-pairs", "rows": ROWS}]
+    plan = document(columns | others, [pairs, table], beta="1e-6", rows=ROWS, synthesis=records)
     folder = tmp_path_factory.mktemp("followed")
     with pytest.MonkeyPatch.context() as patch:
         leave_out_audits(patch.setattr)

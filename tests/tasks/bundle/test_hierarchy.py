@@ -6,7 +6,7 @@ import pytest
 from tasks.bundle.reader import BundleReader
 from tests.conftest import plan_of_every_kind
 from tests.tasks.made_up import opened_once
-from tests.tasks.report.pages import require_sound
+from tests.tasks.report.pages import page_of, part_of
 
 SECTION = {
     "name": "people",
@@ -43,10 +43,7 @@ def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(bundle):
 
 
 def test_the_page_says_what_the_totals_cost_and_where_strays_are(bundle):
-    page = require_sound((bundle.path / "report.html").read_text(), bundle.path)
-    section = next(
-        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "release-people"
-    )
+    section = part_of(page_of(bundle.path), "release-people")
     assert "the promise is only for tables with these totals" in section.words
     assert "not among the members of the hierarchy" in section.words
     assert len(list(section.all("svg"))) == 3

@@ -2,24 +2,15 @@
 
 import numpy as np
 import pytest
-import yaml
 
-from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
-from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
 from tasks.bundle.records import synthetic_records
+from tests.shortest import from_yaml
+from tests.tasks.made_up import drawn_evenly
 
 PLAN = """
-dprelease: 1
-dataset: spells
-source: nowhere.parquet
 rows: 3000
-privacy_unit: row
-neighbours: replace-one
-budget:
-  granted: {alpha: "2"}
-  requested: {alpha: "2"}
+alpha: "2"
 columns:
   start: {type: integer, bounds: [0, 364]}
   end: {type: integer, bounds: [0, 364], nullable: true}
@@ -38,7 +29,6 @@ releases:
         then: weight < 15
 synthesis:
   - {name: people, from: everybody, rows: 5000}
-publication: {title: Spells}
 """
 
 
@@ -46,17 +36,13 @@ publication: {title: Spells}
     ("keep", "days"), [(6, 5), (4, "fine")], ids=["no group of days", "days in groups"]
 )
 def test_every_record_obeys_though_the_survey_does_not(keep, days):
-    document = yaml.safe_load(PLAN)
+    document = from_yaml(PLAN)
     records = document["releases"][0]
     records["compress"] = {"keep": keep}
     records["bins"] |= {"start": days, "end": days}
     plan = Plan.model_validate(document)
-    (release,) = plan.built.values()
-    codes = np.random.default_rng(3).integers(0, release.domain.shape, (3000, 5))
-    cells = np.unique(release.domain.pack(codes), return_counts=True)
-    exact = release.statistic(Tally(release.domain, *cells))
-    noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
-    made = synthetic_records(plan, plan.synthesis[0], lambda _: noisy).columns
+    draw = drawn_evenly(plan.built["everybody"])
+    made = synthetic_records(plan, plan.synthesis[0], lambda _: draw).columns
     start, end, weight, age = (made[name] for name in ("start", "end", "weight", "age"))
     spell = (end - start).compressed()
     assert spell.min() == 3

@@ -15,10 +15,7 @@ from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
-from schemas.plan import load_plan
-from tasks.bundle.reader import open_bundle
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up import opened_once
 
 PLACE, SEX = Categories("place", ("a", "b", "c")), Categories("sex", ("F", "M"))
 AGE, COARSE = Bins("age", (0.0, 20.0, 40.0, 90.0)), Bins("age", (0.0, 40.0, 90.0))
@@ -120,8 +117,7 @@ def test_a_lone_histogram_says_what_the_reader_says(plan_document, tmp_path):
     cells = {"name": "cells", "kind": "histogram", "columns": ["sex"]}
     plan_document |= {"releases": [cells], "synthesis": []}
     plan_document["budget"]["requested"]["beta"] = "0"
-    folder = publish_made_up(load_plan(write_plan(tmp_path, plan_document)), "r1", tmp_path / "out")
-    opened = open_bundle(folder)
+    opened = opened_once(tmp_path, plan_document)
     table, women = opened.table("cells"), opened.total("cells", lambda t: t["sex"] == "F")
     assert table["best_estimate"].sum() == pytest.approx(opened.manifest.plan["rows"])
     assert women.value == pytest.approx(table["best_estimate"][table["sex"] == "F"][0])
@@ -129,4 +125,4 @@ def test_a_lone_histogram_says_what_the_reader_says(plan_document, tmp_path):
     assert women.standard_error < table["standard_error"][0] * 0.9
     again = opened.replicates("cells")
     assert again.sum(axis=1) == pytest.approx(opened.manifest.plan["rows"], rel=1e-5)
-    assert "of `best_estimate`" in (folder / "replicates" / "README.md").read_text()
+    assert "of `best_estimate`" in (opened.path / "replicates" / "README.md").read_text()

@@ -11,6 +11,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.records.rules import breaks_rules
 from schemas.plan import Plan
 from tasks.bundle.records import joined, record_blocks
+from tests.shortest import document
 
 pytestmark = pytest.mark.usefixtures("short_fits")
 
@@ -31,26 +32,15 @@ def plans(draw: st.DrawFn) -> Plan:
     chosen = ["area", *draw(st.sets(st.sampled_from(["age", "job", "pay"]), min_size=1))]
     section = {"name": "t", "kind": "microdata-margins", "columns": chosen}
     bins = {"age": [0, 15, 40, 100], "pay": 3}
-    rows = draw(st.integers(1, 60))
-    return Plan.model_validate(
-        {
-            "dprelease": 1,
-            "dataset": "made-up",
-            "source": "withheld",
-            "rows": 50,
-            "privacy_unit": {"column": "home", "max_rows": draw(st.integers(2, 5))},
-            "neighbours": draw(st.sampled_from(["add-remove", "replace-one"])),
-            "linked": {"order": [first], "shared": ["area"]},
-            "budget": {
-                "granted": {"alpha": "1", "beta": "1e-6", "gamma": "0"},
-                "requested": {"alpha": "1", "beta": "1e-6", "gamma": "0"},
-            },
-            "columns": columns,
-            "releases": [section | {"bins": {n: b for n, b in bins.items() if n in chosen}}],
-            "synthesis": [{"name": "t", "from": "t", "rows": rows}],
-            "publication": {"title": "Made up"},
-        }
-    )
+    section["bins"] = {n: b for n, b in bins.items() if n in chosen}
+    more = {
+        "rows": 50,
+        "privacy_unit": {"column": "home", "max_rows": draw(st.integers(2, 5))},
+        "neighbours": draw(st.sampled_from(["add-remove", "replace-one"])),
+        "linked": {"order": [first], "shared": ["area"]},
+        "synthesis": [{"name": "t", "from": "t", "rows": draw(st.integers(1, 60))}],
+    }
+    return Plan.model_validate(document(columns, [section], beta="1e-6", **more))
 
 
 BLOCK = 25

@@ -10,6 +10,7 @@ from schemas.plan import Plan
 from schemas.releases import base
 from tasks.bundle import publish
 from tasks.bundle.reader import open_bundle
+from tests.shortest import document
 from tests.tasks.made_up import publish_made_up
 
 pytestmark = pytest.mark.usefixtures("short_fits")
@@ -27,20 +28,8 @@ EVERYONE = {
     "columns": [*COLUMNS],
     "bins": {"age": [0, 20, 40, 90]},
 }
-PLAN = {
-    "dprelease": 1,
-    "dataset": "people",
-    "source": "people.parquet",
-    "rows": 2000,
-    "privacy_unit": "row",
-    "neighbours": "replace-one",
-    "budget": {
-        "granted": {"alpha": "9", "beta": "1e-5"},
-        "requested": {"alpha": "6", "beta": "1e-6"},
-    },
-    "columns": COLUMNS,
-    "publication": {"title": "People", "csv": True, "replicates": 12},
-}
+PUBLICATION = {"title": "People", "csv": True, "replicates": 12}
+PLAN = document(COLUMNS, [], alpha="6", beta="1e-6", rows=2000, publication=PUBLICATION)
 FEW = 100
 ALONE = {"name": "sexes", "kind": "histogram", "columns": ["sex", "c0"]}
 
@@ -102,9 +91,6 @@ def test_sums_of_a_table_among_many_are_known_with_their_errors(tmp_path):
 @pytest.mark.usefixtures("few_files")
 def test_a_column_with_the_name_of_the_column_of_tables_is_refused():
     columns = COLUMNS | {"Table_Name": SMALL["c0"]}
-    document = PLAN | {
-        "columns": columns,
-        "releases": [EVERYONE | {"columns": [*columns]}],
-    }
+    releases = [EVERYONE | {"columns": [*columns]}]
     with pytest.raises(ValueError, match="rename the column"):
-        Plan.model_validate(document)
+        Plan.model_validate(PLAN | {"columns": columns, "releases": releases})

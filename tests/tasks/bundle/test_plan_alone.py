@@ -13,6 +13,7 @@ from dpcore.errors import PlanError
 from schemas.plan import Plan, load_plan
 from tasks.explain.explain import explain, explanation
 from tests.plans import MECHANISMS, TRIES, document, plan_of
+from tests.shortest import document as shortest
 from tests.tasks.made_up import publish_made_up
 
 EXPLAINED = 3.0
@@ -63,22 +64,8 @@ def test_at_corners(tmp_path, kind, mechanism, keys, alpha, more):
         "near-records": {"column": "x", "bins": {"x": 5}},
         "count": {"condition": {"column": "b", "categories": ["yes"]}},
     }.get(kind, {"columns": ["a", "b", "det"]})
-    carried(
-        {
-            "dprelease": 1,
-            "dataset": "corners",
-            "source": "none.csv",
-            "rows": 12,
-            "privacy_unit": "row",
-            "neighbours": "replace-one",
-            "budget": {"granted": amount, "requested": amount},
-            "columns": columns,
-            "releases": [{"name": "r", "kind": kind, "mechanism": mechanism, **of_kind, **keys}],
-            "publication": {"title": "At a corner"},
-            **more,
-        },
-        tmp_path,
-    )
+    release = {"name": "r", "kind": kind, "mechanism": mechanism, **of_kind, **keys}
+    carried(shortest(columns, [release], **amount, **{"rows": 12} | more), tmp_path)
 
 
 @pytest.mark.slow

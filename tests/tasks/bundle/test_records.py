@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-import yaml
 from scipy import stats
 
 from dpcore.domain.tally import Tally
@@ -14,18 +13,12 @@ from dpcore.sampling.source import SeededSource
 from schemas.plan import Plan
 from tasks.bundle.records import SyntheticRecords, joined, record_blocks, synthetic_records
 from tests.chance import FALSE_ALARM
+from tests.shortest import from_yaml
 
 ROWS = 20_000
 PLAN = """
-dprelease: 1
-dataset: mixed
-source: nowhere.parquet
 rows: 20000
-privacy_unit: row
-neighbours: replace-one
-budget:
-  granted: {alpha: "60", beta: "0", gamma: "0"}
-  requested: {alpha: "60", beta: "0", gamma: "0"}
+alpha: "60"
 columns:
   place: {type: categorical, categories: [north, south], nullable: true}
   owner: {type: categorical, categories: [true, false]}
@@ -44,13 +37,12 @@ releases:
   - {name: rents, kind: histogram, columns: [rent, place], bins: {rent: 40}}
 synthesis:
   - {name: people, from: everybody, rows: 20000}
-publication: {title: Mixed columns}
 """
 Draws = dict[str, Noisy]
 
 
 def planned(**within_bins: str) -> Plan:
-    document = yaml.safe_load(PLAN)
+    document = from_yaml(PLAN)
     document["synthesis"][0]["within_bins"] = within_bins
     return Plan.model_validate(document)
 
@@ -141,7 +133,7 @@ def test_a_column_with_nulls_follows_counts_in_finer_bins(draws):
 
 def test_where_in_its_bin_a_value_lies_does_not_follow_from_its_bin():
     """Codes of a table in which nothing passed the threshold are random numbers too."""
-    document = yaml.safe_load(PLAN)
+    document = from_yaml(PLAN)
     for name in ("x", "y"):
         document["columns"][name] = {"type": "integer", "bounds": [0, 2**20 - 1]}
     document["releases"] = [

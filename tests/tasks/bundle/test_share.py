@@ -20,11 +20,9 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
 from dpcore.sampling.source import SeededSource
-from schemas.plan import load_plan
-from tasks.bundle.reader import BundleReader, Columns, open_bundle
+from tasks.bundle.reader import BundleReader, Columns
 from tests.chance import shares
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up import opened_once
 
 ADDED, SHARE = Adjacency("add-remove"), Budget.of("1")
 TABLE = Domain((Categories("place", ("a", "b", "c")), Categories("answer", ("yes", "no"))))
@@ -148,8 +146,7 @@ def test_a_sum_and_a_multiple_have_the_errors_of_what_they_are_made_of():
 def test_a_share_in_a_bundle_counts_the_noise_of_a_private_total(plan_document, tmp_path):
     kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
     plan_document |= {"releases": kept, "synthesis": [], "neighbours": "add-remove"}
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    bundle = opened_once(tmp_path, plan_document)
     table = "pairs.sex.region"
     women, everybody = bundle.total(table, lambda t: t["sex"] == "F"), bundle.total(table)
     share = bundle.share(table, lambda t: t["sex"] == "F")

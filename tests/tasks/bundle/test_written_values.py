@@ -2,26 +2,17 @@
 
 import numpy as np
 import pytest
-import yaml
 
-from dpcore.domain.tally import Tally
-from dpcore.line.privacy_line import perturb
-from dpcore.sampling.source import SeededSource
 from schemas.documents.codebook import WARNING, codebook
 from schemas.plan import Plan
 from tasks.bundle.records import SyntheticRecords, synthetic_records
 from tasks.report.synthetic import count_records
+from tests.shortest import from_yaml
+from tests.tasks.made_up import drawn_evenly
 
 PLAN = """
-dprelease: 1
-dataset: written
-source: nowhere.parquet
 rows: 3000
-privacy_unit: row
-neighbours: replace-one
-budget:
-  granted: {alpha: "60"}
-  requested: {alpha: "60"}
+alpha: "60"
 columns:
   hours: {type: integer, bounds: [0, 99], step: 5, point_masses: [0, 38], nullable: true}
   pay: {type: continuous, bounds: [0, 99999], step: 0.01, point_masses: [0, 99999]}
@@ -42,12 +33,11 @@ releases:
   - {name: fine, kind: histogram, columns: [pay], bins: {pay: 300}}
 synthesis:
   - {name: people, from: everybody, rows: 3000, within_bins: {pay: fine}}
-publication: {title: Written numbers}
 """
 
 
 def planned(**changes: object) -> Plan:
-    document = yaml.safe_load(PLAN)
+    document = from_yaml(PLAN)
     for place, value in changes.items():
         column, _, key = place.partition("__")
         document["columns"][column][key] = value
@@ -57,17 +47,10 @@ def planned(**changes: object) -> Plan:
 @pytest.fixture(scope="module")
 def made() -> SyntheticRecords:
     plan = planned()
-    draws = {}
-    for name, release in plan.built.items():
-        codes = np.random.default_rng(3).integers(
-            0, release.domain.shape, (3000, len(release.domain.axes))
-        )
-        if name == "fine":  # which the records follow: a fifth at each point mass, as in the others
-            ends = np.repeat([0, release.domain.size - 1], 600)
-            codes[: len(ends), 0] = ends
-        cells = np.unique(release.domain.pack(codes), return_counts=True)
-        exact = release.statistic(Tally(release.domain, *cells))
-        draws[name] = perturb(exact, release.mechanism, release.share, SeededSource(1))
+    everybody, fine = plan.built.values()
+    # What the records follow has a fifth at each point mass, as the others do.
+    ends = np.repeat([0, fine.domain.size - 1], 600)
+    draws = {"everybody": drawn_evenly(everybody), "fine": drawn_evenly(fine, ends)}
     return synthetic_records(plan, plan.synthesis[0], draws.__getitem__)
 
 
@@ -110,7 +93,7 @@ def test_bins_without_a_multiple_are_refused():
 
 
 def test_a_cell_for_every_whole_number_has_no_room_for_a_step():
-    document = yaml.safe_load(PLAN)
+    document = from_yaml(PLAN)
     del document["releases"][0]["bins"]["hours"]
     with pytest.raises(ValueError, match="cell for each whole number of hours"):
         Plan.model_validate(document)

@@ -16,7 +16,7 @@ from tasks.catalogue import write_catalogue
 from tasks.catalogue.bundles import Dataset, find_bundles
 from tasks.catalogue.page import catalogue_page
 from tasks.report.page import REPORT
-from tests.conftest import plan_of_every_kind, write_plan
+from tests.conftest import plan_of_every_kind
 from tests.tasks.browser import PHONE, WIDE, require_accessible, require_fit, visit
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import require_sound
@@ -31,11 +31,11 @@ def original(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(folder / "home"))
         patch.delenv("DPRELEASE_LEDGER", raising=False)
-        plan = load_plan(write_plan(folder, document))
+        plan = load_plan(document)
         for release_id in ("r1", "r2"):
             publish_made_up(plan, release_id, folder / "published")
         other = document | {"dataset": "other", "publication": {"title": HOSTILE}}
-        publish_made_up(load_plan(write_plan(folder, other)), "r1", folder / "published")
+        publish_made_up(load_plan(other), "r1", folder / "published")
     return folder
 
 
@@ -88,7 +88,7 @@ def test_each_release_says_who_published_it_what_it_found_and_what_it_changed(or
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPRELEASE_HOME", str(original / "home"))
-        plan = load_plan(write_plan(tmp_path, document))
+        plan = load_plan(document)
         publish_made_up(plan, "r3", tmp_path / "published")
     published = tmp_path / "published"
     write_catalogue(published, published)

@@ -27,12 +27,12 @@ from tests.conftest import write_plan
 
 
 @pytest.fixture
-def plan(plan_document, tmp_path):
-    return load_plan(write_plan(tmp_path, plan_document))
+def plan(plan_document):
+    return load_plan(plan_document)
 
 
-def test_expected_errors_are_those_of_a_draw_from_such_a_survey(plan_document, tmp_path):
-    plan = load_plan(write_plan(tmp_path, plan_document | {"rows": 100_000}))
+def test_expected_errors_are_those_of_a_draw_from_such_a_survey(plan_document):
+    plan = load_plan(plan_document | {"rows": 100_000})
     name, expected = expected_fit(plan, "income ~ sex + children", "gaussian")
     release = plan.built[name]
     assert name == "pairs"
@@ -62,10 +62,10 @@ def test_what_the_plan_does_not_measure_is_named(plan):
         analysis_text(plan, "income ~ sex * children", "gaussian")
 
 
-def test_models_of_the_plan_are_part_of_what_it_is_explained_by(plan_document, tmp_path):
+def test_models_of_the_plan_are_part_of_what_it_is_explained_by(plan_document):
     asked = {"name": "pay", "title": "What pay depends on", "formula": "income ~ sex"}
     plan_document["analyses"] = [asked]
-    text = explain(load_plan(write_plan(tmp_path, plan_document)), None, Budget())
+    text = explain(load_plan(plan_document), None, Budget())
     assert "What pay depends on (analysis pay)\nincome ~ sex   (gaussian), from pairs" in text
 
 
@@ -83,7 +83,7 @@ def test_the_command_says_the_same_as_json(plan_document, tmp_path, capsys, plan
     assert refused["reason"] in printed.err
 
 
-def test_texts_whose_categories_noise_merges_answer_no_model(plan_document, tmp_path):
+def test_texts_whose_categories_noise_merges_answer_no_model(plan_document):
     """Groups of categories have numbers for names, which no text is."""
     release = {"name": "pairs", "kind": "microdata-margins", "columns": ["sex", "region", "age"]}
     plan_document |= {
@@ -91,6 +91,6 @@ def test_texts_whose_categories_noise_merges_answer_no_model(plan_document, tmp_
         "synthesis": [],
     }
     plan_document["budget"]["requested"] = {"alpha": "2", "beta": "5e-7"}
-    plan = load_plan(write_plan(tmp_path, plan_document))
+    plan = load_plan(plan_document)
     with pytest.raises(InputError, match="region: `compress` merged categories"):
         expected_fit(plan, "age ~ sex + region", "gaussian")

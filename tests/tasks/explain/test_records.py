@@ -6,28 +6,16 @@ from dpcore.accounting.budget import Budget
 from schemas.plan import Plan
 from tasks.explain.explain import explain
 from tasks.explain.records import records_text
+from tests.shortest import document
 
 
-def plan_of(columns: int, categories: int, **synthesis) -> Plan:
-    names = [f"q{i}" for i in range(columns)]
+def plan_of(columns: int, categories: int, drawn: bool = True) -> Plan:
     listed = [f"answer {i}" for i in range(categories)]
-    asked = {"alpha": "1", "beta": "1e-6"}
-    records = {"name": "people", "from": "pairs", "rows": 300}
-    return Plan.model_validate(
-        {
-            "dprelease": 1,
-            "dataset": "d",
-            "source": "nowhere.parquet",
-            "rows": 300,
-            "privacy_unit": "row",
-            "neighbours": "add-remove",
-            "budget": {"granted": asked, "requested": asked},
-            "columns": {name: {"type": "categorical", "categories": listed} for name in names},
-            "releases": [{"name": "pairs", "kind": "microdata-margins", "columns": names}],
-            "synthesis": [records] if synthesis.get("drawn", True) else [],
-            "publication": {"title": "A survey"},
-        }
-    )
+    questions = {f"q{i}": {"type": "categorical", "categories": listed} for i in range(columns)}
+    pairs = {"name": "pairs", "kind": "microdata-margins", "columns": [*questions]}
+    records = [{"name": "people", "from": "pairs", "rows": 300}] if drawn else []
+    more = {"beta": "1e-6", "neighbours": "add-remove", "synthesis": records}
+    return Plan.model_validate(document(questions, [pairs], **more))
 
 
 def test_a_small_table_is_better_drawn_from_a_histogram():

@@ -3,18 +3,17 @@
 from dpcore.accounting.budget import Budget
 from schemas.plan import load_plan
 from tasks.explain.explain import explain
-from tests.conftest import write_plan
 
 
-def test_columns_in_no_release_are_named(plan_document, plan_path):
-    plan = load_plan(write_plan(plan_path.parent, plan_document))
+def test_columns_in_no_release_are_named(plan_document):
+    plan = load_plan(plan_document)
     assert "In no release" not in explain(plan, None, Budget())
     plan_document["columns"]["shoe"] = {"type": "integer", "bounds": [30, 50]}
-    plan = load_plan(write_plan(plan_path.parent, plan_document))
+    plan = load_plan(plan_document)
     assert "In no release: shoe.\n" in explain(plan, None, Budget())
 
 
-def test_a_release_of_what_is_public_is_named(plan_document, plan_path):
+def test_a_release_of_what_is_public_is_named(plan_document):
     plan_document["columns"]["here"] = {"type": "categorical", "categories": ["yes"]}
     plan_document["budget"]["requested"] = {"alpha": "1"}
     said = "to publish it with noise in alive."
@@ -22,5 +21,5 @@ def test_a_release_of_what_is_public_is_named(plan_document, plan_path):
         plan_document["neighbours"] = relation
         plan_document["releases"] = [{"name": "alive", "kind": "histogram", "columns": ["here"]}]
         plan_document["synthesis"] = []
-        plan = load_plan(write_plan(plan_path.parent, plan_document))
+        plan = load_plan(plan_document)
         assert (said in explain(plan, None, Budget())) == told

@@ -8,27 +8,16 @@ from flows.cli import main
 from schemas.plan import Plan, load_plan
 from tasks.explain.work import work_of
 from tests.conftest import ROOT
+from tests.shortest import document
 
 FAIR = ROOT / "deployments" / "plans" / "fair.yaml"
 
 
 def made(columns: int, rows: int = 1000, **more: str) -> Plan:
-    names = [f"c{i}" for i in range(columns)]
-    release = {"name": "all", "kind": "microdata-margins", "columns": names} | more
-    grant = {"alpha": "2", "beta": "1e-6"} if not more else {"alpha": "2"}
-    document = {
-        "dprelease": 1,
-        "dataset": "people",
-        "source": "people.parquet",
-        "rows": rows,
-        "privacy_unit": "row",
-        "neighbours": "replace-one",
-        "budget": {"granted": grant, "requested": grant},
-        "columns": {n: {"type": "categorical", "categories": [1, 2, 3]} for n in names},
-        "releases": [release],
-        "publication": {"title": "People"},
-    }
-    return Plan.model_validate(document)
+    listed = {f"c{i}": {"type": "categorical", "categories": [1, 2, 3]} for i in range(columns)}
+    release = {"name": "all", "kind": "microdata-margins", "columns": [*listed]} | more
+    beta = "0" if more else "1e-6"
+    return Plan.model_validate(document(listed, [release], alpha="2", beta=beta, rows=rows))
 
 
 def test_it_is_said_as_a_sentence_and_as_json(own_home, capsys):

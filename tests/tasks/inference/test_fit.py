@@ -16,12 +16,12 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
-from schemas.plan import load_plan
 from tasks.bundle.reader import open_bundle
 from tasks.inference.fit import fit
 from tests.chance import mean_squares, shares
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
+from tests.tasks.made_up import opened_once
+
+pytestmark = pytest.mark.usefixtures("short_fits")
 
 ROWS = 4000
 DOMAIN = Domain(
@@ -196,8 +196,7 @@ def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     records = [section for section in plan_document["synthesis"] if section["name"] == "everybody"]
     kept.append({"name": "wages", "kind": "mean", "column": "income", "by": ["sex"]})
     plan_document |= {"releases": kept, "synthesis": records}
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    bundle = opened_once(tmp_path, plan_document)
     found = bundle.fit("income ~ sex + children")
     assert found["Intercept"].sampling_error > 0
     assert all(c.privacy_error > 0 for c in found.coefficients)

@@ -8,26 +8,23 @@ from dpcore.errors import InputError, PlanError
 from dpcore.releases.numbers.moments import HIDDEN
 from schemas.plan import load_plan
 from tasks.bundle.analyses import coefficients_table
-from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import check_analyses, expected_fit
-from tasks.report.page import REPORT
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.report.pages import require_sound
+from tests.tasks.made_up import opened
+from tests.tasks.report.pages import page_of, part_of
 
 MOMENTS = {"name": "sums", "kind": "moments", "columns": ["income", "age", "sex", "children"]}
 
 
-def planned(document, folder, *releases, models=(), **changes):
+def planned(document, *releases, models=(), **changes):
     kept = [section for section in document["releases"] if section["name"] in releases]
     document |= {"releases": [*kept, MOMENTS | changes], "synthesis": [], "analyses": [*models]}
-    return load_plan(write_plan(folder, document))
+    return load_plan(document)
 
 
 def test_a_bundle_of_moments_alone_answers_linear_models(plan_document, tmp_path):
     model = {"name": "pay", "title": "Pay", "formula": "income ~ age + sex"}
-    plan = planned(plan_document, tmp_path, models=[model])
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    plan = planned(plan_document, models=[model])
+    bundle = opened(plan, tmp_path)
     found = bundle.fit("income ~ age + sex")
     assert [c.name for c in found.coefficients] == ["Intercept", "age", "sex[T.M]"]
     (record,) = bundle.manifest.analyses
@@ -38,18 +35,15 @@ def test_a_bundle_of_moments_alone_answers_linear_models(plan_document, tmp_path
     means = table[(table["statistic"] == "mean") & table["other"].isna()]
     only = bundle.fit("income ~ 1")["Intercept"]
     assert only.estimate == pytest.approx(means.set_index("column")["estimate"]["income"])
-    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
-    (part,) = (
-        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "release-sums"
-    )
+    page = page_of(bundle.path)
     assert "from the noisy moments of sums. It costs no further budget." in page.words
     for words in ("mean of income where sex is F", "variance of age", "share of sex = M"):
-        assert words in part.words
+        assert words in part_of(page, "release-sums").words
 
 
-def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_document, tmp_path):
+def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_document):
     plan_document["budget"]["requested"]["alpha"] = "0.1"
-    plan = planned(plan_document, tmp_path)
+    plan = planned(plan_document)
     _, found = expected_fit(plan, "income ~ age + sex", "gaussian")
     table = coefficients_table("pay", found).columns
     hidden = np.isinf([each.standard_error for each in found.coefficients])
@@ -71,19 +65,19 @@ def test_a_term_that_noise_hides_has_a_reason_instead_of_an_interval(plan_docume
     ],
 )
 def test_what_moments_cannot_answer_is_refused_with_what_would(
-    plan_document, tmp_path, formula, family, says
+    plan_document, formula, family, says
 ):
-    plan = planned(plan_document, tmp_path)
+    plan = planned(plan_document)
     with pytest.raises(InputError, match=says):
         expected_fit(plan, formula, family)
     model = {"name": "m", "title": "M", "formula": formula, "family": family}
     if "region" not in formula:
         with pytest.raises(PlanError, match=r"analyses\[0\].formula"):
-            check_analyses(planned(plan_document, tmp_path, models=[model]))
+            check_analyses(planned(plan_document, models=[model]))
 
 
-def test_tables_answer_what_moments_cannot(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path, "pairs")
+def test_tables_answer_what_moments_cannot(plan_document):
+    plan = planned(plan_document, "pairs")
     assert expected_fit(plan, "income ~ children", "gaussian")[0] == "sums"
     assert expected_fit(plan, "income ~ region", "gaussian")[0] == "pairs"
     assert expected_fit(plan, "{income > 3600} ~ sex", "gaussian")[0] == "pairs"

@@ -7,24 +7,21 @@ import pytest
 
 from dpcore.errors import InputError
 from schemas.plan import load_plan
-from tasks.bundle.reader import open_bundle
 from tasks.explain.analysis import expected_fit
-from tasks.report.page import REPORT
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.report.pages import require_sound
+from tests.tasks.made_up import opened
+from tests.tasks.report.pages import page_of, part_of
 
 MODEL = {"name": "pay", "kind": "model", "formula": "income ~ age + sex"}
 
 
-def planned(document, folder, **changes):
+def planned(document, **changes):
     document |= {"releases": [MODEL | changes], "synthesis": [], "analyses": []}
-    return load_plan(write_plan(folder, document))
+    return load_plan(document)
 
 
 def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path)
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    plan = planned(plan_document)
+    bundle = opened(plan, tmp_path)
     found = bundle.fit("income ~ sex+age")
     assert [c.name for c in found.coefficients] == ["Intercept", "age", "sex[T.M]"]
     table = bundle.table("pay")
@@ -39,10 +36,7 @@ def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_
         bundle.fit("income ~ age")
     with pytest.raises(InputError, match="was not measured"):
         bundle.fit("income ~ age + sex", family="poisson")
-    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
-    (part,) = (
-        n for n in page.all("section") if n.attributes.get("aria-labelledby") == "release-pay"
-    )
+    part = part_of(page_of(bundle.path), "release-pay")
     assert "sex[T.M]" in part.words
     assert "95% by sampling and noise" in part.words
 
@@ -51,8 +45,8 @@ def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_docume
     tables = next(r for r in plan_document["releases"] if r["name"] == "pairs")
     plan_document["releases"] = [MODEL, tables | {"weight": 1}]
     plan_document |= {"synthesis": [], "analyses": []}
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    plan = load_plan(plan_document)
+    bundle = opened(plan, tmp_path)
     assert not any("measured for itself" in n for n in bundle.fit(MODEL["formula"]).notes)
     other = bundle.fit("income ~ children")
     (note,) = (n for n in other.notes if "was not measured for itself" in n)
@@ -66,8 +60,8 @@ def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_docume
     assert direct == pytest.approx(asked.built["pay"].width_ratio, rel=0.05)
 
 
-def test_what_is_expected_is_known_before_a_draw(plan_document, tmp_path):
-    plan = planned(plan_document, tmp_path)
+def test_what_is_expected_is_known_before_a_draw(plan_document):
+    plan = planned(plan_document)
     name, found = expected_fit(plan, "income ~ age + sex", "gaussian")
     ratio = plan.built["pay"].width_ratio
     assert name == "pay"
@@ -80,19 +74,19 @@ def test_the_design_of_the_survey_is_named_wherever_the_model_is(plan_document, 
     plan_document["privacy_unit"] = {"column": "home", "max_rows": 3, "name": "household"}
     plan_document["weights"] = {"column": "w", "largest": 100, "step": "0.1", "total": 8000}
     plan_document |= {"strata": "region", "cluster": "age"}
-    plan = planned(plan_document, tmp_path)
+    plan = planned(plan_document)
     assert plan.built["pay"].adjacency.most == 1
     said = (
         "the population that the weights (w) describe",
         "clusters (age) are drawn independently within strata (region)",
     )
-    bundle = open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    bundle = opened(plan, tmp_path)
     notes = " ".join(bundle.fit("income ~ age + sex").notes)
     (record,) = bundle.record_of("pay").tables[:1]
     stated = record.uncertainty[0].statement
     assert all(each in notes and each in stated for each in said)
     facts = bundle.record_of("pay").facts
     assert "records" not in facts
-    require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    page_of(bundle.path)
     _, expected = expected_fit(plan, "income ~ age + sex", "gaussian")
     assert all(np.isfinite(each.estimate) for each in expected.coefficients)

@@ -17,6 +17,8 @@ from dpcore.post.tables.margins import Margin
 from tests.chance import FALSE_ALARM, mean_squares, reach, shares
 from tests.tasks.inference.test_fit import DOMAIN, columns, evidence, exact_tables, surveyed
 
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 SURVEYS, FEW = 60, 24
 
 

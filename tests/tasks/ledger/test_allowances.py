@@ -11,17 +11,11 @@ from dpcore.accounting.concentrated import caps
 from dpcore.errors import BudgetError, InputError
 from tasks.ledger import Action, Charge, Ledger
 from tests.tasks.bundle.damage import by_hand
-from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
 WHO_WHY = {"who": "A. Officer", "why": "a thesis"}
 QUARTER = {"a": Charge(Budget.of("1/4", "1e-7"))}
 PART = {"part": Fraction(1, 2)}
 ANALYST, OTHER = "B. Analyst", "C. Analyst"
-
-
-@pytest.fixture(params=ENGINES)
-def url(request, tmp_path) -> str:
-    return fresh_url(request.param, tmp_path)
 
 
 @pytest.fixture

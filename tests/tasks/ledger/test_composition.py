@@ -13,7 +13,6 @@ from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import LaplaceEvent
 from tasks.ledger import Charge, Ledger
 from tests.tasks.bundle.damage import by_hand
-from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 PROMISE = Budget.of("2", "1e-6")
@@ -21,9 +20,9 @@ CAPS = caps("concentrated", PROMISE)
 MONTH = {"a": Charge(CAPS * Fraction(1, 12))}
 
 
-@pytest.fixture(params=ENGINES)
-def ledger(request, tmp_path) -> Ledger:
-    ledger = Ledger(fresh_url(request.param, tmp_path))
+@pytest.fixture
+def ledger(url) -> Ledger:
+    ledger = Ledger(url)
     ledger.grant("wages", PROMISE, **WHO_WHY, composition="concentrated")
     return ledger
 

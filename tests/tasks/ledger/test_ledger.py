@@ -14,7 +14,6 @@ from dpcore.errors import BudgetError, InputError, LedgerError
 from dpcore.line.statistic import Noisy
 from tasks.ledger import Action, Charge, Ledger, State, charge_id, queries, tables
 from tests.tasks.bundle.damage import by_hand
-from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 GAMMA = {
@@ -23,9 +22,9 @@ GAMMA = {
 }
 
 
-@pytest.fixture(params=ENGINES)
-def ledger(request, tmp_path) -> Ledger:
-    ledger = Ledger(fresh_url(request.param, tmp_path))
+@pytest.fixture
+def ledger(url) -> Ledger:
+    ledger = Ledger(url)
     ledger.grant("wages", Budget.of(1, "1e-6", "1/10"), **WHO_WHY)
     return ledger
 

@@ -7,12 +7,11 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import InputError, LedgerError
 from dpcore.line.statistic import Noisy
 from tasks.ledger import Action, Charge, Ledger
-from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
 
-@pytest.fixture(params=ENGINES)
-def ledger(request, tmp_path):
-    ledger = Ledger(fresh_url(request.param, tmp_path))
+@pytest.fixture
+def ledger(url):
+    ledger = Ledger(url)
     ledger.grant("wages", Budget.of(2), who="board", why="test")
     charges = {name: Charge(Budget.of("1/2")) for name in ("a", "b")}
     ledger.reserve("wages", "r1", "digest", charges)

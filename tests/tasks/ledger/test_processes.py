@@ -30,7 +30,6 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import LedgerError
 from dpcore.line.statistic import Noisy
 from tasks.ledger import Charge, Ledger, State, queries
-from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 from tests.waiting import SECONDS
 
 REPOSITORY = Path(__file__).parents[3]
@@ -286,11 +285,6 @@ def run(scenario: Callable[[str], Any], url: str) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-@pytest.fixture(params=ENGINES)
-def url(request, tmp_path) -> str:
-    return fresh_url(request.param, tmp_path)
 
 
 class TestRaces:

@@ -9,16 +9,10 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError
 from tasks.ledger import Action, Charge, Ledger
-from tests.tasks.ledger.test_postgresql import ENGINES, fresh_url
 
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 SHARE = {"a": Charge(Budget.of("1/4", "1e-7"))}
 TENTH = Fraction(1, 10)
-
-
-@pytest.fixture(params=ENGINES)
-def url(request, tmp_path) -> str:
-    return fresh_url(request.param, tmp_path)
 
 
 @pytest.fixture

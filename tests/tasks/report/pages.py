@@ -7,6 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+from tasks.report.page import REPORT
+
 VOID = {"meta", "link", "br", "input", "hr", "img"}
 
 
@@ -62,6 +64,16 @@ def read_page(html: str) -> Node:
     reader.close()
     assert len(reader.open) == 1, f"<{reader.open[-1].tag}> is not closed"
     return reader.root
+
+
+def page_of(bundle: Path) -> Node:
+    """The page of a bundle, which is sound."""
+    return require_sound((bundle / REPORT).read_text(encoding="utf-8"), bundle)
+
+
+def part_of(page: Node, name: str) -> Node:
+    """The part of the page about a release or a synthetic table, such as ``release-people``."""
+    return next(n for n in page.all("section") if n.attributes.get("aria-labelledby") == name)
 
 
 def require_sound(html: str, folder: Path) -> Node:

@@ -6,7 +6,7 @@ import pytest
 from schemas.plan import load_plan
 from tests.schemas.refusals import refused
 from tests.tasks.made_up import opened_once
-from tests.tasks.report.test_page import page_of
+from tests.tasks.report.pages import page_of
 
 HOURS = ["h00", "h06", "h12", "h18"]
 

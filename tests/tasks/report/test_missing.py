@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from dpcore.releases.table import UNKNOWN
-from schemas.plan import load_plan
-from tasks.bundle.reader import open_bundle
 from tasks.report.page import REPORT
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.report.pages import require_sound
+from tests.tasks.made_up import opened_once
+from tests.tasks.report.pages import page_of
 
 FORM = {"kind": "density", "columns": ["income"], "bandwidth": 0.2}
 RELEASES = [
@@ -26,8 +23,7 @@ def bundle(plan_document, tmp_path):
     """So little budget that any number of records may be zero."""
     plan_document |= {"releases": RELEASES, "synthesis": [], "neighbours": "add-remove"}
     plan_document["budget"]["requested"]["alpha"] = "0.001"
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    return open_bundle(publish_made_up(plan, "r", tmp_path / "out"))
+    return opened_once(tmp_path, plan_document)
 
 
 @pytest.mark.slow
@@ -43,7 +39,7 @@ def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
         assert set(table["reason"]) == {UNKNOWN}
         for column in (*columns, "standard_error"):
             assert np.ma.getmaskarray(table[column]).all()
-    page = require_sound((bundle.path / REPORT).read_text(), bundle.path)
+    page = page_of(bundle.path)
     assert page.words.count("no value") >= 3
     assert not bundle.path.joinpath(REPORT).read_text().count("<title>Density of")
 

@@ -19,9 +19,9 @@ from tasks.report import REPORT, findings, report_page
 from tasks.report.support import how_supported, support_table
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits, release, small_plan
-from tests.conftest import ROOT, write_plan
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.report.pages import Node, require_sound
+from tests.conftest import ROOT
+from tests.tasks.made_up import opened_once, publish_made_up
+from tests.tasks.report.pages import page_of, part_of
 
 PLANS = {path.stem: path for path in sorted((ROOT / "deployments" / "plans").glob("*.yaml"))}
 
@@ -49,26 +49,11 @@ def bundle(every_kind: Path, tmp_path: Path, own_home: Path) -> Path:
     return next((tmp_path / "out").glob("*/r1"))
 
 
-def page_of(bundle: Path) -> Node:
-    return require_sound((bundle / REPORT).read_text(encoding="utf-8"), bundle)
-
-
-def published(document: dict, folder: Path) -> Node:
-    """The page of a plan over made-up tables."""
-    plan = load_plan(write_plan(folder, document))
-    return page_of(publish_made_up(plan, "r1", folder / "out"))
-
-
 def fewer(document: dict, *more: str) -> dict:
     """The plan with two releases and one table of records, and with others by their names."""
     kept = ("people", "pairs", *more)
     releases = [section for section in document["releases"] if section["name"] in kept]
     return document | {"releases": releases, "synthesis": document["synthesis"][:1]}
-
-
-def part_of(page: Node, name: str) -> Node:
-    """The part of the page about a release or a synthetic table, such as ``release-people``."""
-    return next(n for n in page.all("section") if n.attributes.get("aria-labelledby") == name)
 
 
 def words_of(bundle: Path) -> str:
@@ -167,11 +152,11 @@ def test_a_count_stands_inside_its_interval(bundle):
 
 
 def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
-    bundle, plan, plan_document, plan_path
+    bundle, plan, plan_document
 ):
     before = (bundle / REPORT).read_text(encoding="utf-8")
     Ledger(ledger_url()).grant("survey", Budget.of("5"), who="Jane Doe", why="a whim")
-    few = load_plan(write_plan(plan_path.parent, fewer(plan_document)))
+    few = load_plan(fewer(plan_document))
     other = words_of(publish_made_up(few, "r2", bundle.parent.parent))
     assert made_again(plan, bundle) == before
     assert "8 of 15 alpha are spent" in other
@@ -192,28 +177,26 @@ def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):
     for amount in plan_document["budget"].values():
         amount["gamma"] = "0.1"
     names = [section["name"] for section in plan_document["releases"][-5:]]
-    page = published(fewer(plan_document, *names), tmp_path)
-    sections = {n.attributes.get("aria-labelledby"): n for n in page.all("section")}
-    for name in ("mean-age", "mean-by-sex", "exact-if-rare", "urn", "near"):
-        assert list(sections[f"release-{name}"].all("svg")), name
-    assert "Each bar is a group of sex" in sections["release-mean-by-sex"].words
-    (numbers,) = [
-        t for t in sections["release-mean-by-sex"].all("table") if "in numbers" in t.words
-    ]
+    page = page_of(opened_once(tmp_path, fewer(plan_document, *names)).path)
+    sections = {name: part_of(page, f"release-{name}") for name in names}
+    for name in names:
+        assert list(sections[name].all("svg")), name
+    assert "Each bar is a group of sex" in sections["mean-by-sex"].words
+    (numbers,) = [t for t in sections["mean-by-sex"].all("table") if "in numbers" in t.words]
     assert [row.children[0].words for row in numbers.all("tr")] == ["sex", "F", "M"]
-    assert "Kolmogorov-Smirnov" in sections["release-near"].words
-    assert "published without noise" in sections["release-exact-if-rare"].words
+    assert "Kolmogorov-Smirnov" in sections["near"].words
+    assert "published without noise" in sections["exact-if-rare"].words
     assert "may have no protection at all" in page.words
 
 
-def test_headings_and_names_are_those_that_the_plan_gives(plan_document, plan_path, tmp_path):
+def test_headings_and_names_are_those_that_the_plan_gives(plan_document, tmp_path):
     plan_document["columns"]["region"] |= {
         "label": "Where they live",
         "description": "At the census",
     }
     plan_document["releases"][0]["title"] = "People, by where they live"
     plan_document["synthesis"][0]["title"] = "Made-up people"
-    plan = load_plan(write_plan(plan_path.parent, fewer(plan_document)))
+    plan = load_plan(fewer(plan_document))
     bundle = publish_made_up(plan, "r1", tmp_path / "out")
     page = page_of(bundle)
     headings = [node.words for node in page.all("h3")]
@@ -238,14 +221,14 @@ def test_gamma_is_explained_where_it_is_spent(bundle, plan):
     assert "this plan was fixed before the first release of the dataset" in page
 
 
-def test_hostile_texts_are_shown_and_not_obeyed(plan_document, plan_path, tmp_path):
+def test_hostile_texts_are_shown_and_not_obeyed(plan_document, tmp_path):
     plan_document["columns"]["sex"]["categories"] = HOSTILE
     plan_document["columns"]["region"]["labels"] = {"north": HOSTILE[0], "south": HOSTILE[1]}
     plan_document["columns"]["region"]["label"] = HOSTILE[1]
     plan_document["releases"][0]["title"] = HOSTILE[0]
     texts = ("title", "description", "publisher", "contact", "licence", "citation")
     plan_document["publication"] = dict.fromkeys(texts, HOSTILE[0])
-    plan = load_plan(write_plan(plan_path.parent, fewer(plan_document)))
+    plan = load_plan(fewer(plan_document))
     bundle = publish_made_up(plan, "r1", tmp_path / "out")
     page = page_of(bundle)
     assert not list(page.all("script", "img", "b", "raw"))

@@ -5,11 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from schemas.plan import load_plan
-from tasks.bundle.reader import open_bundle
-from tests.conftest import write_plan
-from tests.tasks.made_up import publish_made_up
-from tests.tasks.report.test_page import page_of
+from tests.conftest import plan_of_every_kind
+from tests.tasks.made_up import opened_once
+from tests.tasks.report.pages import page_of
 
 SECTIONS = {
     "whole": {"kind": "density", "bandwidth": 0.05, "mechanism": "best"},
@@ -22,15 +20,15 @@ SECTIONS = {
 }
 
 
-@pytest.fixture
-def bundle(tmp_path, plan_document):
-    plan_document["releases"] = [
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    releases = [
         {"name": name, "columns": ["income"], "transform": "sqrt"} | section
         for name, section in SECTIONS.items()
     ]
-    plan_document["synthesis"] = [{"name": "incomes", "from": "whole", "rows": 400}]
-    plan = load_plan(write_plan(tmp_path, plan_document))
-    return open_bundle(publish_made_up(plan, "r1", tmp_path / "out"))
+    synthesis = [{"name": "incomes", "from": "whole", "rows": 400}]
+    document = plan_of_every_kind() | {"releases": releases, "synthesis": synthesis}
+    return opened_once(tmp_path_factory.mktemp("transforms"), document)
 
 
 def test_what_is_published_is_on_the_scale_of_the_column(bundle):

@@ -4,9 +4,15 @@ import traceback
 from pathlib import Path
 
 import duckdb
+import ibis
+import pandas as pd
+import pyarrow as pa
+import pytest
 from pydantic import TypeAdapter
 
 from schemas.survey.columns import Column
+from schemas.survey.source import PostgreSQLSource
+from tests.tasks.ledger.test_postgresql import fresh_url
 
 SECRETS = ("SECRET_7391", "987654321")
 
@@ -35,6 +41,14 @@ def write(path: Path, select: str) -> str:
 def csv(path: Path, text: str) -> str:
     path.write_text(text, encoding="utf-8")
     return str(path)
+
+
+def in_postgresql(frame: pd.DataFrame, folder: Path, patch: pytest.MonkeyPatch) -> PostgreSQLSource:
+    """The frame as a table of a server, as a plan names it."""
+    url = fresh_url("postgresql", folder)
+    patch.setenv("SURVEY_DATABASE", url)
+    ibis.connect(url).create_table("survey", pa.Table.from_pandas(frame, preserve_index=False))
+    return PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
 
 
 def assert_tells_nothing(error: BaseException) -> None:

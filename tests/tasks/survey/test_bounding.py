@@ -5,10 +5,8 @@ import itertools
 from collections import Counter
 from pathlib import Path
 
-import ibis
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from dpcore.accounting.budget import Budget
@@ -20,7 +18,6 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.series import SeriesRun
 from schemas.plan.series import Periods
 from schemas.survey.columns import IdentifierColumn
-from schemas.survey.source import PostgreSQLSource
 from schemas.survey.unit import WEIGHT, UnitColumn, Weights
 from tasks.survey.bounding import keep_records
 from tasks.survey.engines.postgresql import open_postgresql
@@ -28,8 +25,7 @@ from tasks.survey.ingest import ingest
 from tasks.survey.reading import closing_survey, open_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
-from tests.tasks.ledger.test_postgresql import fresh_url
-from tests.tasks.survey.tables import column
+from tests.tasks.survey.tables import column, in_postgresql
 
 COLUMNS = {
     "sex": column("categorical", categories=["F", "M"]),
@@ -266,12 +262,9 @@ def test_later_periods_change_nothing_in_earlier_ones(tmp_path):
 def test_postgresql_keeps_and_weighs_the_records_that_duckdb_does(tmp_path, monkeypatch):
     names = {f"h{i}": f"{'ß é🌲 aA'[i % 7]}{i}" for i in range(60)}
     records = [(names[home], *rest) for home, *rest in made_up()]
-    url = fresh_url("postgresql", tmp_path)
-    monkeypatch.setenv("SURVEY_DATABASE", url)
     columns = ["home", *COLUMNS, "weight"]
     frame = pd.DataFrame(records, columns=columns).astype({"age": "Int64"})
-    ibis.connect(url).create_table("survey", pa.Table.from_pandas(frame, preserve_index=False))
-    source = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
+    source = in_postgresql(frame, tmp_path, monkeypatch)
     domains, periods = [BY_SEX, EVERYTHING], Periods(COLUMNS["age"].axis("age"), 2)
     session = open_postgresql(source, READ, 1, HOMES)
     with closing_survey(session):

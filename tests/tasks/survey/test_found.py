@@ -3,10 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
-import ibis
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from dpcore.domain.adjacency import Adjacency
@@ -14,15 +12,13 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.domain.texts import LONGEST, texts, texts_at
 from schemas.survey.columns import IdentifierColumn
-from schemas.survey.source import PostgreSQLSource
 from schemas.survey.unit import COUNT, UnitColumn
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.found import tally_texts
 from tasks.survey.ingest import ingest
 from tasks.survey.reading import Survey, closing_survey
 from tasks.survey.tally import tallies
-from tests.tasks.ledger.test_postgresql import fresh_url
-from tests.tasks.survey.tables import AWKWARD, column
+from tests.tasks.survey.tables import AWKWARD, column, in_postgresql
 
 TOWN = column("categorical", categories="open", nullable=True)
 HOME = UnitColumn(column="home", max_rows=6)
@@ -89,10 +85,7 @@ def test_postgresql_finds_and_clamps_what_duckdb_does(tmp_path, monkeypatch):
     frame = pd.DataFrame({"town": ["Bern", "bern", "é", "e\u0301", None, "", "x" * 300]})
     frame["pay"] = [-3.0, 1e9, 20.0, np.nan, np.inf, None, 49.0]
     frame["home"] = ["a", "a", "b", "b", "c", "d", "e"]
-    url = fresh_url("postgresql", tmp_path)
-    monkeypatch.setenv("SURVEY_DATABASE", url)
-    ibis.connect(url).create_table("survey", pa.Table.from_pandas(frame, preserve_index=False))
-    source = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
+    source = in_postgresql(frame, tmp_path, monkeypatch)
     frame.to_parquet(tmp_path / "t.parquet")
     homes = Adjacency("add-remove", 6, unit="home")
     there = open_postgresql(source, read, 7, homes)

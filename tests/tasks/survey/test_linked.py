@@ -4,10 +4,8 @@ import itertools
 from collections import Counter
 from pathlib import Path
 
-import ibis
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from dpcore.domain.adjacency import Adjacency
@@ -16,15 +14,13 @@ from dpcore.errors import DataError
 from dpcore.releases.models.design import SurveyDesign
 from schemas.plan.linked import SIZE, Linked
 from schemas.survey.columns import IdentifierColumn
-from schemas.survey.source import PostgreSQLSource
 from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest
 from tasks.survey.linked import wide_records
 from tasks.survey.reading import closing_survey, open_survey
 from tasks.survey.tally import tallies
-from tests.tasks.ledger.test_postgresql import fresh_url
-from tests.tasks.survey.tables import column
+from tests.tasks.survey.tables import column, in_postgresql
 
 COLUMNS = {
     "region": column("categorical", categories=["N", "S"]),
@@ -188,11 +184,9 @@ def test_values_of_the_wrong_type_stop_the_tally_of_any_column(tmp_path):
 
 @pytest.mark.slow
 def test_postgresql_makes_the_records_that_duckdb_does(tmp_path, monkeypatch):
-    url, records = fresh_url("postgresql", tmp_path), made_up()
-    monkeypatch.setenv("SURVEY_DATABASE", url)
+    records = made_up()
     frame = pd.DataFrame(records, columns=["home", *COLUMNS]).astype({"owns": "boolean"})
-    ibis.connect(url).create_table("survey", pa.Table.from_pandas(frame, preserve_index=False))
-    source = PostgreSQLSource(postgresql="env:SURVEY_DATABASE", table="public.survey")
+    source = in_postgresql(frame, tmp_path, monkeypatch)
     session = open_postgresql(source, READ, 1, HOMES)
     with closing_survey(session):
         there = wide_records(session.table, TWO, OLDEST).to_pyarrow().to_pylist()

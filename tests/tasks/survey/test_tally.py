@@ -145,14 +145,6 @@ def test_several_axes_agree_with_the_oracle_in_any_order(table):
     assert_agrees(database, frame, Domain(tuple(AXES[name] for name in COLUMNS)))
 
 
-def test_a_roll_up_is_the_tally_over_fewer_axes(table):
-    database, _ = table
-    wide = tally(database, Domain((AXES["the sex"], AXES["age"], AXES["wealth bins"])))
-    narrow = tally(database, Domain((AXES["wealth bins"], AXES["the sex"])))
-    rolled = wide.roll_up(("wealth", "the sex"))
-    assert np.array_equal(rolled.dense(), narrow.dense())
-
-
 SHARING = [
     ("the sex", "age bins"),
     ("age bins", "the sex", "employed"),
@@ -231,16 +223,6 @@ def test_the_grid_agrees_at_its_edges_and_next_to_them(lower, upper, cells, tmp_
     assert_agrees(database, frame, Domain((Grid("x", lower, upper, cells),)))
     if cells > 2:
         assert_agrees(database, frame, Domain((Bins("x", tuple(np.unique(edges).tolist())),)))
-
-
-def test_the_upper_bound_is_in_the_last_cell(tmp_path):
-    frame = pd.DataFrame({"x": [1.0], "i": [9]})
-    columns = {"x": column("continuous", bounds=(0, 1)), "i": column("integer", bounds=(0, 9))}
-    database = survey(tmp_path, frame, columns)
-    axes = (columns["x"].axis("x"), columns["x"].bins("x", [0, 0.5, 1]))
-    assert [tally(database, Domain((axis,))).cells.tolist() for axis in axes] == [[1023], [1]]
-    axes = (columns["i"].axis("i"), columns["i"].bins("i", [0, 9, 10]))
-    assert [tally(database, Domain((axis,))).cells.tolist() for axis in axes] == [[9], [1]]
 
 
 def test_awkward_names_and_categories_stay_text(tmp_path):

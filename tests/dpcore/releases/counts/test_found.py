@@ -1,11 +1,9 @@
 """Texts that enough units have are found over the domain of all texts, and no text of one unit is."""
 
 import numpy as np
-import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.audit.draws import ReleaseDraws
-from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
 from dpcore.domain.texts import cells_of, texts
 from dpcore.line.privacy_line import perturb
@@ -58,8 +56,3 @@ def test_nothing_found_is_a_table_without_rows():
     noisy = perturb(exact, SEARCH.mechanism, SEARCH.share, SeededSource(1))
     assert SEARCH.found(noisy_of(draw_table("f", noisy).columns)) == {}
     assert all(len(part.values) == 0 for part in SEARCH.publish(noisy).tables[0].parts)
-
-
-def test_units_of_several_records_are_refused():
-    with pytest.raises(ValueError, match="one record of each unit"):
-        FoundCategories("f", TOWN, 9, Budget.of("1", "0.1"), adjacency=Adjacency("add-remove", 2))

@@ -1,11 +1,9 @@
 """Bounds hold the ranges that enough units are in, and an empty range hardly ever counts."""
 
 import numpy as np
-import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.audit.draws import ReleaseDraws
-from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.found import FOUND
@@ -45,8 +43,3 @@ def test_empty_ranges_are_within_the_bounds_as_rarely_as_is_stated_and_full_ones
     assert kept >= FOUND - 5 * np.sqrt(0.05 * 0.95 / times)  # a chance below 1e-6
     assert empty <= FALSE + 5 * np.sqrt(FALSE / times)
     assert empty >= FALSE / 3
-
-
-def test_units_of_several_records_are_refused():
-    with pytest.raises(ValueError, match="one record of each unit"):
-        FoundBounds("b", ranges("x"), 9, Budget.of("1"), adjacency=Adjacency("add-remove", 2))

@@ -46,14 +46,14 @@ def test_every_multiple_has_its_cell_and_its_roundness(step):
     edges = values.axis.edge(np.arange(values.axis.cells + 1))
     assert np.all((edges[:-1] <= numbers) & (numbers < edges[1:]))
     kinds = values.roundness
+    powers = [m * Fraction(10) ** p / step for p in range(-3, 4) for m in (1, 5)]
+    round_ones = [int(each) for each in powers if each.denominator == 1 and each > 1]
     for number, of in zip(numbers.tolist(), kinds.of.tolist(), strict=True):
         steps = abs(round(Fraction(number) / step))
         if steps == 0:
             assert of == -1
             continue
-        round_ones = [m * Fraction(10) ** p / step for p in range(-3, 4) for m in (1, 5)]
-        every = [int(r) for r in round_ones if r.denominator == 1 and r > 1 and steps % r == 0]
-        assert kinds.every[of] == max(every, default=1)
+        assert kinds.every[of] == max((r for r in round_ones if steps % r == 0), default=1)
         assert kinds.power[of] == len(str(steps)) - 1
     assert np.array_equal(kinds.values, np.bincount(kinds.of[kinds.of >= 0]))
 

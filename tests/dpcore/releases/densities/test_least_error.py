@@ -14,7 +14,6 @@ from dpcore.releases.densities.binned_density import BinnedDensity
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.least_error import LeastError
 from dpcore.releases.densities.tuned import TunedDensity
-from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import drawn, tally_of
 
 CELLS = 256
@@ -85,25 +84,6 @@ def test_two_peaks_have_a_bandwidth_that_shows_them_unlike_by_the_rule_of_thumb(
     assert published.facts["bandwidths"]["x"] == pytest.approx(10 * chosen)
     by_rule = TunedDensity("d", DOMAIN, rows, release.share, release.smooth, Fraction(1, 2))
     assert by_rule.settled(drawn(by_rule, table))[0].bandwidths[0] > 0.04
-
-
-def test_choices_follow_their_law_and_no_other_scale():
-    """The chance of the best bandwidth: accepted as stated, refused at 2/3 and 3/2 of the scale."""
-    least = choice(106, alpha=8)
-    table = tally_of(DOMAIN, [100] * 20 + [*range(0, CELLS, 3)])
-    scores, mechanism = least.scores(table), least.mechanism
-    draws = mechanism.repeat(scores, None, 20_000, SeededSource(1)).values
-    best = int(np.argmin(scores))
-    hits = np.bincount(draws, minlength=len(scores))
-    assert hits[best] > 0
-
-    def fits(factor: float) -> float:
-        weights = np.exp(-(scores - scores.min()) / (float(mechanism.scale) * factor))
-        return float(stats.chisquare(hits, weights / weights.sum() * len(draws)).pvalue)
-
-    assert fits(1) > 1e-4
-    assert fits(2 / 3) < 1e-9
-    assert fits(3 / 2) < 1e-9
 
 
 def test_functions_and_two_columns_are_refused():

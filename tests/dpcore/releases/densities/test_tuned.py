@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
@@ -136,9 +135,7 @@ def test_two_columns_have_a_bandwidth_each_and_the_density_that_follows():
     assert len(published.facts["bandwidth_choice"]["y_from"]) == 2
 
 
-def test_three_columns_and_other_neighbours_are_refused():
+def test_three_columns_are_refused():
     cube = Domain(tuple(Grid(name, 0.0, 1.0, 9) for name in "xyz"))
     with pytest.raises(ValueError, match="one or two columns"):
         replace(density(), domain=cube)
-    with pytest.raises(ValueError, match="a private bandwidth is private only"):
-        replace(density(), adjacency=Adjacency("add-remove"))

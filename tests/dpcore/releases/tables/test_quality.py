@@ -59,7 +59,7 @@ def test_no_row_moves_the_values_by_more_than_the_stated_sensitivity(relation):
     random = np.random.default_rng(1)
     loose = [replace(each, at_most=1e9) for each in CRITERIA]
     largest = np.zeros(len(CRITERIA))
-    for _ in range(400):
+    for _ in range(200):
         rows = drawn(random, random.integers(1, 7))
         records = drawn(random, random.integers(1, 12))
         adjacency = Adjacency(relation)
