@@ -124,7 +124,7 @@ def _excess_at(radius: Floats, tail: Tail) -> Floats:
     return np.take_along_axis(tail.excess, np.maximum(place, 0)[:, None], axis=1)
 
 
-def _least_error(variance: Floats, bias: Floats, other: Floats, its_bias: Floats) -> Floats:
+def least_error(variance: Floats, bias: Floats, other: Floats, its_bias: Floats) -> Floats:
     """The weight of an estimate, beside an independent one of the ``other`` variance, that makes the
     mean square of their average least, where biases add up."""
     apart = bias - its_bias
@@ -157,8 +157,8 @@ class CutScores(ModelSums):
             noise = self.per_step("counts", usual) * self.stddev
             drawn = np.random.default_rng(0).normal(0, 1, (len(one), len(self.lengths) + 1))
             counted = drawn * noise[:, None] * (self.design.steps == 0), noise
-        radius, tail, lacking, trusted = self.clipped_at(usual, counted, sampling * one)
-        end = replace(usual, number=usual.number + 1, radius=radius)
+        cut, tail, lacking, trusted = self.clipped_at(usual, counted, sampling * one)
+        end = replace(usual, number=usual.number + 1, radius=cut)
         noise = trusted * self.per_step("scores", end) * self.stddev
         added = noise**2 + ((1 - trusted) * usual.heard) ** 2 + tail**2
         return sampling + float(np.mean(lacking)), float(np.mean(added))
@@ -192,7 +192,7 @@ class CutScores(ModelSums):
             # Where curvature may change on the way, the step before the last leads astray.
             astray = self.bent(point, point.aimed) * np.linalg.norm(point.aimed, axis=1)
             astray *= point.rows / math.sqrt(self.terms.size)
-            trusted = _least_error(variance, none, point.heard**2, astray)
+            trusted = least_error(variance, none, point.heard**2, astray)
             return point.radius, none, none, trusted
         counts, noise = counted
         if self.design.steps:
@@ -206,7 +206,7 @@ class CutScores(ModelSums):
             trusted = np.ones(variance.shape)
         else:
             heard, cut = point.heard[:, None], _excess_at(point.radius, tail) / math.sqrt(p)
-            trusted = _least_error(variance, moved, heard**2, cut)
+            trusted = least_error(variance, moved, heard**2, cut)
             variance = trusted**2 * variance + (1 - trusted) ** 2 * heard**2
             moved = trusted * moved + (1 - trusted) * cut
         errors = typical[:, None] + lacking + variance + moved**2

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.releases.models.tails import FINE, Tail
+from dpcore.releases.models.tails import FINE, Tail, least_error
 
 ENDS = 2.0 ** (np.arange(11) / 2)
 ROWS = 100_000
@@ -65,3 +65,17 @@ def test_squares_lack_what_lies_between_two_cuts():
     true = 0.3 * ROWS * np.sum(2 * at * SURVIVAL["pareto"](at)) * 0.001
     assert tail.lacking(3.0)[0, place] == pytest.approx(true, rel=0.3)
     assert np.all(tail.lacking(3.0)[0, tail.lengths <= 3] == 0)
+
+
+def test_two_estimates_are_weighed_so_that_the_mean_square_of_their_error_is_least():
+    weights = np.linspace(0, 1, 10_001)
+    for variance, bias, other, its_bias in [
+        (1, 0, 3, 0),
+        (4, 2, 9, 3),
+        (1, 0, 1, 50),
+        (9, 5, 1, 0),
+    ]:
+        mean = weights**2 * variance + (1 - weights) ** 2 * other
+        mean += (weights * bias + (1 - weights) * its_bias) ** 2
+        stated = least_error(*map(np.asarray, map(float, (variance, bias, other, its_bias))))
+        assert stated == pytest.approx(weights[np.argmin(mean)], abs=1e-4)
