@@ -52,6 +52,9 @@ _QUIET = {
     # A release uses no blocks, and reading those of all libraries takes a quarter of the API's start.
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
     "PREFECT_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
+    # Client and server are one process, whose password no browser has.
+    "PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED": "false",
+    "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false",
 }
 
 
