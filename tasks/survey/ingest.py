@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -195,9 +196,14 @@ def _copy(
     numbers = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
     assert numbers is not None  # an aggregate has one row
     connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, look VARCHAR, failures BIGINT)")
-    for i, (name, looks) in enumerate(zip(columns, numbers[:-1], strict=True)):
-        for seen, failures in (looks or {"": 0}).items():
-            connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?, ?)", [name, seen, failures])
+    faults = [
+        (name, seen, failures)
+        for name, looks in zip(columns, numbers[:-1], strict=True)
+        for seen, failures in (looks or {"": 0}).items()
+    ]
+    rows = ", ".join(["(?, ?, ?)"] * len(faults))
+    connection.execute(f"INSERT INTO {FAULTS} VALUES {rows}", list(chain.from_iterable(faults)))
+    for i in range(len(columns)):
         connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
     connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
     return int(numbers[-1])
