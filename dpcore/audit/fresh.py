@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.arrays import Floats
 
@@ -44,18 +45,26 @@ class Freshness:
 
 @dataclass
 class Signs:
-    """Sums over outputs: for each pair of numbers agreements less disagreements, and both together."""
+    """Sums over outputs: for each pair of numbers agreements less disagreements, and both together.
+
+    ``each``: how many numbers of a round are compared.
+    """
 
     excess: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     seen: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    before: Floats | None = None
+    before: NDArray[np.float32] | None = None
+    each: int = 0
 
     def add(self, rounds: Sequence[Floats]) -> None:
         """The noise (n, k) of each round in n outputs; NaN where there is none."""
         if not rounds:
             return
-        each = max(1, MOST // len(rounds))
-        several = np.zeros((len(rounds[0]), len(rounds), each))
+        if not self.each:
+            longest = max(noise.shape[1] for noise in rounds)
+            self.each = max(1, min(longest, MOST // len(rounds)))
+        each = self.each
+        # In single precision sums of signs are exact up to 2^24 outputs.
+        several = np.zeros((len(rounds[0]), len(rounds), each), dtype=np.float32)
         for number, noise in enumerate(rounds):
             count = noise.shape[1]
             kept = noise[:, np.linspace(0, count - 1, min(count, each)).astype(int)]

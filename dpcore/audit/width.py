@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
-from scipy.special import logsumexp
 
 from dpcore.arrays import Floats
 from dpcore.audit.chosen import Frequencies, Hits
@@ -66,11 +65,9 @@ class WidthBound:
 def bound_width(logs: Floats, draws: int, error: float) -> WidthBound:
     """The bound from the log chances (FACTORS,) of all outputs; it fails with probability ``error``."""
     logs = np.nan_to_num(logs, neginf=-1e300)
-    evidence = [
-        float(logsumexp(logs[:i]) - math.log(i) - logs[i]) if i else -math.inf
-        for i in range(len(logs))
-    ]
-    possible = np.array(evidence) < math.log(1 / error)
+    narrower = np.logaddexp.accumulate(logs)[:-1] - np.log(np.arange(1, len(logs)))
+    evidence = np.r_[-math.inf, narrower - logs[1:]]
+    possible = evidence < math.log(1 / error)
     widest = int(np.flatnonzero(possible).max())
     stated = int(np.searchsorted(FACTORS, 1.0))
     return WidthBound(

@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from dpcore.arrays import Floats
@@ -82,11 +81,12 @@ def deviations(chance: float, gaussian: bool) -> float:
     if gaussian:
         return -float(ndtri(chance / 2))
 
-    def excess(x: float) -> float:
-        root = x * x / (1 + math.sqrt(1 + x * x))
-        return math.log(x * x / root) - root - math.log(chance)
-
-    return float(brentq(excess, 1e-3, 1e4)) / math.sqrt(2)
+    # Chernoff's bound is chance = (r + 2) exp(-r) at sqrt((r^2 + 2 r) / 2) standard errors; each step
+    # at least halves the error of r.
+    r = 0.0
+    for _ in range(64):
+        r = math.log((r + 2) / chance)
+    return math.sqrt((r * r + 2 * r) / 2)
 
 
 def telling_share(measured: MeasuredColumns, chance: float) -> tuple[Part, ShareInterval] | None:

@@ -15,17 +15,18 @@ Carlo features", Avron et al. 2016), not random: no seed, the same numbers on ev
 rounding, and a smaller error than random ones in low dimensions.  Two ideas make the set good:
 
     * cos and sin give w and -w the same kernel, so the first coordinate covers a half line only;
-    * the first coordinate is an even grid and the others are a Sobol' sequence (a Hammersley set).
+    * the first coordinate is an even grid, and coordinate j > 1 of point k the fractional part of
+      1/2 + k / g^(j-1), where g^d = g + 1, as in the golden section (Roberts 2018).
 
 Mean error over pairs in the unit cube, h = 0.15, 0.3 and 0.6 averaged (random | these frequencies):
 
     d      D = 256            D = 512            D = 2048
-    1      .0461 | .0006      .0301 | .0003      .0068 | .0001
-    2      .0415 | .0056      .0262 | .0030      .0163 | .0008
-    3      .0532 | .0144      .0311 | .0090      .0174 | .0023
-    4      .0398 | .0242      .0305 | .0153      .0153 | .0047
-    6      .0480 | .0355      .0336 | .0229      .0171 | .0098
-    8      .0471 | .0411      .0344 | .0280      .0170 | .0129
+    1      .0270 | .0006      .0162 | .0003      .0106 | .0001
+    2      .0346 | .0049      .0246 | .0020      .0120 | .0006
+    3      .0423 | .0126      .0307 | .0085      .0157 | .0024
+    4      .0453 | .0210      .0311 | .0128      .0159 | .0054
+    6      .0479 | .0343      .0334 | .0226      .0171 | .0110
+    8      .0490 | .0415      .0344 | .0287      .0174 | .0128
 
 >>> features = FourierFeatures(dimensions=2, bandwidth=0.3, frequencies=128)
 >>> features.transform(np.array([[0.1, 0.2], [0.7, 0.4]])).shape
@@ -43,6 +44,9 @@ from dpcore.arrays import Floats
 
 # Bound on ||Phi(x)|| as computed: cosines and sines are off by a few 1e-16, which stays far below.
 KAPPA = 1.0 + 1e-12
+
+ROOT_STEPS = 40
+"""Each divides the error of g by three or more."""
 
 
 @dataclass(frozen=True)
@@ -72,21 +76,18 @@ class FourierFeatures:
     def frequencies_matrix(self) -> Floats:
         """The frequencies w_k: (K, d), deterministic.
 
-        Row k is the normal quantile of point k of a Hammersley set: an even grid on (1/2, 1),
-        beside the unscrambled Sobol' sequence moved to the middles of its dyadic cells, which keeps
-        it away from 0 and 1, where the quantile is infinite.
+        Row k is the normal quantile of point k of the set above.  As powers of g are irrational, no
+        coordinate is 0 or 1, where the quantile is infinite.
         """
         from scipy.special import ndtri  # slow to import, and a plan is explained without
 
-        count = self.frequencies
+        count, ratio = self.frequencies, 2.0
+        for _ in range(ROOT_STEPS):
+            ratio = (1 + ratio) ** (1 / self.dimensions)
         uniforms = np.empty((count, self.dimensions))
         uniforms[:, 0] = 0.5 + (np.arange(count) + 0.5) / (2 * count)
-        if self.dimensions > 1:
-            log_cells = (count - 1).bit_length()
-            from scipy.stats import qmc
-
-            sobol = qmc.Sobol(self.dimensions - 1, scramble=False).random_base2(log_cells)
-            uniforms[:, 1:] = sobol[:count] + 0.5 / 2**log_cells
+        steps = ratio ** -np.arange(1.0, self.dimensions)
+        uniforms[:, 1:] = (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1
         return np.asarray(ndtri(uniforms) / np.array(self.bandwidths()))
 
     def transform(self, points: Floats) -> Floats:

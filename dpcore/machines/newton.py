@@ -8,8 +8,9 @@ gradient is g,
 No dual is needed: the length of the gradient, plus a bound on its rounding error, is the certificate.
 It is reported as the gap G = ||g||^2 / (2 lambda), so that ||w - w*|| <= sqrt(G / (2 lambda)).
 
-Each step solves one D x D system and then finds, by bisection, where along the direction the slope of
-F changes sign.  So F falls with every step, even where the curvature of the loss jumps.
+Each step solves one D x D system, or where fewer rows than D are curved one of their size, and then
+finds, by bisection, where along the direction the slope of F changes sign.  So F falls with every step,
+even where the curvature of the loss jumps.
 
 **What is assumed.** The Phi_i are the floats that are passed, and the row of one record does not depend
 on other records (``features.transform`` ensures it).  Everything after them may round as it likes, in
@@ -78,15 +79,29 @@ class Problem:
         up = 1.0 + (self.features.shape[1] + 8) * _UNIT_ROUNDOFF
         return float(math.sqrt(squares.max()) * up)
 
-    def curvature(self, diagonal: Floats) -> Floats:
-        """2 lambda I + Phi' diag(diagonal) Phi: (D, D), in blocks of rows to bound the memory."""
-        size = self.features.shape[1]
-        matrix, curved = self.strength * np.eye(size), np.flatnonzero(diagonal)
-        for start in range(0, len(curved), _CURVED_ROWS):
+    def uncurved(self, diagonal: Floats, gradient: Floats) -> Floats:
+        """(D,) the inverse of C = 2 lambda I + Phi' diag(diagonal) Phi times the gradient.
+
+        With R = diag(diagonal)^(1/2) Phi it is (g - R' (2 lambda I + R R')^-1 R g) / (2 lambda)
+        (Woodbury), which is quicker where few rows are curved.
+        """
+        from scipy.linalg import (
+            cho_factor,
+            cho_solve,
+        )  # slow to import, and a plan is explained without
+
+        size, curved = self.features.shape[1], np.flatnonzero(diagonal)
+        if 2 * len(curved) < size:
+            scaled = np.sqrt(diagonal[curved])[:, None] * self.features[curved]
+            inner = self.strength * np.eye(len(curved)) + scaled @ scaled.T
+            along = cho_solve(cho_factor(inner), scaled @ gradient)
+            return np.asarray((gradient - scaled.T @ along) / self.strength)
+        matrix = self.strength * np.eye(size)
+        for start in range(0, len(curved), _CURVED_ROWS):  # in blocks, to bound the memory
             rows = curved[start : start + _CURVED_ROWS]
             scaled = np.sqrt(diagonal[rows])[:, None] * self.features[rows]
             matrix += scaled.T @ scaled
-        return matrix
+        return np.asarray(cho_solve(cho_factor(matrix), gradient))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +123,6 @@ class Solution:
 
 def solve(loss: Smooth, problem: Problem, tolerance: float) -> Solution:
     """The minimiser to within a certified gap of ``tolerance``."""
-    from scipy.linalg import (
-        cho_factor,
-        cho_solve,
-    )  # slow to import, and a plan is explained without
-
     weights, steps = np.zeros(problem.features.shape[1]), 0
     if not len(problem.shares):
         return Solution(weights, 0.0, 0)
@@ -122,7 +132,7 @@ def solve(loss: Smooth, problem: Problem, tolerance: float) -> Solution:
         if proved <= tolerance:
             return Solution(weights, proved, steps)
         curvatures = problem.shares * loss.curvatures(responses, problem.targets)
-        move = -cho_solve(cho_factor(problem.curvature(curvatures)), gradient)
+        move = -problem.uncurved(curvatures, gradient)
         weights = weights + _step(loss, problem, responses, weights, move) * move
         steps += 1
 

@@ -20,6 +20,7 @@ database under whose collation capitals and accents make no difference.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
@@ -47,6 +48,7 @@ from schemas.survey.source import TableSource
 from tasks.draw import tally_releases
 from tasks.survey.ingest import ingest
 from tasks.survey.private_file import hide_bar
+from tasks.survey.reading import held_open
 from tasks.survey.sql import quote, real, text
 from tasks.survey.validate import validate
 from tasks.workplace.home import private_workspace
@@ -89,9 +91,11 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
     adjacencies = [_of_one_period(plan, release.adjacency) for release in built]
     rows = [_others(plan) + adjacency.most for adjacency in adjacencies]
     expected = survey_pairs([release.domain for release in built], rows, adjacencies)[0]
-    with private_workspace(plan.dataset, "rehearsal") as workspace:
+    # A connection takes longer than anything that is written, or read, of so few records.
+    with private_workspace(plan.dataset, "rehearsal") as workspace, _writer() as writer:
         for side, form in [(s, f) for s in sides for f in (FORMS if s == "far" else FORMS[:1])]:
-            source = _write_survey(plan, workspace / f"{side} {form}", form, far=side == "far")
+            path = workspace / f"{side} {form}"
+            source = _write_survey(plan, writer, path, form, far=side == "far")
             database = ingest(
                 source,
                 plan.read_columns,
@@ -100,8 +104,9 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
                 plan.adjacency,
                 plan.counts,
             )
-            validate(database, plan.read_columns)
-            found = tally_releases(plan, list(plan.built), database)
+            with held_open(database) as survey:
+                validate(survey, plan.read_columns)
+                found = tally_releases(plan, list(plan.built), survey)
             for release, pair in zip(built, expected, strict=True):
                 counted = pair.near if side == "near" else pair.far
                 if isinstance(release, FoundCategories):
@@ -241,7 +246,17 @@ def _number(domain: Domain, codes: Sequence[int]) -> int:
     )
 
 
-def _write_survey(plan: Plan, path: Path, form: str, far: bool) -> str | TableSource:
+@contextmanager
+def _writer() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that writes made-up surveys."""
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        hide_bar(connection)
+        yield connection
+
+
+def _write_survey(
+    plan: Plan, writer: duckdb.DuckDBPyConnection, path: Path, form: str, far: bool
+) -> str | TableSource:
     """Write a survey in which all records but one unit's have the first value of every column.
 
     On the far side, that unit's records have the last value.  On the near side they have the first,
@@ -271,16 +286,13 @@ def _write_survey(plan: Plan, path: Path, form: str, far: bool) -> str | TableSo
         for record, count in counted
     ]
     stored = f"SELECT {', '.join(_stored(plan, form))} FROM ({' UNION ALL '.join(parts)})"
-    config: dict[str, Any] = {"autoinstall_known_extensions": "false"}
     if form == "collated":
-        with duckdb.connect(str(path), config=config) as connection:
-            hide_bar(connection)
-            connection.execute(f"CREATE TABLE survey AS {stored}")
+        writer.execute(f"ATTACH {text(str(path))} AS made")
+        writer.execute(f"CREATE TABLE made.survey AS {stored}")
+        writer.execute("DETACH made")
         return TableSource(database=str(path), table="survey")
     written = f"{path}.parquet"
-    with duckdb.connect(config=config) as connection:
-        hide_bar(connection)
-        connection.execute(f"COPY ({stored}) TO {text(written)}")
+    writer.execute(f"COPY ({stored}) TO {text(written)}")
     return written
 
 

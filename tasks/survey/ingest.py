@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -171,10 +172,10 @@ def _copy(
 ) -> int:
     """Fill the two tables, reading the source once; returns its number of rows (private).
 
-    Beside each column the copy first has a column with the looks of the values that could not be
+    Beside the columns the copy first has a structure with the looks of their values that could not be
     converted; they are counted and dropped.  They are nearly all null, so they take almost no space.
     """
-    raw, typed, kept = [], [], []
+    raw, typed, kept, looks = [], [], [], []
     read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
         given, value = _sql_of(i, name, columns, read[name], relation)
@@ -184,21 +185,27 @@ def _copy(
         kind, dated = relation.columns[read[name]][1], part_of_date(column) is not None
         seen = look(f"raw{i}", kind, dated)
         wrong = f"raw{i} IS NOT NULL AND value{i} IS NULL"
-        kept.append(f"CASE WHEN {wrong} THEN {seen} END AS {quote(f'?{i}')}")
+        looks.append(f"{quote(str(i))} := CASE WHEN {wrong} THEN {seen} END")
+    beside = quote(f"?{max(columns, key=len)}")  # longer than any of the columns' names
+    kept.append(f"struct_pack({', '.join(looks)}) AS {beside}")
     connection.execute(
         f"CREATE OR REPLACE TABLE {TABLE} AS SELECT {', '.join(kept)} FROM"
         f" (SELECT {', '.join(typed)} FROM (SELECT {', '.join(raw)} FROM {relation.sql}))"
     )
     if counts:  # a row of count 0 is no record, so its values need not be valid
         connection.execute(f"DELETE FROM {TABLE} WHERE {quote(counts)} = 0")
-    counted = ", ".join(f"histogram({quote(f'?{i}')})" for i in range(len(columns)))
+    counted = ", ".join(f"histogram({beside}.{quote(str(i))})" for i in range(len(columns)))
     numbers = connection.execute(f"SELECT {counted}, count(*) FROM {TABLE}").fetchone()
     assert numbers is not None  # an aggregate has one row
     connection.execute(f"CREATE TABLE {FAULTS} (name VARCHAR, look VARCHAR, failures BIGINT)")
-    for i, (name, looks) in enumerate(zip(columns, numbers[:-1], strict=True)):
-        for seen, failures in (looks or {"": 0}).items():
-            connection.execute(f"INSERT INTO {FAULTS} VALUES (?, ?, ?)", [name, seen, failures])
-        connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {quote(f'?{i}')}")
+    faults = [
+        (name, seen, failures)
+        for name, found in zip(columns, numbers[:-1], strict=True)
+        for seen, failures in (found or {"": 0}).items()
+    ]
+    rows = ", ".join(["(?, ?, ?)"] * len(faults))
+    connection.execute(f"INSERT INTO {FAULTS} VALUES {rows}", list(chain.from_iterable(faults)))
+    connection.execute(f"ALTER TABLE {TABLE} DROP COLUMN {beside}")
     connection.execute("CHECKPOINT")  # on a full disk, closing would say nothing and lose the copy
     return int(numbers[-1])
 

@@ -1,6 +1,7 @@
 """Opens a survey as one Ibis table in the plan's columns and types, for the private steps.
 
-Path       a private copy in DuckDB, made by ``tasks.survey.ingest.ingest``; opened for each reading
+Path       a private copy in DuckDB, made by ``tasks.survey.ingest.ingest``; opened for each reading,
+           unless it is ``held_open``
 Session    a survey that stays in its engine (``tasks.survey.engines``); open from the first reading to
            the last, so that all of them see the same records
 """
@@ -68,6 +69,20 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
         opened = ibis.duckdb.from_connection(connection)
         confine(connection)
         yield opened.table(TABLE), unread, unfit
+
+
+@contextmanager
+def held_open(survey: Survey) -> Iterator[Survey]:
+    """The survey for several readings: a private copy, which nobody changes, is opened once for all."""
+    if isinstance(survey, Session):
+        yield survey
+        return
+    with open_survey(survey) as (table, unread, unfit):
+        yield Session(table, unread, unfit, close=_nothing, unchanged=_nothing)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _rows(connection: DuckDBPyConnection, table: str) -> list[tuple[Any, ...]]:

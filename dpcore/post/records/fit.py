@@ -54,7 +54,7 @@ from dpcore.post.tables.margins import (
 
 WINDOW = 8  # sweeps between two checks of the improvement
 SMALLEST_BLOCK = 1024  # the fewest records in one step; four times as many hardly take fewer sweeps
-BLOCK_WORK = 2**19  # numbers that one step looks up, unless the smallest block needs more
+BLOCK_WORK = 2**16  # numbers that one step looks up, unless the smallest block needs more
 CLOSE = 1 / 2000  # misfit, as a share of that of noise alone, that nobody would notice
 
 

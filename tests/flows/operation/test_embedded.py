@@ -1,0 +1,50 @@
+"""The API in a run's own process starts with a database as this version of Prefect needs it."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+START = """
+import sys
+from flows.operation.embedded import prefect_api
+from prefect.client.orchestration import get_client
+with prefect_api(), get_client(sync_client=True) as client:
+    client.read_flows()
+print("alembic" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_a_start_migrates_an_older_database_and_only_that(
+    tmp_path: Path, put_database: Callable[[Path], None]
+):
+    put_database(tmp_path / "prefect")
+    newest = version(tmp_path)
+    assert process(tmp_path, "-c", START) == "False"
+    process(tmp_path, "-m", "prefect", "server", "database", "downgrade", "-y")
+    assert version(tmp_path) != newest
+    assert process(tmp_path, "-c", START) == "True"
+    assert version(tmp_path) == newest
+
+
+def process(home: Path, *command: str) -> str:
+    """What Python prints with these arguments."""
+    here = {"PREFECT_HOME": str(home / "prefect"), "DPRELEASE_HOME": str(home)}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")} | here
+    ran = subprocess.run(
+        [sys.executable, *command], env=environment, check=True, capture_output=True, text=True
+    )
+    return ran.stdout.strip()
+
+
+def version(home: Path) -> str:
+    """The last migration that is in the database."""
+    with closing(sqlite3.connect(home / "prefect" / "prefect.db")) as read:
+        ((newest,),) = read.execute("SELECT version_num FROM alembic_version")
+    return newest
