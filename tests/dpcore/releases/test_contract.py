@@ -238,7 +238,7 @@ def audited(case: Case, company: tuple[int, ...], mechanism: Mechanism) -> float
         return draws if stated is None else stated(draws)[:, None]
 
     search, fresh = ([scores(table, size) for table in tables] for size in (SEARCHED, DRAWS))
-    outcomes = choose_outcomes(*search, beta, digits=False).outcomes
+    outcomes = choose_outcomes(*search, beta).outcomes
     bounds = []
     for event in outcomes:
         hits = [int(event.holds(side).sum()) for side in fresh]
