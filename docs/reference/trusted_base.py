@@ -119,6 +119,7 @@ PARTS = (
             "schemas/plan/budget.py",
             "schemas/plan/__init__.py",
             "schemas/plan/contents.py",
+            "schemas/plan/digest.py",
             "schemas/plan/coherence.py",
             "schemas/plan/searches.py",
             "schemas/plan/best.py",

@@ -74,10 +74,10 @@ def explain(
         output.answer(target_text(loaded, found), target_facts(found))
         requested = found.requested
     grant = loaded.budget.caps if granted is None else granted
+    if refusal:  # it may say why the grant does not cover the release
+        raise BudgetError(refusal)
     if not grant.covers(spent + requested):
         raise BudgetError("the grant does not cover this release, so it would be refused")
-    if refusal:
-        raise BudgetError(refusal)
 
 
 def _say_analysis(plan: "Plan", formula: str, family: str, output: Output) -> None:

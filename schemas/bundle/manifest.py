@@ -24,16 +24,13 @@
 
 import math
 from fractions import Fraction
-from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
 from dpcore.accounting.budget import Budget, total
 from dpcore.accounting.concentrated import Composition
-from dpcore.releases.replicates import replicate_names
-from dpcore.releases.table import TABLE
+from schemas.bundle.table_file import TableFile
 from schemas.document import Section
 from schemas.numbers import Rational
 from schemas.plan import Plan
@@ -109,111 +106,6 @@ def _meaning_of_gamma(gamma: Fraction, rows: int) -> str:
         " tables, may have no protection. gamma bounds that probability because the ledger accepts it"
         " only from a plan that was fixed before the dataset's first release."
     )
-
-
-class UncertaintyRecord(Section):
-    """How wrong the numbers of one column may be, as ``dpcore.releases.base.Uncertainty`` says."""
-
-    column: str
-    standard_error: str | None
-    interval: tuple[str, str] | None
-    method: Literal["exact", "normal", "simulated"]
-    statement: str
-
-
-class ReplicatesRecord(Section):
-    """The file beside a table: a column of it with its noise drawn again, to compute errors with."""
-
-    path: str
-    bytes: int
-    sha256: str
-    column: str
-    number: int
-    type: str = Field(description="Arrow type of each.")
-    csv_sha256: str | None = Field(default=None, description="Of the same as CSV, where it is.")
-
-    @property
-    def names(self) -> list[str]:
-        return replicate_names(self.number)
-
-    @property
-    def csv(self) -> str:
-        """The path of the same as CSV."""
-        return self.path.removesuffix("parquet") + "csv"
-
-
-class HeldTable(Section):
-    """One of several tables in a file."""
-
-    rows: int
-    columns: list[str] = Field(description="Those that describe its cells.")
-
-
-class TableFile(Section):
-    """One Parquet file: where it is and what its columns mean."""
-
-    path: str
-    rows: int
-    bytes: int
-    sha256: str
-    columns: dict[str, str] = Field(description="Arrow type of each column, in order.")
-    descriptions: dict[str, str]
-    about: dict[str, str] = Field(
-        description="For each column that is about a column of the survey: that column's name."
-    )
-    uncertainty: list[UncertaintyRecord]
-    replicates: ReplicatesRecord | None = None
-    csv_sha256: str | None = Field(
-        default=None, description="Of the same table as CSV, but where the plan wants none."
-    )
-    holds: dict[str, HeldTable] = Field(
-        default={},
-        description="For a file with several tables: the tables by name, in order. `table_name` is the"
-        " name in each row, and columns of other tables are null.",
-    )
-
-    @property
-    def tables(self) -> list["TableFile"]:
-        """Each of its tables, as a file of that table alone (``filters``)."""
-        # What is kept is compared with others: a file that kept itself would be compared for ever.
-        return [self] if len(self.holds) < 2 else self.held_tables
-
-    @cached_property
-    def held_tables(self) -> list["TableFile"]:
-        """Each of several tables, as a file of that table alone."""
-        cells = {column for held in self.holds.values() for column in held.columns}
-        others = {c: kind for c, kind in self.columns.items() if c not in cells and c != TABLE}
-        return [
-            self.model_copy(
-                update={
-                    "rows": held.rows,
-                    "columns": {c: self.columns[c] for c in held.columns} | others,
-                    "holds": {name: held},
-                }
-            )
-            for name, held in self.holds.items()
-        ]
-
-    @property
-    def filters(self) -> list[tuple[str, str, str]] | None:
-        """Filters for pyarrow that select the rows of one table; None for all rows."""
-        return [(TABLE, "==", name) for name in self.holds] if len(self.holds) == 1 else None
-
-    @property
-    def place(self) -> str:
-        """Where the table is, in words."""
-        return f"{self.path}, {TABLE} {self.name}" if self.filters else self.path
-
-    @property
-    def name(self) -> str:
-        """The name of a table of a release."""
-        named = PurePosixPath(self.path).name.removesuffix(".parquet")
-        return next(iter(self.holds)) if len(self.holds) == 1 else named
-
-    @property
-    def csv(self) -> str:
-        """The path of the same table as CSV."""
-        return self.path.removesuffix("parquet") + "csv"
 
 
 class ReleaseRecord(Section):

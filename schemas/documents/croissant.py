@@ -6,7 +6,8 @@ the replicates.
 
 from typing import Any
 
-from schemas.bundle.manifest import Manifest, TableFile
+from schemas.bundle.manifest import Manifest
+from schemas.bundle.table_file import TableFile
 from schemas.documents.datapackage import resource_name
 from schemas.documents.terms import as_json, cited, description, identifier, keywords, licence
 from schemas.plan import Plan

@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 from dpcore.releases.table import TABLE
-from schemas.bundle.manifest import Manifest, ReplicatesRecord, TableFile
+from schemas.bundle.manifest import Manifest
+from schemas.bundle.table_file import ReplicatesRecord, TableFile
 from schemas.documents.terms import as_json, description, identifier, licence_address
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn, Column

@@ -9,7 +9,8 @@ address; they are the plan's, or missing.
 import re
 from typing import Any
 
-from schemas.bundle.manifest import Manifest, TableFile
+from schemas.bundle.manifest import Manifest
+from schemas.bundle.table_file import TableFile
 from schemas.documents.terms import as_json, keywords, licence
 from schemas.plan import Plan
 from schemas.plan.publication import Publication

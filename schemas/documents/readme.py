@@ -15,7 +15,8 @@ from scipy.special import stdtrit
 
 from dpcore.releases.counts.unit import BEST
 from dpcore.releases.table import LEVEL, TABLE, UNBIASED
-from schemas.bundle.manifest import REPLICATES, Manifest, ReleaseRecord, ReplicatesRecord, TableFile
+from schemas.bundle.manifest import REPLICATES, Manifest, ReleaseRecord
+from schemas.bundle.table_file import ReplicatesRecord, TableFile
 from schemas.bundle.verdicts import judged
 from schemas.numbers import plain
 from schemas.plan import Plan

@@ -3,8 +3,6 @@
 ``PlanDocument.built`` are its releases in ``dpcore``, each with its exact share of the budget.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -20,6 +18,7 @@ from dpcore.releases.base import Release
 from schemas.document import Section
 from schemas.plan.analysis import Analysis
 from schemas.plan.budget import BudgetSection
+from schemas.plan.digest import digest_of
 from schemas.plan.linked import SIZE, Linked
 from schemas.plan.operation import Operation
 from schemas.plan.protection import Protection
@@ -40,7 +39,6 @@ from schemas.survey.columns import (
 )
 from schemas.survey.curves import Curve
 from schemas.survey.derived import groups_of
-from schemas.survey.found import OPEN
 from schemas.survey.source import Source
 from schemas.survey.unit import COUNT, UnitColumn, Weights
 
@@ -397,16 +395,3 @@ class PlanDocument(Section):
     def digest(self) -> str:
         """SHA-256 of the public plan: the same digest means the same statistics and noise."""
         return digest_of(self.public())
-
-
-def digest_of(public: Mapping[str, Any]) -> str:
-    """SHA-256 of a public plan in canonical JSON, as a manifest holds it, whatever was found for its
-    open columns."""
-    columns = {
-        name: column
-        | ({"categories": OPEN} if column.get("at_most") else {})
-        | ({"bounds": OPEN} if column.get("searched") else {})
-        for name, column in public["columns"].items()
-    }
-    text = json.dumps({**public, "columns": columns}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -15,13 +15,8 @@ from numpy.typing import NDArray
 
 from dpcore.releases.replicates import precision_of, replicate_names, replicates
 from dpcore.releases.table import TABLE, Table, TableColumn
-from schemas.bundle.manifest import (
-    REPLICATES,
-    HeldTable,
-    ReplicatesRecord,
-    TableFile,
-    UncertaintyRecord,
-)
+from schemas.bundle.manifest import REPLICATES
+from schemas.bundle.table_file import HeldTable, ReplicatesRecord, TableFile, UncertaintyRecord
 from schemas.survey.columns import Column, column_description, column_metadata
 
 ROWS = 2**15

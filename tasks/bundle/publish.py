@@ -39,9 +39,9 @@ from schemas.bundle.manifest import (
     Manifest,
     ReleaseRecord,
     SynthesisRecord,
-    TableFile,
     privacy_statement,
 )
+from schemas.bundle.table_file import TableFile
 from schemas.documents import documents
 from schemas.plan import Plan
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of

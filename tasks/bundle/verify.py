@@ -14,10 +14,11 @@ from dpcore.accounting.budget import Budget, total
 from dpcore.errors import BundleError
 from dpcore.releases.table import TABLE
 from schemas.bundle.draws import noisy_of
-from schemas.bundle.manifest import Manifest, ReplicatesRecord, TableFile, privacy_statement
+from schemas.bundle.manifest import Manifest, privacy_statement
+from schemas.bundle.table_file import ReplicatesRecord, TableFile
 from schemas.documents import documents
 from schemas.plan import Plan, published_plan
-from schemas.plan.contents import digest_of
+from schemas.plan.digest import digest_of
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, manifest_bytes, verify_digests
 from tasks.bundle.listing import arrays_of
 from tasks.bundle.parquet import arrow_types

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dpcore.post.series import QUANTITIES
 from dpcore.releases.table import ENDS
-from schemas.bundle.manifest import ReleaseRecord, TableFile
+from schemas.bundle.manifest import ReleaseRecord
+from schemas.bundle.table_file import TableFile
 from schemas.plan.series import of_any_run
 from tasks.catalogue.bundles import CheckedBundle, Dataset
 from tasks.charts.band import CurveWithBand, band

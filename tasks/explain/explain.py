@@ -72,7 +72,7 @@ def budget_rows(
     ]
     if not grant.covers(spent + requested):
         short = "The grant does not cover this release, so it would be refused."
-        return rows, "\n".join(filter(None, (short, refusal)))
+        return rows, refusal or short
     return [
         *rows,
         amounts("left afterwards", grant - spent - requested, grant.coordinates),

@@ -15,7 +15,7 @@ from dpcore.domain.domain import Domain
 from dpcore.estimates.joined import join
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.unit import RECORDS, TableOfCounts, Unit
-from schemas.bundle.manifest import TableFile
+from schemas.bundle.table_file import TableFile
 from tasks.charts.bars import Bar, bars
 from tasks.charts.chart import Axis
 from tasks.charts.heat import heat_map

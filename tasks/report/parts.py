@@ -18,7 +18,8 @@ from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
 from dpcore.releases.tuned import TunedRelease
 from schemas.bundle.draws import noisy_of
-from schemas.bundle.manifest import ReleaseRecord, TableFile
+from schemas.bundle.manifest import ReleaseRecord
+from schemas.bundle.table_file import TableFile
 from schemas.plan import Plan
 
 MOST_ROWS = 120

@@ -5,7 +5,7 @@ import numpy as np
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.table import ONE_SIDED, TWO_SIDED
 from dpcore.releases.tables.hierarchy import Hierarchy
-from schemas.bundle.manifest import TableFile
+from schemas.bundle.table_file import TableFile
 from tasks.report.cells import Counts, called, read_labels
 from tasks.report.counts import figures_of, list_of_tables, one_way, warnings_of
 from tasks.report.parts import Drawn, Figure, Source

@@ -10,7 +10,8 @@ from dpcore.accounting.budget import decimal_text
 from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.releases.base import Chart
 from dpcore.releases.counts.unit import BEST
-from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord, TableFile
+from schemas.bundle.manifest import Manifest, ReleaseRecord, SynthesisRecord
+from schemas.bundle.table_file import TableFile
 from schemas.bundle.verdicts import judged
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpcore.post.series import QUANTITIES
-from schemas.bundle.manifest import TableFile
+from schemas.bundle.table_file import TableFile
 from tasks.charts.bars import Bar, bars
 from tasks.report.cells import read_counts, sides_of
 from tasks.report.counts import LARGEST_CELLS, choose, count_table

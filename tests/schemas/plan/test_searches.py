@@ -12,7 +12,7 @@ from dpcore.line.mechanism import affordable, event_from_dict
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import WithinShare
 from schemas.plan import load_plan, published_plan
-from schemas.plan.contents import digest_of
+from schemas.plan.digest import digest_of
 from schemas.plan.searches import search_words
 from schemas.plan.selection import select
 from schemas.survey.found import NONE, OTHER, publishable

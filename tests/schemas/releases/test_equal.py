@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dpcore.domain.axes import Categories
 from schemas.plan import Plan
-from schemas.plan.contents import digest_of
+from schemas.plan.digest import digest_of
 from tests.shortest import document
 
 COLUMNS: dict[str, Any] = {

@@ -11,7 +11,7 @@ import pytest
 from dpcore.errors import BundleError, InputError
 from flows.cli import main
 from schemas.plan import load_plan
-from schemas.plan.contents import digest_of
+from schemas.plan.digest import digest_of
 from tasks.catalogue import write_catalogue
 from tasks.catalogue.bundles import Dataset, find_bundles
 from tasks.catalogue.page import catalogue_page

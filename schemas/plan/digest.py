@@ -1,0 +1,21 @@
+"""What tells one plan from another."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from schemas.survey.found import OPEN
+
+
+def digest_of(public: Mapping[str, Any]) -> str:
+    """SHA-256 of a public plan in canonical JSON, as a manifest holds it, whatever was found for its
+    open columns."""
+    columns = {
+        name: column
+        | ({"categories": OPEN} if column.get("at_most") else {})
+        | ({"bounds": OPEN} if column.get("searched") else {})
+        for name, column in public["columns"].items()
+    }
+    text = json.dumps({**public, "columns": columns}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
