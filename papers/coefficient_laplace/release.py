@@ -49,14 +49,14 @@ class CoefficientDensity(WhitenedDensity):
         record has no more than all functions at their largest; the constant counts where its coefficient
         is noisy.
         """
+        from scipy.spatial.distance import pdist  # slow to import, and few plans need it
+
         steps, first = 64 * max(8, self.basis.size), int(self.basis.mass)
         half_turns = self.functions.frequency(self.basis.frequencies[first:, 0])
         heights = np.sqrt(2 * self.basis.lambdas[first:])
         net = np.arange(steps + 1)[:, None] / steps
         waves = (self.basis.functions(net) * np.sqrt(self.basis.lambdas)).T[first:]
-        farthest = max(
-            float(np.abs(waves - waves[:, i : i + 1]).sum(axis=0).max()) for i in range(steps + 1)
-        )
+        farthest = float(pdist(waves.T, "cityblock").max())
         between = float(heights @ (np.pi * half_turns)) / steps
         present = 1 + min(float(heights.sum()), float(np.abs(waves).sum(axis=0).max()) + between)
         apart: float = self.adjacency.sensitivity(
