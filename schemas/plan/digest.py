@@ -1,4 +1,4 @@
-"""What tells one plan from another."""
+"""The digest of a plan: plans of the same digest publish the same statistics with the same noise."""
 
 import hashlib
 import json

@@ -71,8 +71,9 @@ def budget_rows(
         amounts("this release", requested, grant.coordinates),
     ]
     if not grant.covers(spent + requested):
-        short = "The grant does not cover this release, so it would be refused."
-        return rows, refusal or short
+        alike = grant.coordinates == requested.coordinates  # else the refusal says what to write
+        short = "The grant does not cover this release, so it would be refused." * alike
+        return rows, "\n".join(filter(None, (short, refusal)))
     return [
         *rows,
         amounts("left afterwards", grant - spent - requested, grant.coordinates),

@@ -85,6 +85,16 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
 
 
+def test_explain_says_that_plan_and_grant_are_composed_by_other_rules(plan_path, ledger, capsys):
+    grant = {"who": "the board", "why": "test", "composition": "concentrated"}
+    Ledger(ledger).grant("survey", Budget.of(10, "1e-5"), **grant)
+    code, out, err = dprelease("explain", plan_path, "--ledger", ledger, capsys=capsys)
+    assert code == 3
+    for said in (out, err):
+        assert "the plan says basic, but the ledger records a concentrated grant" in said
+        assert "does not cover" not in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -12,10 +12,9 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
                of scores, and where to clip them
     last       scores: the last Newton step, averaged with the one before by how certain both are
 
-A binomial model has no first round, and a linear one does not step again; where no score is shortened,
-none is counted.  Records of large leverage
-count less, in scores and curvature alike, so that the estimating equation keeps its solution where the
-model is right.
+A binomial model has no first round, and a linear one does not step again.  Where no score is shortened,
+none is counted.  Records of large leverage count less, in scores and curvature alike, so that the
+estimating equation keeps its solution where the model is right.
 
 A privacy unit has up to m records, which count by their weights g, 1 without (``design``).  The sums are
 over its records, where there are several, and all that it adds is clipped together, with S the typical

@@ -1,5 +1,7 @@
 """Coefficients of measured models: near the survey's own, in intervals that hold, without a crash."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -159,3 +161,33 @@ def test_errors_of_a_rare_answer_know_that_curvature_changes_on_the_way():
         z.append((found.values - truth) / np.sqrt(np.diag(found.sampling + found.privacy)))
     # Of those 15% who are "F", 55 say yes.  Without regard to curvature it is 2.0.
     assert np.sqrt(np.mean(np.square(z), axis=0)).max() < 1.7
+
+
+def test_an_answer_and_its_noise_are_the_stated_average_of_both_last_steps():
+    release = model("gaussian", 5_000)
+    noisy = drawn(release, release.domain.pack(people("gaussian", 5_000)))
+    scores, sums = release.scores, release.mechanism.by_round(noisy.values[None, :])
+    (point,) = release.first_point(1)
+    for each in sums[:-1]:
+        point = scores.next_point(point, each)
+    # Nothing but noise is in the privacy part.
+    point = replace(point, blur=0 * point.blur, tail=0 * point.tail)
+    unit, weight = np.sqrt(point.spread[0]) / point.slope[0], 0.7
+    middle = point.theta[0] + unit * point.white[0] @ (point.aimed[0] - point.moved[0])
+    last, both = (replace(point, trusted=np.array([each])) for each in (1.0, weight))
+    ends = [scores.next_point(each, sums[-1]) for each in (last, both)]
+    expected = weight * ends[0].theta[0] + (1 - weight) * middle
+    assert np.any(np.abs(middle - ends[0].theta[0]) > 1e-3)
+    np.testing.assert_allclose(ends[1].theta[0], expected, rtol=1e-9)
+    privacy = [
+        np.diag(release._of(start, end).privacy)
+        for start, end in zip((last, both), ends, strict=True)
+    ]
+    noise = float(scores.per_step("scores", point)[0]) * scores.stddev
+    stated = weight**2 + ((1 - weight) * float(point.heard[0]) / noise) ** 2
+    np.testing.assert_allclose(privacy[1], stated * privacy[0], rtol=1e-9)
+
+
+def test_a_model_that_cuts_no_score_counts_none():
+    for family, cuts in (("gaussian", True), ("binomial", False), ("poisson", True)):
+        assert ("counts" in model(family, 5_000).scores.parts_of("middle")) == cuts
