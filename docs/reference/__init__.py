@@ -3,7 +3,6 @@
 from docs.reference.budgets import budgets_page
 from docs.reference.commands import commands_page
 from docs.reference.mechanisms import mechanisms_page
-from docs.reference.method_sheet import method_sheet_page
 from docs.reference.plan import plan_page
 from docs.reference.trusted_base import trusted_base_page
 
@@ -13,6 +12,5 @@ PAGES = {
     "reference/commands.md": commands_page,
     "reference/plan.md": plan_page,
     "reference/mechanisms.md": mechanisms_page,
-    "reference/method-sheet.md": method_sheet_page,
 }
 """Each page, and the function that makes its Markdown."""

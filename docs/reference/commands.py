@@ -1,27 +1,38 @@
 """The page of commands, from the command line itself."""
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
 from textwrap import wrap
 
 from cyclopts import App
 from cyclopts.argument import Argument
 
-from docs.reference.markdown import table
+from docs.reference.markdown import linked, table
 from flows.cli import EXIT_CODES, HELP, command_line
 
 Named = tuple[str, App]
+Row = tuple[str, str]
+
+HEAD = ["argument", "meaning"]
+
+COMMON = "Options of many commands"
+OFTEN = 10
+"""Commands that describe an option in the same words."""
 
 
 def commands_page() -> str:
-    """Every command with every argument and option, and the exit codes."""
+    """Every command with every argument and option; those of many commands are described once."""
     codes = [(str(code), meaning) for code, meaning in EXIT_CODES.items()]
     intro = (
         "Answers go to standard output, progress and errors to standard error. A terminal shows progress"
         " bars and colours, unless `NO_COLOR` is set; a pipe gets plain lines."
     )
+    often = Counter(_row(a) for _, command in commands() for a in arguments(command))
+    common = [row for row, number in often.items() if number >= OFTEN]
     parts = ["# Commands", intro, "## Exit codes", table(["code", "meaning"], codes)]
-    return "\n\n".join([*parts, *(_section(*command) for command in commands())]) + "\n"
+    parts += [f"## {COMMON}", table(HEAD, common)]
+    return "\n\n".join([*parts, *(_section(*command, common) for command in commands())]) + "\n"
 
 
 def commands(app: App | None = None, name: str = "dprelease") -> Iterator[Named]:
@@ -50,16 +61,21 @@ def described(command: App) -> str:
     return " ".join(inspect.cleandoc(command.help).split())
 
 
-def _section(name: str, command: App) -> str:
+def _section(name: str, command: App, common: list[Row]) -> str:
     found = sorted(arguments(command), key=lambda a: a.index is not None)
-    words = [name, *map(_in_usage, found)]
-    usage = "\n    ".join(wrap(" ".join(words), 72)).replace("\0", " ")
-    rows = [
-        (f"`{spelled(a)}`", (a.parameter.help or "") + " (required)" * _must_be_named(a))
-        for a in found
-    ]
+    own = [a for a in found if _row(a) not in common]
+    usage = "\n    ".join(wrap(" ".join([name, *map(_in_usage, own)]), 72)).replace("\0", " ")
     parts = [f"## {name}", described(command), f"```\n{usage}\n```"]
-    return "\n\n".join([*parts, table(["argument", "meaning"], rows)] if rows else parts)
+    if own:
+        parts.append(table(HEAD, map(_row, own)))
+    if also := [f"`{argument.name}`" for argument in found if argument not in own]:
+        parts.append(f"And {linked(COMMON, COMMON.lower())}: {', '.join(also)}.")
+    return "\n\n".join(parts)
+
+
+def _row(argument: Argument) -> Row:
+    required = " (required)" * _must_be_named(argument)
+    return f"`{spelled(argument)}`", (argument.parameter.help or "") + required
 
 
 def _value(argument: Argument) -> str:

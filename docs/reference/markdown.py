@@ -12,6 +12,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
+def linked(heading: str, words: str = "") -> str:
+    """A link to a heading of the same page, in the heading's own words or others."""
+    return f"[{words or heading}](#{heading.lower().replace(': ', '-').replace(' ', '-')})"
+
+
 def docstring(thing: object) -> str:
     """A docstring as Markdown: ``code`` as `code`, indented formulas and examples as code blocks."""
     text = re.sub(r"``(.+?)``", r"`\1`", inspect.getdoc(thing) or "", flags=re.DOTALL)

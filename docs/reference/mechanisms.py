@@ -22,11 +22,10 @@ A mechanism turns an exact statistic into a noisy one that may be published. Eac
 theorem: its claim, the preconditions that the code checks before a draw, the proof, and the range of
 integers and floats. alpha is epsilon and beta is delta; gamma is the probability of random
 differential privacy; rho-zCDP is zero-concentrated differential privacy. All noise is drawn from its
-stated law by integer arithmetic. Letters after METHODS are sections of the [method sheet][sheet],
-which has the corrections of the papers and the constants that were checked. The page of each kind of
+stated law by integer arithmetic. Letters after METHODS are sections of `docs/METHODS.md`, which
+has the corrections of the papers and the constants that were checked. The page of each kind of
 release says which mechanism to choose.
 
-[sheet]: method-sheet.md
 [base]: ../explanation/trusted-base.md"""
 
 PARTS = ("Claim", "Preconditions", "Proof", "Ranges", "Source")

@@ -5,39 +5,47 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from docs.reference.markdown import table
+from docs.reference.markdown import linked, table
 from schemas.plan import Plan
 
 Node = Mapping[str, Any]
 
-COMMON = "Keys of many releases"
-OFTEN = 4
-"""Kinds of releases that describe a key in the same words."""
+COMMON = {True: "Keys of many releases", False: "Keys of many columns"}
+"""The heading of what many sections describe in the same words: those of releases, and the others."""
+
+OFTEN = {True: 4, False: 3}
+"""How many sections are many."""
 
 
 def plan_page() -> str:
     """Every section of a plan with every key; those of many sections are described once."""
     head = ["key", "value", "meaning"]
     found = [(name, section, [*_rows(section)]) for name, section in sections()]
-    often = Counter(
-        row for _, section, rows in found for row in rows if "kind" in section["properties"]
-    )
-    common = [row for row, number in often.items() if number >= OFTEN]
+    often = Counter((_is_release(section), row) for _, section, rows in found for row in rows)
+    common = {each for each, number in often.items() if number >= OFTEN[each[0]]}
     parts = [
         "# Plan",
         "One YAML document; `dprelease schema` prints its JSON Schema. Unknown keys are errors.",
     ]
     for number, (name, section, rows) in enumerate(found):
-        own = [row for row in rows if row not in common or "kind" not in section["properties"]]
+        release = _is_release(section)
+        own = [row for row in rows if (release, row) not in common]
         parts += [f"## {heading(section, name)}", section.get("description", "")]
-        parts.append(table(head, own))
+        if own:
+            parts.append(table(head, own))
         if also := [row[0] for row in rows if row not in own]:
             parts.append(
-                f"And [{COMMON.lower()}](#{COMMON.lower().replace(' ', '-')}): {', '.join(also)}."
+                f"And {linked(COMMON[release], COMMON[release].lower())}: {', '.join(also)}."
             )
         if number == 0:
-            parts += [f"## {COMMON}", table(head, common)]
+            for of, title in COMMON.items():
+                shared = [row for release, row in often if release == of and (of, row) in common]
+                parts += [f"## {title}", table(head, shared)]
     return "\n\n".join(parts) + "\n"
+
+
+def _is_release(section: Node) -> bool:
+    return "kind" in section["properties"]
 
 
 def sections() -> Iterator[tuple[str, Node]]:
@@ -104,9 +112,7 @@ def kind_of(node: Node) -> str:
 
 
 def _link(reference: str) -> str:
-    name = reference.rpartition("/")[2]
-    title = dict(_HEADINGS)[name]
-    return f"[{title}](#{title.lower().replace(': ', '-').replace(' ', '-')})"
+    return linked(dict(_HEADINGS)[reference.rpartition("/")[2]])
 
 
 _HEADINGS = [(name, heading(section, name)) for name, section in sections()]

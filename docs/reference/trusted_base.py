@@ -1,8 +1,8 @@
 """The page of the trusted base: what an outside reviewer must read, with its lines counted."""
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from docs.reference.markdown import table
@@ -25,10 +25,11 @@ class Part:
     unproved: str
 
     def paths(self) -> list[Path]:
-        """The files that have a content, in order."""
+        """The files that have a content, by folder."""
         found = {path for pattern in self.files for path in ROOT.glob(pattern)}
         tests = {path for path in found if path.name.startswith("test_")}
-        return sorted(path for path in found - tests if path.stat().st_size)
+        held = (path for path in found - tests if path.stat().st_size)
+        return sorted(held, key=lambda path: (path.parent, path.name))
 
 
 PARTS = (
@@ -210,8 +211,8 @@ HEAD = f"""\
 To check the privacy claim without trusting its authors, read these files; no others matter. A test
 follows the imports of each file: each import is on this page, or listed at the end with the reason
 why it need not be read. Lines include comments and docstrings; most mechanisms are as much proof as
-code. For a plan with one kind of release, read from the three longest lists only its file, its
-mechanism and the samplers that these import.
+code. Each file opens with what it holds. For a plan with one kind of release, read from the three
+longest lists only its file, its mechanism and the samplers that these import.
 
 All parts trust the processor and its floating-point arithmetic, the operating system, the Python
 interpreter, numpy and scipy, and an installation of the code that was read."""
@@ -227,8 +228,7 @@ def trusted_base_page() -> str:
     sections = [HEAD, table(["part", "lines", "guarantees", "not proved"], summary)]
     sections.append(f"Together {len(trusted())} files of {total:,} lines.")
     for part in PARTS:
-        files = ((f"`{_name(p)}`", str(lines(p)), _opening(p)) for p in part.paths())
-        sections += [f"## {part.title}", table(["file", "lines", "contents"], files)]
+        sections += [f"## {part.title}", table(["folder", "files and their lines"], _folders(part))]
     sections += ["## What need not be read", table(["files", "why"], _unread())]
     return "\n\n".join(sections) + "\n"
 
@@ -247,15 +247,12 @@ def _unread() -> Iterator[tuple[str, str]]:
         yield f"`{pattern}`", why
 
 
-def _name(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
+def _folders(part: Part) -> Iterator[tuple[str, str]]:
+    """Each folder with its files: what a file holds is its own first sentence."""
+    for folder, paths in groupby(part.paths(), lambda path: path.parent):
+        files = ", ".join(f"`{path.name}` {lines(path)}" for path in paths)
+        yield f"`{folder.relative_to(ROOT).as_posix()}`", files
 
 
 def _anchor(part: Part) -> str:
     return part.title.lower().replace(",", "").replace(" ", "-")
-
-
-def _opening(path: Path) -> str:
-    """The first sentence of the file's docstring."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.split("\n\n")[0].split()).replace("``", "`")

@@ -11,6 +11,9 @@ import pytest
 from tests.conftest import made_up_survey, plan_of_every_kind
 from tests.flows.hostile import put_hostile
 from tests.flows.served import Served, prepare
+from tests.order import SERVED
+
+SERVER = pytest.StashKey[Served]()
 
 
 def small_plan_of_every_kind() -> dict:
@@ -39,15 +42,29 @@ def put_database(prefect: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """`dprelease serve`, up; it must end cleanly, and contact no other host."""
+def server(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[Served]:
+    """`dprelease serve` over plans of its own, not started; it contacts no other host."""
     folder = tmp_path_factory.mktemp("served")
     prepare(folder, made_up_survey(), plan_of_every_kind())
     put_hostile(folder)
-    served = Served(folder)
-    served.start()
-    try:
-        yield served
-    finally:
-        assert served.stop() == 0
-    assert served.contacts == ""
+    server = pytestconfig.stash[SERVER] = Served(folder)
+    yield server
+    assert server.contacts == ""
+
+
+@pytest.fixture
+def served(server: Served) -> Served:
+    """The server, up."""
+    if not server.running:
+        server.start()
+    return server
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the server before tests that do not need it: it works also while nobody asks."""
+    server = item.config.stash.get(SERVER, None)
+    needed = nextitem is not None and nextitem.nodeid.startswith(SERVED)
+    if server and server.running and not needed:
+        assert server.stop() == 0

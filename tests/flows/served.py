@@ -45,6 +45,11 @@ class Served:
     folder: Path
     port: int = field(default_factory=lambda: free_port())
     said: list[str] = field(default_factory=list)
+    process: subprocess.Popen[str] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
     @property
     def address(self) -> str:
@@ -83,16 +88,18 @@ class Served:
             stderr=subprocess.PIPE,
             text=True,
         )
-        listening = threading.Thread(target=lambda: self.said.extend(self.process.stderr))
-        listening.start()
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline().strip() == self.address, "".join(self.said)
+        said, address = self.process.stderr, self.process.stdout
+        assert said is not None
+        assert address is not None
+        threading.Thread(target=lambda: self.said.extend(said)).start()
+        assert address.readline().strip() == self.address, "".join(self.said)
 
     def words(self) -> str:
         """The last of what the server said."""
         return "".join(self.said[-40:])
 
     def stop(self) -> int:
+        assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=SECONDS)
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.bare import small_plan
 from tests.conftest import ROOT
-from tests.flows.served import PASSWORD, PROXY
+from tests.flows.served import PROXY
 from tests.tasks.bundle.test_sign import write_keys
 from tests.waiting import SECONDS
 
@@ -155,17 +155,3 @@ def test_no_command_contacts_anybody(alone):
     write_keys(alone.folder, "agency")
     alone.run(COMMANDS.format(calls=CALLS) + DRAWN + COMMANDS.format(calls=OFFICERS))
     assert alone.outside() == ""
-
-
-@pytest.mark.slow
-def test_neither_server_worker_nor_runs_contact_anybody(served):
-    """What runs contact is seen at the end of the server as well."""
-    address = {"PREFECT_API_URL": f"{served.address}/api", "PREFECT_API_AUTH_STRING": PASSWORD}
-    subprocess.run(
-        [sys.executable, "-m", "flows.cli", "deploy", "--plans", "plans"],
-        cwd=served.folder,
-        env=served.environment | address,
-        check=True,
-        timeout=SECONDS,
-    )
-    assert served.contacts == ""

@@ -2,6 +2,8 @@
 
 import fcntl
 import socket
+import subprocess
+import sys
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -15,8 +17,8 @@ from flows.cli import main
 from flows.deployment import serve
 from flows.operation.identity import release_id_of
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
-from tests.flows.served import last_due
-from tests.waiting import wait_for
+from tests.flows.served import PASSWORD, last_due
+from tests.waiting import SECONDS, wait_for
 
 REQUESTED = ("health", "hostile", "rush", "thesis")
 """Plans without a schedule, which are deployed for requests."""
@@ -144,6 +146,18 @@ class TestServed:
         assert "poor" not in served.deployed()
         served.ledger.grant("poor", Budget.of(76, "2e-5"), "the board", "a year of releases")
         wait_for(lambda: "poor" in served.deployed(), "the deployment", served.words)
+
+    def test_deploying_contacts_nobody(self, served):
+        """What the server and its runs contact is seen when it ends."""
+        address = {"PREFECT_API_URL": f"{served.address}/api", "PREFECT_API_AUTH_STRING": PASSWORD}
+        subprocess.run(
+            [sys.executable, "-m", "flows.cli", "deploy", "--plans", "plans"],
+            cwd=served.folder,
+            env=served.environment | address,
+            check=True,
+            timeout=SECONDS,
+        )
+        assert served.contacts == ""
 
 
 @pytest.mark.parametrize(
