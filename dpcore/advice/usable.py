@@ -54,9 +54,6 @@ GOOD, ROUGH = 0.05, 0.25
 READ = 12
 """Groups of a wide column."""
 
-INSIDE = 0.1
-"""Of an error inside bins, next to one of bins."""
-
 NARROW = 20
 """The range of bounds in standard deviations."""
 
@@ -132,8 +129,8 @@ def _(release: Mean | RatioMean) -> float:
 
 @_of_numbers.register
 def _(release: Heaping) -> float:
-    """Values inside bins matter less than which bins records are in."""
-    return release.mechanism.stddev / release.rows * INSIDE
+    """The share of records that a value needs to be seen."""
+    return release.least_seen / release.rows
 
 
 @_of_numbers.register
@@ -179,6 +176,8 @@ def in_words(release: Release, error: float) -> str:
         made = isinstance(release, Microdata | CompressedMicrodata)
         of = "synthetic records" if made else "the records of a table"
         return f"noise moves {percent} of {of} to wrong cells"
+    if isinstance(release, Heaping):
+        return f"a value is seen where {percent} of the records share it"
     first = release.expected_error()[0]
     if isinstance(release, EstimatesDensity):
         return f"noise moves at most {percent} of the records; what smoothing hides is not counted"

@@ -124,6 +124,14 @@ class BudgetSection(Section):
         )
         return self.model_copy(update={"requested": request})
 
+    def as_asked(self, cost: Budget) -> Budget:
+        """A cost in the words of the request: its alpha and beta, if it promises these, also where the
+        grant is spent in rho."""
+        asked = self.requested
+        if asked.alpha is None:
+            return cost
+        return Budget(asked.alpha, asked.beta, asked.gamma)
+
     def cost(self, needs_beta: bool, needs_gamma: bool) -> Budget:
         """What one release costs, in the coordinates of the caps.
 

@@ -48,12 +48,19 @@ def least_loss(
 
 def at_loss(plan: Plan, name: str, loss: Fraction) -> Release:
     """One release of the plan, if the plan requests this alpha or rho."""
-    changed = plan.changed(budget=plan.budget.asking(_requesting(plan, loss)))
+    changed = plan.changed(budget=plan.budget.asking(requesting(plan, loss)))
     return changed.release(changed.section(name), changed.shares[list(plan.built).index(name)])
 
 
-def _requesting(plan: Plan, loss: Fraction) -> Budget:
-    return replace(plan.requested, **{plan.requested.coordinates[0]: loss})
+def asked(plan: Plan) -> Budget:
+    """What the plan requests, as it states it: in rho only if it says rho, or a part of such a grant."""
+    return plan.budget.as_asked(plan.requested)
+
+
+def requesting(plan: Plan, loss: Fraction) -> Budget:
+    """The same with another alpha or rho."""
+    now = asked(plan)
+    return replace(now, **{now.coordinates[0]: loss})
 
 
 @dataclass(frozen=True)
@@ -82,11 +89,11 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
     loss = least_loss(plan, release, lambda built: error(built) <= wanted, EXACT)
     if loss is None:
         raise InputError(
-            f"--target: no {plan.requested.coordinates[0]} up to {LADDER[-1]} brings {name!r} of"
+            f"--target: no {asked(plan).coordinates[0]} up to {LADDER[-1]} brings {name!r} of"
             f" {release} to {wanted:g} (it is {now:.4g} now); try {plan.built[release].finer}"
         )
     reached = error(at_loss(plan, release, loss))
-    return NeededBudget(release, name, _requesting(plan, loss), reached, now)
+    return NeededBudget(release, name, requesting(plan, loss), reached, now)
 
 
 def _statement(plan: Plan, release: str, quantity: str) -> int:
@@ -121,7 +128,7 @@ def target_facts(target: NeededBudget) -> dict[str, Any]:
 
 def target_text(plan: Plan, target: NeededBudget) -> str:
     """The target as text, with the key of the plan that sets it."""
-    coordinate = plan.requested.coordinates[0]
+    coordinate = asked(plan).coordinates[0]
     rows = [
         {
             "": label,
@@ -129,7 +136,7 @@ def target_text(plan: Plan, target: NeededBudget) -> str:
             f"{coordinate} of the plan": decimal_text(requested.loss),
         }
         for label, error, requested in (
-            ("now", target.error_now, plan.requested),
+            ("now", target.error_now, asked(plan)),
             ("wanted", target.error, target.requested),
         )
     ]

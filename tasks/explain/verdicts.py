@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -22,27 +22,30 @@ from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
 from tasks.explain.analysis import model_error
-from tasks.explain.target import LADDER, least_loss
+from tasks.explain.target import LADDER, asked, least_loss, requesting
 
 MOST_LINES = 5
+
+MUCH = 3
+"""Of alpha or rho: beyond it there are better ways than more budget."""
 
 MOST_TIMES = 16
 """Times as much budget is tried for a model that noise hides."""
 
 GOOD_WORD = verdict(0.0)
-NEVER = (
-    "; no budget that protects people makes it good: use fewer columns, wider cells or more records"
-)
+FEWER_TERMS = "fewer terms"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``says``: good, rough or not usable; ``words``: the error; ``enough``: the least alpha or rho of
-    the plan with which it is good, None where none is."""
+    """``says``: good, rough or not usable; ``words``: the error; ``finer``: what makes it smaller;
+    ``enough``: the least alpha or rho that the plan may request with which it is good, None where none
+    is."""
 
     name: str
     says: str
     words: str
+    finer: str
     enough: Fraction | None = None
 
 
@@ -54,7 +57,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
         if error is not None:
             says = verdict(error)
             enough = None if says == GOOD_WORD else least_loss(plan, name, partial(_is_good, plan))
-            yield Verdict(name, says, in_words(built, error), enough)
+            yield Verdict(name, says, in_words(built, error), built.finer, enough)
     for each in plan.analyses:
         with suppress(InputError):
             ratio = model_error(plan, each.formula, each.family)
@@ -65,22 +68,22 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             )
             says, wanted = verdict(GOOD * ratio), _wanted(plan, each, ratio)
             enough = next((loss for loss in LADDER if loss >= wanted), None)
-            yield Verdict(each.name, says, words, None if says == GOOD_WORD else enough)
+            known = None if says == GOOD_WORD else enough
+            yield Verdict(each.name, says, words, FEWER_TERMS, known)
 
 
 def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
-    """The alpha or rho with which a model would be good, in proportion to its error; where noise hides
-    that, from the first of some larger ones with which it does not."""
-    loss, times = plan.requested.loss, 1
+    """The alpha or rho with which a model would be good, as its error falls with alpha or the root of
+    rho; where noise hides that, from the first of some larger ones with which it does not."""
+    now, times = asked(plan), 1
     while not math.isfinite(ratio) and times < MOST_TIMES:
         times *= 4
-        asked = replace(plan.requested, **{plan.requested.coordinates[0]: loss * times})
         try:
-            larger = plan.changed(budget=plan.budget.asking(asked))
+            larger = plan.changed(budget=plan.budget.asking(requesting(plan, now.loss * times)))
             ratio = model_error(larger, model.formula, model.family)
         except ValueError:
             return math.inf
-    return float(loss) * times * ratio
+    return float(now.loss) * times * (ratio**2 if now.rho else ratio)
 
 
 def _is_good(plan: Plan, built: Release) -> bool:
@@ -95,7 +98,7 @@ def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:
 def verdict_text(plan: Plan) -> list[str]:
     """One line each, or where there are many one for each verdict."""
     found = [*verdicts(plan)]
-    coordinate = plan.requested.coordinates[0]
+    coordinate = asked(plan).coordinates[0]
     if len(found) <= MOST_LINES:
         return [_line(each, coordinate) for each in found]
     groups = {
@@ -109,12 +112,18 @@ def verdict_text(plan: Plan) -> list[str]:
 
 
 def _line(found: Verdict, coordinate: str) -> str:
-    more = ""
-    if found.says != GOOD_WORD:
-        more = (
-            f"; good from {coordinate} {decimal_text(found.enough)} on" if found.enough else NEVER
-        )
-    return f"{found.name}: {found.says}. {found.words[0].upper()}{found.words[1:]}{more}."
+    words = f"{found.words[0].upper()}{found.words[1:]}"
+    return f"{found.name}: {found.says}. {words}{_more(found, coordinate)}."
+
+
+def _more(found: Verdict, coordinate: str) -> str:
+    """What would make it good."""
+    if found.says == GOOD_WORD:
+        return ""
+    if found.enough is None:
+        return f"; no {coordinate} up to {LADDER[-1]} makes it good: try {found.finer}, or more records"
+    otherwise = f", or try {found.finer}" if found.enough > MUCH else ""
+    return f"; good from {coordinate} {decimal_text(found.enough)} on{otherwise}"
 
 
 def _brief(found: Verdict, coordinate: str) -> str:

@@ -219,11 +219,16 @@ class Heaping(Release):
         each = np.append(seen / np.maximum(values, 1), 0.0)  # zero has no class
         return column, each[kinds.of], cells, counts
 
+    @property
+    def least_seen(self) -> int:
+        """Records that a value needs to be published, in any column."""
+        return max(self.threshold(column) for column in self.values)
+
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        widest = max(self.threshold(column) for column in self.values)
+        needed = "records that a value needs to be published, at most"
         return (
             ErrorStatement("standard error of a count", self.mechanism.stddev),
-            ErrorStatement("records that a value needs to be published, at most", float(widest)),
+            ErrorStatement(needed, float(self.least_seen)),
         )
 
 

@@ -12,7 +12,7 @@ from dpcore.advice.usable import GOOD, ROUGH, relative_error, verdict
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
-from schemas.plan import load_plan
+from schemas.plan import Plan, load_plan
 from tasks.explain.explain import explain, explanation
 from tasks.explain.verdicts import MOST_LINES, verdict_text, verdicts
 
@@ -33,14 +33,47 @@ def test_more_alpha_and_more_records_never_make_it_worse(plan_path):
     assert set(seen[-1]) == {2}
 
 
-def test_the_alpha_that_is_named_makes_it_good_and_the_step_below_does_not(plan_path):
-    found = [each for each in verdicts(plan_of(plan_path, "1/10")) if each.enough]
-    releases = [each for each in found if each.name in plan_of(plan_path, "1").built]
+@pytest.mark.parametrize(
+    ("composition", "unit"),
+    [("basic", "alpha"), ("concentrated", "alpha"), ("concentrated", "rho")],
+)
+def test_the_amount_that_is_named_makes_it_good_and_the_step_below_does_not(
+    plan_document, composition, unit
+):
+    """In the words of the plan: a request of alpha is answered in alpha, however it is spent."""
+    granted = {"alpha": "50", "beta": "1e-6"}
+
+    def asking(amount: Fraction) -> Plan:
+        requested = {unit: str(amount), "beta": "1e-7"}
+        budget = {"composition": composition, "granted": granted, "requested": requested}
+        return load_plan(plan_document | {"budget": budget})
+
+    plan = asking(Fraction(1, 100))
+    (named,) = {
+        word for line in verdict_text(plan) for word in ("alpha", "rho") if f"{word} " in line
+    }
+    assert named == unit
+    releases = [each for each in verdicts(plan) if each.enough and each.name in plan.built]
     assert releases
     for each in releases:
-        enough = relative_error(plan_of(plan_path, str(each.enough)).built[each.name])
-        below = plan_of(plan_path, str(each.enough * Fraction(3, 4))).built[each.name]
-        assert enough <= GOOD < relative_error(below)
+        assert relative_error(asking(each.enough).built[each.name]) <= GOOD
+        assert relative_error(asking(each.enough * Fraction(3, 4)).built[each.name]) > GOOD
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (2, "no alpha up to 20 makes it good: try coarser bins"),
+        (200, "good from alpha 6 on, or try coarser bins"),
+        (6366, "good from alpha 0.25 on."),
+    ],
+)
+def test_where_much_budget_would_be_needed_another_way_is_named(plan_document, rows, says):
+    few = {"rows": rows, "releases": plan_document["releases"][:1], "synthesis": []}
+    budget = {"granted": {"alpha": "9"}, "requested": {"alpha": "1/10"}}
+    (line,) = verdict_text(load_plan(plan_document | few | {"budget": budget}))
+    assert says in line
+    assert line.count("try") == says.count("try")
 
 
 def test_an_explanation_opens_with_few_lines(plan_path):

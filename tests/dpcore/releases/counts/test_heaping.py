@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
+from dpcore.advice.usable import relative_error, verdict
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.domain.step_values import StepValues
@@ -165,3 +166,11 @@ def test_more_values_than_can_be_drawn_are_refused():
     values = StepValues.of("x", (0, 1e7), Fraction(1), nullable=False)
     with pytest.raises(ValueError, match=r"columns: have more than 4,194,304 different values"):
         heaping(values, 100)
+
+
+@pytest.mark.parametrize("seen", [0.02, 0.1, 0.5])
+def test_it_is_as_good_as_few_records_are_enough_to_see_a_value(seen):
+    values = StepValues.of("x", (0.0, 100.0), Fraction(1), nullable=False)
+    release = heaping(values, round(heaping(values, 10_000).threshold(values) / seen))
+    assert relative_error(release) == pytest.approx(seen, rel=0.05)
+    assert verdict(relative_error(release)) == {0.02: "good", 0.1: "rough"}.get(seen, "not usable")
