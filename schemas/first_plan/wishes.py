@@ -222,9 +222,14 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
     if {*categories} == {False, True} and all(isinstance(each, bool) for each in categories):
         return written
     if len(categories) != 2:
+        scale = ""
+        if categories and all(isinstance(each, int) for each in categories):
+            scale = (
+                "; for the mean of these numbers, describe them by lower and upper, not by values"
+            )
         raise InputError(
             f"{option}: {response} is a column of categories; say which one is meant, as"
-            f" {{{written} == 'CATEGORY'}}"
+            f" {{{written} == 'CATEGORY'}}{scale}"
         )
     assert question is not None
     labels = question.keys.get("labels", {})
