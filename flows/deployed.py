@@ -85,10 +85,11 @@ def deployed_run() -> FlowRun:
 def require_due(
     plan: Plan, path: Path, due: datetime, deployed: datetime | None, made: list[str]
 ) -> None:
-    """Raise ``InputError`` unless the plan's schedule was due then, since it began.
+    """Raise ``InputError`` unless the plan's schedule was due then, since it began, and not again since.
 
     Without ``since`` it began when the plan was ``deployed``, or with an earlier release of it that was
-    ``made``.
+    ``made``.  After an outage several runs of a plan start: only the last one reads the table of its
+    time, and each would pay for the same table.  A series tells its periods apart by itself.
     """
     schedule = plan.operation.schedule
     here = f"`dprelease run {path.name}`, where the ledger is"
@@ -108,4 +109,13 @@ def require_due(
             f"operation.schedule: nothing was due at {local_text(schedule, due)}, but next at"
             f" {local_text(schedule, following)} ({schedule.timezone}); nothing was charged. Release the"
             f" plan on demand with {here}"
+        )
+    again = next(due_times(schedule, due + timedelta(seconds=1)))
+    if not plan.series and again <= datetime.now(UTC):
+        then = local_text(schedule, due)
+        raise InputError(
+            f"operation.schedule: the run that was due at {then} is overtaken by the one of"
+            f" {local_text(schedule, again)}, which reads the same table; nothing was charged. From the"
+            f" table of its time it can be made with `dprelease run {path.name} --due {then}`, where the"
+            " ledger is"
         )

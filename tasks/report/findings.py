@@ -124,13 +124,14 @@ def _of_counts(
             merged.setdefault(of[place].name, (of[place], groups))
         for measured in _measured(source):
             names = tuple(axis.name for axis in measured.axes)
-            known = found.get(names)
-            if known is None or (
-                known.axes == measured.axes and measured.standard_error < known.standard_error
+            before = found.get(names)
+            if before is None or (
+                before.axes == measured.axes and measured.standard_error < before.standard_error
             ):
                 found[names] = measured
     alone = [m for m in found.values() if len(m.axes) == 1]
-    pairs = [m for m in found.values() if len(m.axes) == 2 and not _follows(plan, m)]
+    known = _known_beforehand(plan)
+    pairs = [m for names, m in found.items() if len(names) == 2 and frozenset(names) not in known]
     looked = sum(possible_parts(m.axes[0]) for m in alone)
     looked += sum(possible_shares(m.axes) for m in pairs)
     if not looked:
@@ -146,11 +147,22 @@ def _of_counts(
     return contrasts, [s for m in alone if (s := _share(m, chance, text))], looked
 
 
-def _follows(plan: Plan, measured: MeasuredColumns) -> bool:
-    """Whether the plan says that one of two columns follows from the other."""
-    columns, (one, other) = plan.described_columns, (axis.name for axis in measured.axes)
-    refines = {name: getattr(columns[name], "refines", {}) for name in (one, other)}
-    return other in refines[one] or one in refines[other]
+def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
+    """Pairs of columns of which the plan says that one follows from the other, or that a rule of records
+    joins, such as who was asked a question: their largest contrast is what everybody knew."""
+    found = {
+        frozenset((name, group))
+        for name, column in plan.described_columns.items()
+        for group in getattr(column, "refines", {})
+    }
+    rules = [rule for section in plan.releases for rule in getattr(section, "rules", [])]
+    return found | {
+        frozenset((given, name))
+        for rule in rules
+        if isinstance(rule.then, Mapping)
+        for given in rule.if_
+        for name in rule.then
+    }
 
 
 def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:

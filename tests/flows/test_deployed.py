@@ -61,6 +61,8 @@ def test_what_is_due_is_released_at_its_time_and_late(plan):
         ({"since": "2027-01-01"}, MARCH + timedelta(seconds=1), None, []),
         ({"since": "2027-01-01", "timezone": "Asia/Kathmandu"}, MARCH, None, []),
         ({}, MARCH, NOW, []),
+        ({"since": "2026-01-01"}, datetime(2027, 2, 1, 6, tzinfo=UTC), None, []),
+        ({"cron": "0 6 1,15 * *", "since": "2026-01-01"}, MARCH, None, []),
         ({}, MARCH, NOW, ["visits-20270315-060000", "visits-ad-hoc-20270101-060000"]),
         ({}, datetime(1970, 1, 1, 6, tzinfo=UTC), MARCH, ["visits-20270301-060000"]),
     ],
@@ -68,6 +70,16 @@ def test_what_is_due_is_released_at_its_time_and_late(plan):
 def test_what_the_schedule_does_not_say_is_refused(plan, schedule, due, deployed, made):
     with pytest.raises(InputError, match="nothing was charged"):
         require_due(plan(**schedule), PLANS, due, deployed, made)
+
+
+def test_a_run_of_a_series_is_not_overtaken_by_the_next(plan):
+    february = datetime(2027, 2, 1, 6, tzinfo=UTC)
+    with pytest.raises(
+        InputError, match=r"overtaken by the one of 2027-03-01T06:00.*--due 2027-02-01T06"
+    ):
+        require_due(plan(since="2026-01-01"), PLANS, february, None, [])
+    series = plan(since="2026-01-01").model_copy(update={"series": object()})
+    require_due(series, PLANS, february, None, [])
 
 
 def test_a_plan_without_a_schedule_is_released_where_the_ledger_is():

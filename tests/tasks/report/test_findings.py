@@ -5,8 +5,10 @@ import re
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dprelease
 from dpcore.domain.axes import Bins, Categories
 from dpcore.estimates.selected import (
     MeasuredColumns,
@@ -31,6 +33,7 @@ from tasks.report.parts import Source
 from tasks.report.wording import Wording, _numbers
 from tests.bare import leave_out_audits, release
 from tests.conftest import ROOT
+from tests.shortest import document as shortest
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.report.pages import page_of
 
@@ -64,6 +67,30 @@ def test_tables_without_a_relation_rarely_seem_to_have_one():
 def test_a_column_that_follows_from_the_other_is_no_finding():
     assert related([[480, 20], [20, 480]], 1.0) is None
     assert related([[300, 0], [150, 150]], 1.0) is None
+
+
+@pytest.mark.parametrize("ruled", [True, False])
+def test_what_a_rule_of_the_plan_says_is_no_finding(tmp_path, monkeypatch, ruled):
+    """A tenth of those without work say that they have pay: the survey's errors, as who was asked is in
+    the plan."""
+    rows = pd.DataFrame({"works": ["no"] * 3000 + ["yes"] * 3000, "sex": ["f", "m"] * 3000})
+    tenth = np.arange(6000) % 20
+    paid = np.where(rows.works == "yes", tenth > 5, tenth > 17)
+    rows["pay"] = np.where(paid, np.where(rows.sex == "m", "much", "some"), None)
+    two = {"type": "categorical", "categories": ["no", "yes"]}
+    columns = {
+        "works": two,
+        "sex": two | {"categories": ["f", "m"]},
+        "pay": two | {"categories": ["some", "much"], "nullable": True},
+    }
+    rule = {"if": {"works": ["no"]}, "then": {"pay": [None]}}
+    pairs = {"name": "pairs", "kind": "microdata-margins", "columns": list(columns)}
+    pairs |= {"mechanism": "discrete-laplace", "rules": [rule] if ruled else []}
+    leave_out_audits(monkeypatch.setattr)
+    plan = load_plan(shortest(columns, [pairs], alpha="1", rows=6000))
+    bundle = dprelease.release(plan, rows, release_id="r1", out=tmp_path, progress=False).path
+    found = findings(plan, read_manifest(bundle), bundle)
+    assert (frozenset(("works", "pay")) in found.related) is not ruled
 
 
 def test_all_ranges_of_numbers_count_as_looked_at():
