@@ -21,7 +21,6 @@ from dpcore.estimates.selected import (
     MeasuredColumns,
     Part,
     ShareInterval,
-    deviations,
     possible_parts,
     possible_shares,
     share_of_all,
@@ -29,16 +28,16 @@ from dpcore.estimates.selected import (
     telling_share,
 )
 from dpcore.model_formula import ModelFormula
-from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.counts.unit import TableOfCounts, Unit
-from schemas.bundle.manifest import AnalysisRecord, Manifest
+from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
-from schemas.releases.formulas import CONSTANT
+from schemas.releases.model import ModelSection
 from tasks.charts.bars import Bar, bars
-from tasks.charts.svg import percent, supported
+from tasks.charts.svg import percent
+from tasks.report.answers import answers
 from tasks.report.cells import called
 from tasks.report.counts import LARGEST_SIDE
-from tasks.report.parts import DataTable, Figure, Source, read_columns
+from tasks.report.parts import DataTable, Figure, Source
 from tasks.report.wording import Wording
 
 MOST, MOST_ANSWERS, MOST_CHARTS, TWICE = 5, 2, 4, 2
@@ -51,8 +50,8 @@ ERROR = 0.05
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences, the charts that show them, and what their intervals mean; ``more``: one for each
-    column, and for each other pair of columns the one of highest rank.
+    """Sentences, the charts that show them, and what their intervals mean; ``more``: one for each other
+    model, one for each column, and for each other pair of columns the one of highest rank.
 
     ``related``: by the names of two columns, the rank of the contrast that noise allows.
     """
@@ -78,10 +77,11 @@ class Stated(NamedTuple):
 
 def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     """The largest contrasts between groups, and the answers of the plan's models."""
-    answers, terms = _answers(plan, manifest.analyses, bundle)
+    of_models, terms = answers(plan, manifest, bundle, ERROR)
+    told = of_models[:MOST_ANSWERS]
     contrasts, shares, looked = _of_counts(plan, manifest, bundle)
     stated = contrasts or shares
-    shown = _first(stated, MOST - len(answers))
+    shown = _first(stated, MOST - len(told))
     notes = []
     if shown:
         notes.append(
@@ -90,7 +90,7 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
             + " Noise alone explains none of these differences."
             * bool(contrasts)
         )
-    if answers:
+    if told:
         notes.append(
             f"Those of models hold together with about {1 - ERROR:.0%} probability, over sampling and"
             f" noise, for all {terms} coefficients that were looked at, if the records are a random"
@@ -99,9 +99,10 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     strongest = {frozenset(s.columns): s for s in sorted(contrasts, key=lambda s: s.rank)}
     related = {names: each.rank for names, each in strongest.items()}
     others = [*shares, *sorted(strongest.values(), key=lambda s: -s.rank)]
-    told = {frozenset(each.columns) for each in shown}
-    more = [each.sentence for each in others if frozenset(each.columns) not in told]
-    sentences = [*(each.sentence for each in shown), *answers]
+    seen = {frozenset(each.columns) for each in shown}
+    more = [each.sentence for each in others if frozenset(each.columns) not in seen]
+    more = [*of_models[MOST_ANSWERS:], *more]
+    sentences = [*(each.sentence for each in shown), *told]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
     return Findings(sentences, [draw() for draw in draws], " ".join(notes), more, related)
 
@@ -170,7 +171,8 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
     explained = {
         str(section.label.column) for section in plan.releases if hasattr(section, "label")
     }
-    for section in plan.analyses:
+    direct = [s for s in plan.releases if isinstance(s, ModelSection)]
+    for section in (*plan.analyses, *direct):
         response = ModelFormula.read(section.formula).response
         explained |= set(re.findall(r"[^\W\d][\w.]*", response))
     tables = [getattr(s, "columns", []) for s in plan.releases if s.kind == "histogram"]
@@ -283,44 +285,3 @@ def _percentage(share: ShareInterval) -> str:
 def _inside(share: ShareInterval) -> ShareInterval:
     """A share with its value inside its interval, which is one of possible shares."""
     return share._replace(value=min(max(share.value, share.low), share.high))
-
-
-def _answers(plan: Plan, analyses: Sequence[AnalysisRecord], bundle: Path) -> tuple[list[str], int]:
-    """For each model the coefficient that is farthest from zero, and how many there are."""
-    models = []
-    for record in analyses:
-        found = read_columns(bundle, record.file)
-        errors = (found["upper_95"] - found["lower_95"]) / (2 * SIGMAS_95)
-        terms = [
-            (str(term), float(estimate), float(error))
-            for term, estimate, error in zip(found["term"], found["estimate"], errors, strict=True)
-            if term != CONSTANT and math.isfinite(error) and error > 0
-        ]
-        models.append((record, terms))
-    number = sum(len(terms) for _, terms in models)
-    wide = deviations(ERROR / max(number, 1), gaussian=True)
-    told = [_answer(plan, record, terms, wide) for record, terms in models if terms]
-    return told[:MOST_ANSWERS], number
-
-
-def _answer(
-    plan: Plan, record: AnalysisRecord, terms: Sequence[tuple[str, float, float]], wide: float
-) -> str:
-    term, estimate, error = max(terms, key=lambda each: abs(each[1]) / each[2])
-    if abs(estimate) <= wide * error:
-        return f"{record.title}: sampling and noise leave open whether any of the terms matters."
-    ends = [estimate + sign * wide * error for sign in (0, -1, 1)]
-    columns = plan.described_columns
-    named = f"“{called(term, columns)}”" if term in columns else term
-    per = f"where {term} holds" if term.endswith("]") else f"for each unit of {named}"
-    response = ModelFormula.read(record.formula).response.strip("{}")
-    changed, what = "changes by", f"the mean of {response}"
-    if record.family != "gaussian":
-        changed = "is multiplied by"
-        ends = [math.exp(min(each, 700.0)) for each in ends]
-        error *= ends[0]
-        what = f"the odds of {response}" if record.family == "binomial" else what
-        changed = "are multiplied by" if record.family == "binomial" else changed
-    middle, low, high = supported(ends, error)
-    others = "" if len(terms) == 1 else ", among records that are alike in the model's other terms"
-    return f"{record.title}: {what} {changed} {middle} ({low} to {high}) {per}{others}."

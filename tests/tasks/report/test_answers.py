@@ -1,0 +1,103 @@
+"""What models say, as sentences: the term, or the two groups, that noise leaves no doubt of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dprelease
+from schemas.plan import load_plan
+from tasks.bundle.verify import read_manifest
+from tasks.report.answers import OPEN, Model, _group, _model, _of_means, _of_terms, answers
+from tests.bare import leave_out_audits
+from tests.shortest import document as shortest
+
+REGION = {
+    "type": "categorical",
+    "categories": ["n", "s", "w"],
+    "labels": {"n": "north"},
+    "description": "Region",
+}
+PAY = {"type": "integer", "bounds": [0, 100], "description": "Weekly pay"}
+COUNT = {"name": "c", "kind": "histogram", "columns": ["region"], "mechanism": "discrete-laplace"}
+
+
+@pytest.fixture
+def plan():
+    return load_plan(shortest({"region": REGION, "pay": PAY}, [COUNT]))
+
+
+def model(names, estimates, errors, family="gaussian", formula="pay ~ x") -> Model:
+    half = 1.959964 * np.array(errors)
+    ends = {"lower_95": np.array(estimates) - half, "upper_95": np.array(estimates) + half}
+    found = {"term": np.array(names), "estimate": np.array(estimates), **ends}
+    return _model("Pay", formula, family, found)
+
+
+def test_the_clearest_term_is_told_and_never_the_constant(plan):
+    found = model(["Intercept", "x", "C(region)[T.s]"], [900.0, 2.0, -30.0], [1.0, 0.5, 2.0])
+    said = _of_terms(plan, found, 3.0)
+    assert said == (
+        "Pay: the mean of “Weekly pay” changes by -30.0 (-36.0 to -24.0) where it is “Region”: s, not"
+        " the reference, among records that are alike in the model's other terms."
+    )
+    assert OPEN in _of_terms(plan, found, 20.0)
+
+
+def test_odds_are_multiplied(plan):
+    found = model(["x"], [np.log(2)], [0.01], "binomial", "{pay > 5} ~ x")
+    assert "the odds of pay > 5 are multiplied by 2.00" in _of_terms(plan, found, 3.0)
+
+
+def test_of_groups_the_two_that_surely_differ_most_are_told(plan):
+    names = ["C(region)[n]", "C(region)[s]", "C(region)[w]"]
+    found = model(names, [10.0, 20.0, 90.0], [1.0, 1.0, 40.0])
+    assert found.means
+    assert _of_means(plan, found, 3.0) == (
+        "Pay: 20.0 (17.0 to 23.0) where it is “Region”: s, and 10.0 (7.0 to 13.0) where it is “Region”:"
+        " north."
+    )
+    assert OPEN in _of_means(plan, found, 6.0)
+    assert _of_means(plan, model(["Intercept"], [5.0], [1.0]), 2.0) == "Pay: 5.0 (3.0 to 7.0)."
+
+
+def test_log_odds_of_groups_are_compared_with_nothing(plan):
+    found = model(["C(region)[n]", "C(region)[s]"], [1.0, 2.0], [0.1, 0.1], "binomial")
+    assert not found.means
+    assert not found.terms
+
+
+def test_groups_have_their_names_and_labels(plan):
+    assert _group(plan, "C(region)[T.n]") == "“Region”: north"
+    assert _group(plan, "region[T.s]:C(region)[T.w]") == "“Region”: s and “Region”: w"
+    assert _group(plan, "C(pay > 5)[T.True]") == "C(pay > 5)[T.True]"
+
+
+def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path, monkeypatch):
+    random = np.random.default_rng(4)
+    rows = pd.DataFrame({"region": random.choice(["n", "s", "w"], 5000)})
+    rows["pay"] = np.where(rows.region == "n", 30, 60) + random.integers(0, 20, 5000)
+    rows["luck"] = random.integers(0, 20, 5000)
+    columns = {"region": REGION, "pay": PAY, "luck": PAY | {"description": "Luck"}}
+    releases = [
+        {"name": name, "kind": "model", "formula": formula, "mechanism": "noisy-scores"}
+        for name, formula in (
+            ("luck", "luck ~ C(region)"),
+            ("by-region", "pay ~ 0 + C(region)"),
+            ("pay", "pay ~ C(region) + luck"),
+        )
+    ]
+    leave_out_audits(monkeypatch.setattr)
+    plan = load_plan(shortest(columns, releases, alpha="9", beta="1e-6", rows=5000))
+    bundle = dprelease.release(plan, rows, release_id="r1", out=tmp_path, progress=False).path
+    said, number = answers(plan, read_manifest(bundle), bundle, 0.05)
+    assert number == 2 + 3 + 3
+    assert first_number(said[0], "By region: ") == pytest.approx(69.5, abs=3)
+    assert "“Region”: north" in said[0]
+    change = first_number(said[1], "Pay: the mean of “Weekly pay” changes by ")
+    assert change == pytest.approx(30, abs=3)
+    assert said[2].startswith(f"Luck: {OPEN}")
+
+
+def first_number(sentence: str, opening: str) -> float:
+    assert sentence.startswith(opening)
+    return float(sentence.removeprefix(opening).split()[0])
