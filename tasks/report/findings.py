@@ -172,8 +172,8 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
         str(section.label.column) for section in plan.releases if hasattr(section, "label")
     }
     direct = [s for s in plan.releases if isinstance(s, ModelSection)]
-    for section in (*plan.analyses, *direct):
-        response = ModelFormula.read(section.formula).response
+    for formula in [*(each.formula for each in plan.analyses), *(each.formula for each in direct)]:
+        response = ModelFormula.read(formula).response
         explained |= set(re.findall(r"[^\W\d][\w.]*", response))
     tables = [getattr(s, "columns", []) for s in plan.releases if s.kind == "histogram"]
     named = any({given, shown} <= set(columns) for columns in tables)
