@@ -126,13 +126,17 @@ class Mean(Release):
     def statistic(self, tally: Tally) -> Exact:
         if self.smooth:
             return Exact(tally.counts, tally.cells)
-        return Exact(np.array([tally.counts @ tally.cells], dtype=np.int64))
+        return Exact(np.array([self.total(tally)], dtype=np.int64))
+
+    def total(self, tally: Tally) -> int:
+        """The sum that gets noise: private."""
+        return int(tally.counts @ tally.cells)
 
     def promises(self, near: Tally, far: Tally) -> bool:
         """Whether the sum moves by no more than the width that either table's noise is made for."""
         if not isinstance(self.mechanism, SmoothLaplace):
             return True
-        moved = abs(int(near.counts @ near.cells) - int(far.counts @ far.cells))
+        moved = abs(self.total(near) - self.total(far))
         levels = [self.mechanism.level(table.counts, table.cells) for table in (near, far)]
         return bool(moved <= self.mechanism.table[min(levels)])
 
