@@ -106,7 +106,7 @@ CONSTRUCTIONS = (
         "Hall 2.3.1",
         "dpcore/advice/count_limits.py",
         LEAST,
-        "the printed bound fails below 6/alpha records; geometric noise attains this one",
+        "the printed bound needs at least 6/alpha records; geometric noise attains this one",
     ),
     Construction(
         "Least error on every table",
@@ -202,7 +202,7 @@ CONSTRUCTIONS = (
         "HRW 3.2",
         "papers/listed_function/release.py",
         "listed-function: nearest-function",
-        "beaten by noise on the distribution itself, as compared above",
+        "from 1,000 records on, noise on the distribution itself is better, as compared above",
     ),
     # Chapter 4
     Construction(
