@@ -6,6 +6,7 @@ n - 1 pairs.  Under random differential privacy the noise follows the bulk of th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +18,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement
-from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.mean import SumOverRecords
 from dpcore.releases.table import (
     ENDS,
     LEVEL,
@@ -34,13 +35,15 @@ from papers.u_statistic.mechanism import PairLaplace
 
 
 @dataclass(frozen=True)
-class UStatistic(Mean):
+class UStatistic(SumOverRecords):
     """``kernel``: what is averaged over pairs.
 
     The root of a variance is published, too: it has the unit of the column, and so the interval.
     """
 
     kernel: KernelName = "variance"
+
+    finer = "narrower bounds"
 
     def __post_init__(self) -> None:
         if self.rows < 2:
@@ -80,40 +83,36 @@ class UStatistic(Mean):
         halves = (self.rows // 2) * (self.rows - self.rows // 2)
         return self._unit * halves * largest(self.kernel, self.grid.size)
 
+    @property
+    def measured(self) -> str:
+        """The mean over pairs, in words."""
+        return self.kernel.replace("-", " ")
+
     def publish(self, noisy: Noisy) -> Published:
-        estimate = self._unit * float(noisy.values[0])
+        estimate, of = self._unit * float(noisy.values[0]), self.grid.name
         deviation, both, one = (self._unit * error for error in self._error(noisy))
-        nearest = np.clip(np.array([estimate]), 0, self._most)
+        nearest = min(max(estimate, 0.0), self._most)
         ends = bounded_interval(np.array([estimate]), both, one, self._most)
-        of = self.grid.name
-        name, shown = "noisy_mean_difference", "mean_difference"
-        what = f"Mean difference in {of} between two records"
+        shown = self.measured
         if self.kernel == "variance":
-            name, shown, what = (
-                "noisy_variance",
-                "standard_deviation",
-                f"Standard deviation of {of}",
-            )
-            nearest, ends = np.sqrt(nearest), (np.sqrt(ends[0]), np.sqrt(ends[1]))
+            shown, nearest = "standard deviation", math.sqrt(nearest)
+            ends = np.sqrt(ends[0]), np.sqrt(ends[1])
+        noisy_name, name = (f"noisy {self.measured}".replace(" ", "_"), shown.replace(" ", "_"))
+        about = f"{self.measured.capitalize()} of {of} plus noise of mean zero"
         at_most = ", at most (with 95% confidence)" if self.smooth else ""
         columns = [
-            one_row(name, estimate, f"{self.measured} of {of} plus noise of mean zero"),
-            error_column(np.array([deviation]), name, at_most),
-            one_row(shown, float(nearest[0]), what, of),
-            *interval_columns(*ends, f"the {shown.replace('_', ' ')}"),
+            one_row(noisy_name, estimate, about),
+            error_column(np.array([deviation]), noisy_name, at_most),
+            one_row(name, nearest, f"{shown.capitalize()} of {of}", of),
+            *interval_columns(*ends, f"the {shown}"),
         ]
         by = f"From the distribution of the noise{at_most}. {self._not_included}"
         uncertainty = (
-            Uncertainty(shown, None, ENDS, "exact", by),
-            Uncertainty(name, "standard_error", None, "exact", by),
+            Uncertainty(name, None, ENDS, "exact", by),
+            Uncertainty(noisy_name, "standard_error", None, "exact", by),
         )
         table = Table("tables", self.name, columns, uncertainty)
         return Published((table,), {"column": of, "grid_step": self._step})
-
-    @property
-    def measured(self) -> str:
-        """What is averaged over pairs, as a sentence begins with it."""
-        return "Variance" if self.kernel == "variance" else "Gini's mean difference"
 
     @property
     def _not_included(self) -> str:
