@@ -285,8 +285,8 @@ FAULTS: tuple[Fault, ...] = (
     of_paper(
         "widths over pairs forget that all of them move",
         "u_statistic/mechanism",
-        "return np.minimum(apart + (2 * np.arange(len(apart)) + 1) * each, most)",
-        "return np.minimum(apart + each, most)",
+        "return np.asarray(np.minimum(apart + (2 * np.arange(len(apart)) + 1) * each, most))",
+        "return np.asarray(np.minimum(apart + each, most))",
         unseen="levels of the tables that an audit makes up differ by at most one all the same",
     ),
     of_paper(

@@ -30,9 +30,10 @@ def of_each(kernel: KernelName, counts: Integers, codes: Integers) -> Integers:
     """
     records, total = int(counts.sum()), int(counts @ codes)
     if kernel == "variance":
-        return records * codes**2 - 2 * total * codes + int(counts @ codes**2)
+        squares = int(counts @ codes**2)
+        return np.asarray(records * codes**2 - 2 * total * codes + squares)
     up_to, sums = np.cumsum(counts), np.cumsum(counts * codes)
-    return (2 * up_to - records) * codes + total - 2 * sums
+    return np.asarray((2 * up_to - records) * codes + total - 2 * sums)
 
 
 def of_pairs(kernel: KernelName, counts: Integers, codes: Integers) -> int:

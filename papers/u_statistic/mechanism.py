@@ -64,4 +64,4 @@ class PairLaplace(SmoothLaplace):
         order = np.argsort(sums)
         each, most = self.width_range
         apart = self._between(counts[order], sums[order])
-        return np.minimum(apart + (2 * np.arange(len(apart)) + 1) * each, most)
+        return np.asarray(np.minimum(apart + (2 * np.arange(len(apart)) + 1) * each, most))
