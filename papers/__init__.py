@@ -14,6 +14,7 @@ from papers.near_records.by_distribution import NearRecordsMechanism
 from papers.near_records.by_series import NearMeansMechanism
 from papers.random_proportion.mechanism import RandomProportion
 from papers.sampled_histogram.mechanism import Sampled
+from papers.u_statistic.mechanism import PairLaplace
 
 THEOREMS: tuple[type[Mechanism], ...] = (
     TabulatedMechanism,
@@ -23,5 +24,6 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     DiscreteKNorm,
     DifferenceBody,
     RandomProportion,
+    PairLaplace,
 )
 """Number i - 1 is the mechanism of theorem Pi.  Others cite the numbers: new ones go to the end."""

@@ -276,6 +276,20 @@ FAULTS: tuple[Fault, ...] = (
         audit="listed function",
     ),
     of_paper(
+        "a sum over pairs moves by one pair",
+        "u_statistic/release",
+        "moved = (self.rows - 1) * largest(self.kernel, self.grid.size)",
+        "moved = largest(self.kernel, self.grid.size)",
+        audit="u-statistic",
+    ),
+    of_paper(
+        "widths over pairs forget that all of them move",
+        "u_statistic/mechanism",
+        "return np.asarray(np.minimum(apart + (2 * np.arange(len(apart)) + 1) * each, most))",
+        "return np.asarray(np.minimum(apart + each, most))",
+        unseen="levels of the tables that an audit makes up differ by at most one all the same",
+    ),
+    of_paper(
         "no answer of an asked function takes earlier ones into account",
         "online_function/release",
         "order.value(place, 0.0)",

@@ -55,6 +55,7 @@ PARTS = (
             "papers/k_norm/sampler.py",
             "papers/difference_body/body.py",
             "papers/sampled_histogram/urn.py",
+            "papers/u_statistic/kernels.py",
         ),
         "Each file is a [theorem](../reference/mechanisms.md#theorems), from a given sensitivity to"
         " (alpha, beta, gamma) and zCDP",

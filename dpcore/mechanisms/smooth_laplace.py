@@ -43,6 +43,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 
@@ -134,8 +135,11 @@ class SmoothLaplace(Mechanism):
     side_by_side = True
 
     @classmethod
-    def within(cls, share: Budget, size: int, rows: int) -> SmoothLaplace:
-        """The mechanism that spends the share; raises ``ValueError`` where it cannot."""
+    def within(cls, share: Budget, size: int, rows: int, *own: Any) -> Self:
+        """The mechanism that spends the share; raises ``ValueError`` where it cannot.
+
+        ``own``: the fields that only a subclass has.
+        """
         trimmed = min(math.floor(share.gamma * rows / 4), MOST_TRIMMED)
         if trimmed < 1:
             raise ValueError(
@@ -145,7 +149,8 @@ class SmoothLaplace(Mechanism):
             raise ValueError("smooth sensitivity needs beta between 0 and 1")
         level_alpha = share.pure_alpha * LEVEL_PART
         alpha = share.pure_alpha - level_alpha
-        found = cls(size, size, rows, trimmed, alpha, level_alpha, _growth(alpha, share.beta))
+        growth = _growth(alpha, share.beta)
+        found = cls(size, size, rows, trimmed, alpha, level_alpha, growth, *own)
         for scale in (found.scale(0), found.largest_scale, 1 / level_alpha):
             _validate.positive_rational("scale", scale, laplace.LARGEST_SCALE)
         return found
@@ -156,11 +161,35 @@ class SmoothLaplace(Mechanism):
             self.alpha, self.level_alpha, self.growth, Fraction(4 * self.trimmed, self.rows)
         )
 
+    @property
+    def width_range(self) -> tuple[int, int]:
+        """S_0, and the most by which the sum moves: public."""
+        return 1, self.codes - 1
+
+    def total(self, counts: Integers, codes: Integers) -> int:
+        """The sum of a table, given the counts at ascending codes: private."""
+        return int(counts @ codes)
+
+    def widths(self, counts: Integers, codes: Integers) -> Integers:
+        """(trimmed + 1,) U_0, U_1, ...: private."""
+        return self._between(counts, codes)
+
+    def _between(self, counts: Integers, ascending: Integers) -> Integers:
+        """(trimmed + 1,) x_(n - a + k) - x_(a + 1 - k): 0 below, and the most beyond."""
+        total, k = int(counts.sum()), np.arange(self.trimmed + 1)
+        ordered, ranks = np.append(ascending, self.width_range[1]), np.cumsum(counts)
+
+        def at(rank: Integers) -> Integers:
+            return np.where(rank < 1, 0, ordered[np.searchsorted(ranks, rank)])
+
+        return at(total + 1 - self.trimmed + k) - at(self.trimmed - k)
+
     @cached_property
     def table(self) -> tuple[Fraction, ...]:
-        """S_0, S_1, ..., up to the first that covers all codes: public."""
-        steps = [Fraction(1)]
-        while steps[-1] < self.codes - 1:
+        """S_0, S_1, ..., up to the first that covers every width: public."""
+        least, most = self.width_range
+        steps = [Fraction(least)]
+        while steps[-1] < most:
             if len(steps) == MOST_LEVELS:
                 raise ValueError(
                     "alpha is too small for smooth sensitivity of this number of cells; use wider bins"
@@ -194,7 +223,7 @@ class SmoothLaplace(Mechanism):
         ends = np.searchsorted(cells, self.codes * np.arange(self.size // self.codes + 1))
         tables = [(values[i:j], cells[i:j] % self.codes) for i, j in pairwise(ends.tolist())]
         levels = np.array(list(self._levels(tables)))
-        sums = np.array([counts @ codes for counts, codes in tables])
+        sums = np.array([self.total(*table) for table in tables])
         for level in np.unique(levels):
             same = levels == level
             sums[same] += laplace.discrete_laplace(self.scale(level), int(same.sum()), source)
@@ -207,7 +236,7 @@ class SmoothLaplace(Mechanism):
     ) -> list[Round]:
         counts, codes = exact[exact > 0].astype(np.int64), cells[exact > 0]
         level = self.level(counts, codes)
-        noise = outputs - [float(counts @ codes), float(level)]
+        noise = outputs - [float(self.total(counts, codes)), float(level)]
         return [
             Round(laplace_chances(each, float(scale), factors), each)
             for each, scale in zip(
@@ -233,14 +262,8 @@ class SmoothLaplace(Mechanism):
 
     def level(self, counts: Integers, codes: Integers) -> int:
         """L: private."""
-        total, k = int(counts.sum()), np.arange(self.trimmed + 1)
-        ordered = np.append(codes, self.codes - 1)
-
-        def at(rank: Integers) -> Integers:
-            return np.where(rank < 1, 0, ordered[np.searchsorted(np.cumsum(counts), rank)])
-
-        widths = at(total + 1 - self.trimmed + k) - at(self.trimmed - k)
-        return int(np.max(np.searchsorted(self._covered, widths) - k))
+        widths = self.widths(counts, codes)
+        return int(np.max(np.searchsorted(self._covered, widths) - np.arange(len(widths))))
 
 
 def _growth(alpha: Fraction, beta: Fraction) -> Fraction:

@@ -23,10 +23,10 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.density import Density
-from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.table import Uncertainty
 from papers.difference_body.body import MOST_DIMENSIONS
 from papers.difference_body.mechanism import DifferenceBody
+from papers.least_left_out import least_left_out
 
 DAMPED = 0.03
 """Frequencies damped below this are left out: noise is paid for each."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpcore.releases.densities.basis import Basis
-from dpcore.releases.densities.left_out import least_left_out
 from dpcore.releases.densities.spectral_density import WhitenedDensity
 from papers.k_norm.mechanism import DiscreteKNorm
 from papers.k_norm.sampler import LARGEST_DIMENSION
+from papers.least_left_out import least_left_out
 
 DAMPED = 0.01
 """Functions damped less than this are kept, always; whether others are is a matter of noise."""

@@ -1,17 +1,22 @@
 """The command that estimates the largest loss of every release of a plan."""
 
+import re
+
 import pytest
 
 from dpcore.accounting.budget import Budget
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.sampling.source import SeededSource
-from papers.maximum_loss.__main__ import largest_loss, main
+from papers.maximum_loss.__main__ import Search, main
 from tests.conftest import write_plan
 from tests.dpcore.releases.contract import TABLE
 
 
 def test_the_loss_of_a_histogram_is_its_alpha_and_no_more():
-    found, tables = largest_loss(Histogram("h", TABLE, 50, Budget.of("1")), SeededSource(1))
+    source = SeededSource(1)
+    found, tables = Search.of(Histogram("h", TABLE, 50, Budget.of("1")), source).largest_loss(
+        source
+    )
     assert 0.85 < found.lower_bound <= 1
     assert found.estimate == pytest.approx(1, abs=0.1)
     assert "end to end" in tables
@@ -24,7 +29,9 @@ def test_every_release_of_a_plan_has_a_line(tmp_path, plan_document, capsys):
     plan_document["synthesis"] = []
     plan_document["budget"]["requested"]["beta"] = "0"
     main([str(write_plan(tmp_path, plan_document))])
-    header, people, ages, *_ = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr()
+    assert re.fullmatch(r"this takes about \d+ (seconds|minutes)\n", shown.err)
+    header, people, ages, *_ = shown.out.splitlines()
     assert header.split() == ["release", "alpha", "estimate", "at", "least", "tables"]
     for line, name in ((people, "people"), (ages, "ages")):
         first, alpha, estimate, bound, *_ = line.split()

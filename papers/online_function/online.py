@@ -1,13 +1,13 @@
-"""A noisy function answered one point at a time, while the survey is still available.
+"""The price of a noisy function that is answered one point at a time (Hall 2012, section 3.2.5).
 
 A released function (``releases.densities.function``) answers later questions at no further cost, but
-only as finely as its grid.  ``OnlineFunction`` answers f_D(x) + s G(x) at any points, which may be
-chosen one after the other and depend on earlier answers.  G is one path of a Gaussian process, drawn
-only at the points that are asked.
+only as finely as its grid.  Here the answers are f_D(x) + s G(x) at any points, which may be chosen one
+after the other.  G is one path of a Gaussian process, drawn only at the points that are asked.
 
 **Privacy.**  The price is that of the whole path, paid once, before the first answer.  Every answer is
 one more whitened coordinate (``order``), rounded for each record to a whole number,
 summed exactly and perturbed across the privacy line by discrete Gaussian noise of one variance v.
+All answers must be about one table: the squares below are those of one record and its replacement.
 Let d_i be the distance of neighbours in the i-th coordinate.  For any points, chosen in any way,
 
     sum of d_i^2 <= (2^bits (distance + 2 slack))^2 = D^2,
@@ -28,15 +28,10 @@ of variance v, by each of the two proofs that ``mechanisms.gaussian`` has for it
                     noise is rounded continuous noise but for a factor in each answer in which
                     neighbours differ (``accounting.analytic``); they differ by whole numbers, and so
                     in at most D^2 answers
-
-**State.**  A point that is asked again gets its stored answer.  ``to_bytes`` contains the points and
-their noisy coordinates, nothing else; all of it is public.  Store it *before* showing an answer: an
-answer that is lost and drawn again is a second answer, which was not paid for.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,10 +41,6 @@ import numpy as np
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.domain import Domain
-from dpcore.domain.tally import Tally
-from dpcore.errors import PrivacyLineError
-from dpcore.line.privacy_line import perturb
-from dpcore.line.statistic import Exact
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.banded import require_lines
 from dpcore.releases.densities.kernels import (
@@ -59,7 +50,6 @@ from dpcore.releases.densities.kernels import (
     KernelName,
     distance,
 )
-from dpcore.sampling.source import RandomSource
 from papers.online_function.order import PLACES, AskedPoints, Dense, Markov, Place
 
 LARGEST_TABLE = 2**24
@@ -135,62 +125,3 @@ class Questions:
     def stddev(self) -> float:
         """The noise's standard deviation in every answer, in units of a uniform density."""
         return self.mechanism.stddev * self.unit
-
-
-class OnlineFunction:
-    """The answers so far.  At most one object may answer for a survey and a share of its budget."""
-
-    def __init__(self, questions: Questions) -> None:
-        self.questions = questions
-        self.reproducible = False
-        self._order = questions.order()
-        self._steps: dict[Place, int] = {}
-        self._answers: dict[Place, float] = {}
-
-    def answer(self, point: tuple[float, ...], tally: Tally, source: RandomSource) -> float:
-        """The noisy density at a scaled point, in units of a uniform one; ``tally`` is private.
-
-        Raises ``ValueError`` for a point outside the unit box and ``PrivacyLineError`` where all
-        answers have been given.
-        """
-        place = self._place(point)
-        if place not in self._answers:
-            if len(self._answers) >= self.questions.most_answers:
-                raise PrivacyLineError("all answers that the budget was priced for have been given")
-            whole = np.rint(np.ldexp(self._order.residual(place), BITS)).astype(np.int64)
-            exact = Exact(np.array([whole[tally.cells] @ tally.counts]))
-            share, mechanism = self.questions.share, self.questions.mechanism
-            noisy = perturb(exact, mechanism, share, source)
-            self.reproducible |= noisy.reproducible
-            self._record(place, int(noisy.values[0]))
-        return self._answers[place]
-
-    def _place(self, point: tuple[float, ...]) -> Place:
-        if len(point) != len(self.questions.bandwidths) or not all(0 <= x <= 1 for x in point):
-            raise ValueError("a point has one number between 0 and 1 for each column")
-        return self.questions.place(point)
-
-    def _record(self, place: Place, steps: int) -> None:
-        self._steps[place] = steps
-        self._answers[place] = self._order.value(place, steps * self.questions.unit)
-
-    def to_bytes(self) -> bytes:
-        """The points in the order in which they were asked, with the draws there: public."""
-        state = {
-            "dprelease-online": 1,
-            "reproducible": self.reproducible,
-            "answers": [[*place, steps] for place, steps in self._steps.items()],
-        }
-        return json.dumps(state).encode()
-
-    @classmethod
-    def from_bytes(cls, questions: Questions, data: bytes) -> OnlineFunction:
-        """The state that ``to_bytes`` stored: the same questions get the same answers."""
-        state, function = json.loads(data), cls(questions)
-        if state.get("dprelease-online") != 1:
-            raise ValueError("not the stored answers of an online function")
-        function.reproducible = bool(state["reproducible"])
-        for *place, steps in state["answers"]:
-            function._order.residual(tuple(place))
-            function._record(tuple(place), steps)
-        return function

@@ -1,6 +1,5 @@
 """Answers one at a time: the law of the whole path, in any order, at the price of the whole path."""
 
-import json
 import math
 from fractions import Fraction
 
@@ -10,13 +9,11 @@ import pytest
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Categories
 from dpcore.domain.domain import Domain
-from dpcore.errors import PrivacyLineError
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.densities.kernels import KernelName
-from dpcore.sampling.source import SeededSource, SystemSource
-from papers.online_function.online import BITS, OnlineFunction, Questions
+from papers.online_function.online import BITS, Questions
 from papers.online_function.order import PLACES
-from tests.dpcore.releases.contract import grid, tally_of
+from tests.dpcore.releases.contract import grid
 
 SHARE = Budget.of("1", "1e-6")
 LINE, SQUARE = Domain((grid("x", 40),)), Domain((grid("x", 12), grid("y", 10)))
@@ -130,72 +127,7 @@ def test_the_best_adaptive_course_of_questions_gains_no_more_than_the_price(shar
     assert gained[9][reach] == pytest.approx(at_once, rel=0.2)
 
 
-@pytest.mark.slow
-def test_drawn_answers_have_the_law_of_the_process():
-    """150 paths of five answers: mean, standard error to 25 per cent, correlations to 0.4."""
-    domain, kernel, bandwidths = KINDS["gaussian"]
-    spec, tally = questions(domain, kernel, bandwidths, most=5), tally_of(domain, records(domain))
-    points, source = asked(len(bandwidths), 5), SeededSource(8)
-    paths = np.empty((150, 5))
-    for path in paths:
-        function = OnlineFunction(spec)
-        path[:] = [function.answer(point, tally, source) for point in points]
-    np.testing.assert_allclose(paths.std(axis=0), spec.stddev, rtol=0.25)
-    expected = covariance(kernel, bandwidths, points)
-    np.testing.assert_allclose(np.corrcoef(paths.T), expected, atol=0.4)
-    spread = spec.stddev / math.sqrt(150)
-    clean = OnlineFunction(Questions(domain, 300, Budget.of("4000", "0.5"), kernel, bandwidths, 5))
-    exact = [clean.answer(point, tally, source) for point in points]
-    np.testing.assert_allclose(paths.mean(axis=0), exact, atol=5 * spread)
-
-
-@every_kind
-def test_the_same_question_has_the_same_answer_also_after_a_restart(domain, kernel, bandwidths):
-    spec, tally = questions(domain, kernel, bandwidths), tally_of(domain, records(domain))
-    function, source = OnlineFunction(spec), SeededSource(2)
-    points = asked(len(bandwidths), 10)
-    first = [function.answer(point, tally, source) for point in points]
-    stored = function.to_bytes()
-    assert [function.answer(point, tally, source) for point in points[::-1]] == first[::-1]
-    assert function.to_bytes() == stored
-
-    resumed = OnlineFunction.from_bytes(spec, stored)
-    empty = tally_of(domain, np.empty(0, dtype=np.int64))
-    assert [resumed.answer(point, empty, source) for point in points] == first
-    assert resumed.to_bytes() == stored
-    assert resumed.reproducible
-    resumed.answer((0.123,) * len(bandwidths), tally, source)
-    assert len(resumed.to_bytes()) > len(stored)
-
-
-def test_the_state_holds_points_and_noisy_numbers_only():
-    spec = questions(LINE, "exponential", (0.15,))
-    function = OnlineFunction(spec)
-    function.answer((0.25,), tally_of(LINE, records(LINE)), SystemSource())
-    assert not function.reproducible
-    shown = function.answer((0.25,), tally_of(LINE, [0]), SystemSource())
-    assert json.loads(function.to_bytes()) == {
-        "dprelease-online": 1,
-        "reproducible": False,
-        "answers": [[PLACES // 4, round(shown / spec.unit)]],
-    }
-
-
-def test_an_empty_table_and_a_single_answer():
-    spec = Questions(LINE, 1, SHARE, "gaussian", (0.3,), 1)
-    function = OnlineFunction(spec)
-    empty = tally_of(LINE, np.empty(0, dtype=np.int64))
-    function.answer((0.5,), empty, SeededSource(1))
-    function.answer((0.5,), empty, SeededSource(1))
-    with pytest.raises(PrivacyLineError, match="all answers"):
-        function.answer((0.6,), empty, SeededSource(1))
-
-
 def test_invalid_questions_are_refused():
-    function, tally = OnlineFunction(questions(LINE, "gaussian", (0.3,))), tally_of(LINE, [0])
-    for point in [(1.1,), (-0.1,), (math.nan,), (0.5, 0.5), ()]:
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            function.answer(point, tally, SeededSource(1))
     with pytest.raises(ValueError, match="most_answers"):
         questions(LINE, "gaussian", (0.3,), most=0)
     with pytest.raises(ValueError, match="too many for a grid"):
@@ -204,5 +136,3 @@ def test_invalid_questions_are_refused():
         questions(Domain((Categories("c", ("a",)),)), "gaussian", (0.3,))
     with pytest.raises(ValueError, match="rows: too many"):
         Questions(LINE, 2**40, SHARE, "gaussian", (0.3,), 5)
-    with pytest.raises(ValueError, match="not the stored answers"):
-        OnlineFunction.from_bytes(questions(LINE, "gaussian", (0.3,)), b"{}")

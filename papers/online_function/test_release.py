@@ -11,7 +11,6 @@ from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from dpcore.line.mechanism import affordable
 from dpcore.sampling.source import SeededSource
-from papers.online_function.online import OnlineFunction
 from papers.online_function.release import AskedFunction
 from tests.chance import FALSE_ALARM
 from tests.dpcore.releases.contract import drawn, tally_of
@@ -47,15 +46,6 @@ def test_a_point_that_is_listed_twice_has_one_answer_and_costs_nothing_more():
     once = asked(((2.0,),))
     assert affordable(release.mechanism.event, SHARE)
     assert release.mechanism.stddev == pytest.approx(once.mechanism.stddev, rel=1e-4)
-
-
-def test_the_draw_is_that_of_a_process_asked_one_by_one():
-    release, table = asked(), tally_of(LINE, [30] * 100 + [80] * 300)
-    function = OnlineFunction(release.questions)
-    one_by_one = [function.answer((x / 10,), table, SeededSource(7)) for (x,) in POINTS]
-    steps = [function._steps[place] for place in dict.fromkeys(release.places)]
-    noisy = replace(drawn(release, table), values=np.array(steps))
-    np.testing.assert_allclose(release.answers(noisy), one_by_one)
 
 
 def test_errors_have_the_stated_law_and_neither_two_thirds_nor_three_halves_of_it():

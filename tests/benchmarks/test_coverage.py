@@ -40,6 +40,7 @@ ELSEWHERE = {
     "NearMean": "papers/near_records/test_near_mean.py",
     "AskedFunction": "papers/online_function/test_release.py",
     "ListedFunction": "papers/listed_function/test_listed_function.py",
+    "UStatistic": "papers/u_statistic/test_u_statistic.py",
     "NearSeries": "papers/near_records/test_near_records.py",
     # As those of another kind: of counts, of the table of each period, of the fit to merged cells.
     "MinimaxCount": f"{RELEASES_OF}/counts/test_count.py",

@@ -31,19 +31,15 @@ the exact one, the estimate is nowhere farther than (prod (1 + C_i) - 1) e from 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TypeVar
 
 import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Grid
 from dpcore.releases.densities.basis import Basis
-from dpcore.releases.densities.splines import SMALL
-
-B = TypeVar("B", bound=Basis)
 
 PARTS = ("binning", "rounding", "truncation")
 
@@ -97,18 +93,6 @@ class ApproximationBounds:
     def parts(self) -> Mapping[str, float]:
         """The bound of each part where the density is that of a uniform one."""
         return dict(zip(PARTS, (self.binning, self.moved, self.truncation), strict=True))
-
-
-def least_left_out(bases: Sequence[B], most: int, noise: Callable[[B], float]) -> B:
-    """The best of the bases of at most ``most`` functions, or the first: public.
-
-    A bound of what is left out weighs ``SMALL`` times as much as noise.
-    """
-
-    def whole(basis: B) -> float:
-        return math.hypot(noise(basis), SMALL * ApproximationBounds(basis, 0.0, ()).truncation)
-
-    return min((b for b in bases if b.size <= most), key=whole, default=bases[0])
 
 
 def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float, ...]:

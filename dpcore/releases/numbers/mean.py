@@ -8,6 +8,7 @@ wide; under random differential privacy the noise follows the bulk of the data (
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -93,10 +94,11 @@ def mean_uncertainty(statement: str) -> tuple[Uncertainty, ...]:
 
 
 @dataclass(frozen=True)
-class Mean(Release):
-    """The mean of the one axis of the domain, a grid."""
+class SumOverRecords(Release):
+    """A noisy sum over a public number of records, of the one axis of the domain, a grid.
 
-    finer = "narrower bounds"
+    ``smooth``: with noise for the bulk of the records, under random differential privacy.
+    """
 
     smooth: bool = False
 
@@ -113,6 +115,50 @@ class Mean(Release):
     def grid(self) -> Grid:
         return numeric_axis(self.domain)
 
+    @property
+    @abstractmethod
+    def mechanism(self) -> DiscreteLaplace | SmoothLaplace: ...
+
+    @abstractmethod
+    def total(self, tally: Tally) -> int:
+        """The sum: private."""
+
+    def statistic(self, tally: Tally) -> Exact:
+        if self.smooth:
+            return Exact(tally.counts, tally.cells)
+        return Exact(np.array([self.total(tally)], dtype=np.int64))
+
+    def promises(self, near: Tally, far: Tally) -> bool:
+        """Whether the sum moves by no more than the width that either table's noise is made for."""
+        if not isinstance(self.mechanism, SmoothLaplace):
+            return True
+        moved = abs(self.total(near) - self.total(far))
+        levels = [self.mechanism.level(table.counts, table.cells) for table in (near, far)]
+        return bool(moved <= self.mechanism.table[min(levels)])
+
+    @property
+    def _step(self) -> float:
+        """The width of a cell of the grid."""
+        return (self.grid.upper - self.grid.lower) / self.grid.cells
+
+    def _error(self, noisy: Noisy) -> tuple[float, float, float]:
+        """Of the sum: standard deviation, and what the noise exceeds in 10% of releases, in size and
+        in one direction."""
+        if not isinstance(self.mechanism, SmoothLaplace):
+            both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
+            return self.mechanism.stddev, both, one
+        level = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
+        scale = self.mechanism.scale(level)
+        both, one = (float(laplace_quantile(scale, level)) for level in ((1 + LEVEL) / 2, LEVEL))
+        return laplace_stddev(scale), both, one
+
+
+@dataclass(frozen=True)
+class Mean(SumOverRecords):
+    """The mean of the column."""
+
+    finer = "narrower bounds"
+
     @cached_property
     def mechanism(self) -> DiscreteLaplace | SmoothLaplace:
         if self.smooth:
@@ -123,23 +169,8 @@ class Mean(Release):
     def largest_statistic(self) -> int:
         return self.most_rows * (self.grid.size - 1)
 
-    def statistic(self, tally: Tally) -> Exact:
-        if self.smooth:
-            return Exact(tally.counts, tally.cells)
-        return Exact(np.array([tally.counts @ tally.cells], dtype=np.int64))
-
-    def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether the sum moves by no more than the width that either table's noise is made for."""
-        if not isinstance(self.mechanism, SmoothLaplace):
-            return True
-        moved = abs(int(near.counts @ near.cells) - int(far.counts @ far.cells))
-        levels = [self.mechanism.level(table.counts, table.cells) for table in (near, far)]
-        return bool(moved <= self.mechanism.table[min(levels)])
-
-    @property
-    def _step(self) -> float:
-        """The width of a cell of the grid."""
-        return (self.grid.upper - self.grid.lower) / self.grid.cells
+    def total(self, tally: Tally) -> int:
+        return int(tally.counts @ tally.cells)
 
     @property
     def _unit(self) -> float:
@@ -163,17 +194,6 @@ class Mean(Release):
         by = f"From the distribution of the noise{at_most}; moving a mean to a bound adds no error."
         table = Table("tables", self.name, columns, mean_uncertainty(by + of_the_grid(self.grid)))
         return Published((table,), {"column": self.grid.name, "grid_step": self._step})
-
-    def _error(self, noisy: Noisy) -> tuple[float, float, float]:
-        """Of the sum: standard deviation, and what the noise exceeds in 10% of releases, in size and
-        in one direction."""
-        if not isinstance(self.mechanism, SmoothLaplace):
-            both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
-            return self.mechanism.stddev, both, one
-        level = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
-        scale = self.mechanism.scale(level)
-        both, one = (float(laplace_quantile(scale, level)) for level in ((1 + LEVEL) / 2, LEVEL))
-        return laplace_stddev(scale), both, one
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         if not isinstance(self.mechanism, SmoothLaplace):

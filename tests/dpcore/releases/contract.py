@@ -90,6 +90,7 @@ from papers.near_records.release import NearMean, NearRecords, NearSeries
 from papers.online_function.release import AskedFunction
 from papers.random_proportion.release import RandomCount
 from papers.sampled_histogram.release import SampledHistogram
+from papers.u_statistic.release import UStatistic
 
 Records = Tally | Sequence[int] | Integers
 """A table, or the cells of its records."""
@@ -418,6 +419,12 @@ CASES: dict[str, Case] = {
     ),
     "listed function": Case(
         ListedFunction("l", FEW, 2, PURE, ("low", "high"), ((1, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 1)))
+    ),
+    "u-statistic": Case(
+        UStatistic("u", Domain((grid("x", 3),)), 3, PURE, kernel="mean-difference")
+    ),
+    "smooth u-statistic": Case(
+        UStatistic("u", Domain((grid("x", 3),)), 5, Budget.of("1", "0.01", "0.9"), smooth=True)
     ),
     # Neither quartile alone may spend more than half of alpha, and no table makes both spend it.
     "bandwidth": Case(

@@ -105,6 +105,8 @@ REFUSED = [
     "near mean",
     "listed function",
     "asked function",
+    "u-statistic",
+    "smooth u-statistic",
     "density at a private bandwidth",
     "density at the bandwidth of least error",
     "density at private bandwidths of two columns",

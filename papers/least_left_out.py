@@ -1,0 +1,25 @@
+"""How many functions a density has whose noise is by a norm: of the gamma mechanism, or of a body."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from dpcore.releases.densities.basis import Basis
+from dpcore.releases.densities.left_out import ApproximationBounds
+from dpcore.releases.densities.splines import SMALL
+
+B = TypeVar("B", bound=Basis)
+
+
+def least_left_out(bases: Sequence[B], most: int, noise: Callable[[B], float]) -> B:
+    """The best of the bases of at most ``most`` functions, or the first: public.
+
+    A bound of what is left out weighs ``SMALL`` times as much as noise.
+    """
+
+    def whole(basis: B) -> float:
+        return math.hypot(noise(basis), SMALL * ApproximationBounds(basis, 0.0, ()).truncation)
+
+    return min((b for b in bases if b.size <= most), key=whole, default=bases[0])
