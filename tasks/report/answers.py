@@ -1,7 +1,8 @@
-"""The answers of the plan's models as sentences: those fitted to tables, and those measured directly.
+"""The answers of the plan's models and means as sentences.
 
-One sentence for each model, about the term that is farthest from zero, or the groups that differ most.
-Which it is follows from the noisy numbers, so the intervals are simultaneous over all coefficients.
+One sentence for each model, about the term that is farthest from zero, or the groups that differ most,
+and one for each mean.  Which it is follows from the noisy numbers, so the intervals are simultaneous
+over all coefficients, and over all means.
 """
 
 import math
@@ -11,25 +12,30 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.estimates.selected import deviations
+from dpcore.mechanisms import DiscreteLaplace
 from dpcore.model_formula import ModelFormula
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.numbers.mean import Mean
+from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle.manifest import Manifest
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from tasks.charts.svg import supported
-from tasks.report.cells import called
-from tasks.report.parts import read_columns
+from tasks.report.cells import called, read_labels
+from tasks.report.parts import Source, read_columns
 from tasks.report.release import headed
 
 GROUP = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
 """A term that is 1 for one group of records, as formulas name it."""
 
 
-OPEN = "sampling and noise leave open whether"
+OPEN = "it open whether"
+"""What every sentence has that tells nothing."""
 
 
 class Term(NamedTuple):
@@ -94,7 +100,7 @@ def _level(term: str) -> bool:
 def _of_terms(plan: Plan, model: Model, wide: float) -> str:
     term = max(model.terms, key=lambda each: abs(each.estimate) / each.error)
     if abs(term.estimate) <= wide * term.error:
-        return f"{model.title}: {OPEN} any of the terms matters."
+        return f"{model.title}: sampling and noise leave {OPEN} any of the terms matters."
     columns = plan.described_columns
 
     def named(name: str) -> str:
@@ -116,21 +122,76 @@ def _of_terms(plan: Plan, model: Model, wide: float) -> str:
 
 def _of_means(plan: Plan, model: Model, wide: float) -> str:
     """The mean of all, or those of the two groups that differ most."""
-    if len(model.terms) == 1:
-        return f"{model.title}: {_interval(model.terms[0], wide, False)}."
+    groups = [
+        Group(_group(plan, name), middle, middle - wide * error, middle + wide * error, error)
+        for name, middle, error in model.terms
+    ]
+    return _told_apart(model.title, groups, f"sampling and noise leave {OPEN} groups differ")
 
-    def apart(pair: tuple[Term, Term]) -> float:
-        more, less = pair
-        return more.estimate - wide * more.error - less.estimate - wide * less.error
 
-    more, less = max(permutations(model.terms, 2), key=apart)
-    if apart((more, less)) <= 0:
-        return f"{model.title}: {OPEN} groups differ."
-    first, second = (
-        f"{_interval(each, wide, False)} where it is {_group(plan, each.name)}"
-        for each in (more, less)
-    )
-    return f"{model.title}: {first}, and {second}."
+class Group(NamedTuple):
+    """A mean with the ends of its interval and its standard error; ``named``: whose it is."""
+
+    named: str
+    mean: float
+    low: float
+    high: float
+    error: float
+
+    @property
+    def text(self) -> str:
+        middle, low, high = supported((self.mean, self.low, self.high), self.error)
+        return f"{middle} ({low} to {high})"
+
+
+def _told_apart(title: str, groups: Sequence[Group], otherwise: str) -> str:
+    """The one mean, or those of the two groups that differ most; ``otherwise``: where none surely do."""
+    if len(groups) == 1:
+        return f"{title}: {groups[0].text}."
+    more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
+    if more.low <= less.high:
+        return f"{title}: {otherwise}."
+    first, second = (f"{each.text} where it is {each.named}" for each in (more, less))
+    return f"{title}: {first}, and {second}."
+
+
+def means(sources: Sequence[Source]) -> list[Source]:
+    """Those of releases of kind mean whose intervals are known at every level."""
+    return [
+        source
+        for source in sources
+        if isinstance(release := source.release, RatioMean | Mean)
+        and isinstance(release.mechanism, DiscreteLaplace)
+    ]
+
+
+def numbers_of(source: Source) -> int:
+    """How many means a release has."""
+    release = source.release
+    return release.groups if isinstance(release, RatioMean) else 1
+
+
+def of_mean(source: Source, chance: float) -> str:
+    """A sentence for a release of means; each interval misses with at most ``chance``."""
+    release, columns = source.release, source.plan.described_columns
+    assert isinstance(release, RatioMean | Mean)
+    found = source.read(source.record.tables[0])
+    by = [axis.name for axis in release.domain.axes[:-1]]
+    labels = [read_labels(found, name, columns) for name in by]
+    ends = zip(*release.intervals(source.noisy, 1 - chance), strict=True)
+    groups = []
+    for i, (low, high) in enumerate(ends):
+        value, error = (
+            float(np.ma.filled(found[n][i], np.nan)) for n in ("mean", "standard_error")
+        )
+        if math.isfinite(value) and math.isfinite(error):
+            pairs = zip(by, labels, strict=True)
+            named = " and ".join(f"“{called(name, columns)}”: {of[i]}" for name, of in pairs)
+            groups.append(Group(named, value, float(low), float(high), error))
+    title = headed(source.plan.section(source.record.name))
+    if not groups:
+        return f"{title}: noise hides every mean."
+    return _told_apart(title, groups, f"noise leaves {OPEN} groups differ")
 
 
 def _interval(term: Term, wide: float, multiplies: bool) -> str:

@@ -34,7 +34,7 @@ from schemas.plan import Plan
 from schemas.releases.model import ModelSection
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import percent
-from tasks.report.answers import answers
+from tasks.report.answers import OPEN, answers, means, numbers_of, of_mean
 from tasks.report.cells import called
 from tasks.report.counts import LARGEST_SIDE
 from tasks.report.parts import DataTable, Figure, Source
@@ -78,19 +78,27 @@ class Stated(NamedTuple):
 def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     """The largest contrasts between groups, and the answers of the plan's models."""
     of_models, terms = answers(plan, manifest, bundle, ERROR)
-    told = of_models[:MOST_ANSWERS]
-    contrasts, shares, looked = _of_counts(plan, manifest, bundle)
+    sources = [] if plan.series else [Source(plan, each, bundle) for each in manifest.releases]
+    asked = means(sources)
+    several = sum(map(numbers_of, asked))
+    contrasts, shares, looked = _of_counts(plan, sources, several)
+    of_means = [of_mean(source, ERROR / (looked + several)) for source in asked]
+    of_means.sort(key=lambda sentence: OPEN in sentence)
+    told = [*of_means[:MOST_ANSWERS], *of_models[:MOST_ANSWERS]]
     stated = contrasts or shares
     shown = _first(stated, MOST - len(told))
     notes = []
-    if shown:
+    if shown or of_means:
+        kinds = {"shares": looked, "means": several}
+        of = " and ".join(kind for kind, number in kinds.items() if number)
+        from_all = " and ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
         notes.append(
-            f"With {1 - ERROR:.0%} probability all intervals of shares here are right at once, although"
-            f" they were chosen by rule from {looked:,} shares. They cover privacy noise only."
-            + " Noise alone explains none of these differences."
+            f"With {1 - ERROR:.0%} probability all intervals of {of} here are right at once, although"
+            f" they were chosen by rule from {from_all}. They cover privacy noise only."
+            + " Noise alone explains none of these differences between shares."
             * bool(contrasts)
         )
-    if told:
+    if of_models:
         notes.append(
             f"Those of models hold together with about {1 - ERROR:.0%} probability, over sampling and"
             f" noise, for all {terms} coefficients that were looked at, if the records are a random"
@@ -101,19 +109,19 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     others = [*shares, *sorted(strongest.values(), key=lambda s: -s.rank)]
     seen = {frozenset(each.columns) for each in shown}
     more = [each.sentence for each in others if frozenset(each.columns) not in seen]
-    more = [*of_models[MOST_ANSWERS:], *more]
+    more = [*of_means[MOST_ANSWERS:], *of_models[MOST_ANSWERS:], *more]
     sentences = [*(each.sentence for each in shown), *told]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
     return Findings(sentences, [draw() for draw in draws], " ".join(notes), more, related)
 
 
 def _of_counts(
-    plan: Plan, manifest: Manifest, bundle: Path
+    plan: Plan, released: Sequence[Source], others: int
 ) -> tuple[list[Stated], list[Stated], int]:
-    """What may be stated on contrasts, and on shares of all; how many were looked at."""
+    """What may be stated on contrasts, and on shares of all; how many were looked at, without the
+    ``others`` whose intervals hold at once with these."""
     found: dict[tuple[str, ...], MeasuredColumns] = {}
-    records = [] if plan.series else manifest.releases
-    sources = [s for s in (Source(plan, record, bundle) for record in records) if _plain(s)]
+    sources = [each for each in released if _plain(each)]
     unit = sources[0].unit if sources else Unit()
     merged: dict[str, tuple[Axis, Integers]] = {}
     for source in sources:
@@ -137,7 +145,7 @@ def _of_counts(
     looked += sum(possible_shares(m.axes) for m in pairs)
     if not looked:
         return [], [], 0
-    text, chance = Wording(plan, merged), ERROR / looked
+    text, chance = Wording(plan, merged), ERROR / (looked + others)
     of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
     contrasts = [
         _contrast(contrast, m, text, of_all.get((m.axes[1 - given],)))

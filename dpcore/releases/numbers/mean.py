@@ -177,9 +177,22 @@ class Mean(SumOverRecords):
         """By how much the mean moves when the sum of codes moves by one."""
         return self._step / self.rows
 
+    def _estimate(self, noisy: Noisy) -> float:
+        return ends_of(self.grid)[0] + self._unit * float(noisy.values[0])
+
+    def intervals(self, noisy: Noisy, level: float) -> tuple[Floats, Floats]:
+        """(1,) ends of an interval for the mean, which holds it in this part of releases.
+
+        Not for noise whose width is private.
+        """
+        assert isinstance(self.mechanism, DiscreteLaplace)
+        wide, around = self._unit * self.mechanism.half_width(level), self._estimate(noisy)
+        lower, upper = np.clip([[around - wide], [around + wide]], *ends_of(self.grid))
+        return lower, upper
+
     def publish(self, noisy: Noisy) -> Published:
         first, last = ends_of(self.grid)
-        estimate = first + self._unit * float(noisy.values[0])
+        estimate = self._estimate(noisy)
         deviation, both, one = (self._unit * error for error in self._error(noisy))
         ends = bounded_interval(np.array([estimate - first]), both, one, last - first)
         lower, upper = (first + end[0] for end in ends)

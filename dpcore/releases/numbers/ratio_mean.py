@@ -131,12 +131,10 @@ class RatioMean(Release):
         return Exact(np.r_[totals, self.record * np.minimum(rows, most)].astype(np.int64))
 
     def publish(self, noisy: Noisy) -> Published:
-        first, last = ends_of(self.grid)
-        half = (last - first) / 2 / max(self.reach, 1)
-        totals, counts = noisy.values.astype(np.float64).reshape(2, self.groups)
-        counts = counts / self.record
-        lower, upper = self._intervals(totals, counts)
-        middle, positive = (first + last) / 2, np.maximum(counts, 1.0)
+        middle, half = self._scale
+        totals, counts = self._sums(noisy)
+        lower, upper = self.intervals(noisy, LEVEL)
+        positive = np.maximum(counts, 1.0)
         errors = half * self._error(totals / positive, positive)
         of_rows = np.full(self.groups, self.mechanism.stddev / self.record)
         hidden = counts <= FEWEST_ERRORS * of_rows
@@ -150,7 +148,7 @@ class RatioMean(Release):
                 middle + half * totals / positive,
                 f"Noisy sum of {self.grid.name} over noisy_rows; null where these may be none",
                 error_column(errors, "noisy_mean", ", to first order"),
-                (middle + half * lower, middle + half * upper),
+                (lower, upper),
                 hidden,
             ),
             TableColumn("noisy_rows", counts, f"Number of records{inside} plus noise of mean zero"),
@@ -170,15 +168,32 @@ class RatioMean(Release):
         )
         return Published((table,), {"column": self.grid.name, "grid_step": 2 * half})
 
-    def _intervals(self, totals: Floats, counts: Floats) -> tuple[Floats, Floats]:
-        """(groups,) ends of S / N within -R and R: all m of which S - m N is as near to 0 as in 90% of
-        releases, whatever the exact ratio is (Fieller 1954).
+    @property
+    def _scale(self) -> tuple[float, float]:
+        """The middle of the bounds, and half the width of a cell."""
+        first, last = ends_of(self.grid)
+        return (first + last) / 2, (last - first) / 2 / max(self.reach, 1)
+
+    def _sums(self, noisy: Noisy) -> tuple[Floats, Floats]:
+        """(groups,) sums S and numbers N of records."""
+        totals, counts = noisy.values.astype(np.float64).reshape(2, self.groups)
+        return totals, counts / self.record
+
+    def intervals(self, noisy: Noisy, level: float) -> tuple[Floats, Floats]:
+        """(groups,) ends of an interval for each mean, which holds it in this part of releases."""
+        middle, half = self._scale
+        lower, upper = self._intervals(*self._sums(noisy), level)
+        return middle + half * lower, middle + half * upper
+
+    def _intervals(self, totals: Floats, counts: Floats, level: float) -> tuple[Floats, Floats]:
+        """(groups,) ends of S / N within -R and R: all m of which S - m N is as near to 0 as in this
+        part of releases, whatever the exact ratio is (Fieller 1954).
 
         The noise of S - m N is larger the larger |m|: on pieces of the range it is taken as that of
         their larger end.
         """
         ends = self.reach * np.linspace(0.0, 1.0, PIECES + 1)
-        wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, LEVEL)
+        wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, level)
         firsts, lasts = np.r_[-ends[:0:-1], ends[:-1]], np.r_[-ends[-2::-1], ends[1:]]
         width, rows = np.r_[wide[::-1], wide], np.where(counts == 0, 1e-9, counts)[:, None]
         sides = (totals[:, None] - width) / rows, (totals[:, None] + width) / rows
@@ -196,8 +211,7 @@ class RatioMean(Release):
         return np.asarray(self.mechanism.stddev * np.hypot(1.0, ratios / self.record) / counts)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        first, last = ends_of(self.grid)
-        half = (last - first) / 2 / max(self.reach, 1)
+        _, half = self._scale
         each = self.rows / self.groups
         if self.groups > 1:
             note = (

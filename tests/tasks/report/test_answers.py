@@ -7,7 +7,18 @@ import pytest
 import dprelease
 from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest
-from tasks.report.answers import OPEN, Model, _group, _model, _of_means, _of_terms, answers
+from tasks.report.answers import (
+    OPEN,
+    Group,
+    Model,
+    _group,
+    _model,
+    _of_means,
+    _of_terms,
+    _told_apart,
+    answers,
+)
+from tasks.report.findings import findings
 from tests.bare import leave_out_audits
 from tests.shortest import document as shortest
 
@@ -60,6 +71,15 @@ def test_of_groups_the_two_that_surely_differ_most_are_told(plan):
     assert _of_means(plan, model(["Intercept"], [5.0], [1.0]), 2.0) == "Pay: 5.0 (3.0 to 7.0)."
 
 
+def test_groups_whose_intervals_meet_are_not_told_apart():
+    one, other = Group("one", 5.0, 4.0, 6.0, 0.5), Group("other", 3.0, 2.0, 4.0, 0.5)
+    assert _told_apart("Pay", [one, other], "open") == "Pay: open."
+    less = other._replace(high=3.9)
+    assert _told_apart("Pay", [less, one], "open").startswith(
+        "Pay: 5.00 (4.00 to 6.00) where it is one"
+    )
+
+
 def test_log_odds_of_groups_are_compared_with_nothing(plan):
     found = model(["C(region)[n]", "C(region)[s]"], [1.0, 2.0], [0.1, 0.1], "binomial")
     assert not found.means
@@ -95,7 +115,36 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
     assert "“Region”: north" in said[0]
     change = first_number(said[1], "Pay: the mean of “Weekly pay” changes by ")
     assert change == pytest.approx(30, abs=3)
-    assert said[2].startswith(f"Luck: {OPEN}")
+    assert said[2].startswith("Luck: ")
+
+
+def test_means_are_told_where_noise_leaves_no_doubt(tmp_path, monkeypatch):
+    random = np.random.default_rng(5)
+    rows = pd.DataFrame({"region": random.choice(["n", "s", "w"], 5000)})
+    rows["pay"] = np.where(rows.region == "n", 30, 60) + random.integers(0, 20, 5000)
+    rows["luck"] = random.integers(0, 20, 5000)
+    columns = {"region": REGION, "pay": PAY, "luck": PAY | {"description": "Luck"}}
+    releases = [
+        {"name": name, "kind": "mean", "column": column, "mechanism": "discrete-laplace"} | by
+        for name, column, by in (
+            ("pay-by-region", "pay", {"by": "region"}),
+            ("luck-by-region", "luck", {"by": "region"}),
+            ("all-pay", "pay", {}),
+        )
+    ]
+    leave_out_audits(monkeypatch.setattr)
+    plan = load_plan(shortest(columns, releases, alpha="9", rows=5000))
+    bundle = dprelease.release(plan, rows, release_id="r1", out=tmp_path, progress=False).path
+    found = findings(plan, read_manifest(bundle), bundle)
+    told = {each.partition(":")[0]: each for each in (*found.sentences, *found.more)}
+    by_region, of_all = told["Pay by region"], told["All pay"]
+    assert first_number(by_region, "Pay by region: ") == pytest.approx(69.5, abs=3)
+    assert by_region.count("where it is “Region”: ") == 2
+    assert by_region.endswith("“Region”: n: north.")
+    assert "Luck by region" in told
+    assert first_number(of_all, "All pay: ") == pytest.approx(rows.pay.mean(), abs=3)
+    assert "all intervals of means here are right at once, although they were chosen" in found.note
+    assert "by rule from 7 means" in found.note
 
 
 def first_number(sentence: str, opening: str) -> float:

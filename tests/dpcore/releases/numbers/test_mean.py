@@ -123,17 +123,33 @@ def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(rela
     release = RatioMean("m", domain, 3000, LOOSE, adjacency=Adjacency(relation))
     inside = [code[(place == g) & (code < 1000)] for g in (0, 1, 3)]
     truth = np.array([(codes.mean() + 0.5) * 0.1 for codes in inside])
-    held, away, stated, rows = [], [], [], []
+    held, half, away, stated, rows = [], [], [], [], []
     for noisy in draws(release, place * 1001 + code, 300):
         (table,) = release.publish(noisy).tables
         columns = {name: np.ma.getdata(c)[[0, 1, 3]] for name, c in table.columns.items()}
         held.append((columns["lower_90"] <= truth) & (truth <= columns["upper_90"]))
+        low, high = (ends[[0, 1, 3]] for ends in release.intervals(noisy, 0.5))
+        half.append((low <= truth) & (truth <= high))
         away.append(columns["noisy_mean"] - truth)
         stated.append(columns["standard_error"])
         rows.append(columns["noisy_rows"])
     assert table.columns["place"].tolist() == ["a", "b", "nobody", None]
     assert np.all(300 - np.sum(held, axis=0) <= most_failures(300, 0.1))
     assert np.sum(held) <= most_failures(900, 0.9)
+    assert np.sum(held) > np.sum(half) >= 900 - most_failures(900, 0.5)
     np.testing.assert_allclose(np.std(away, axis=0), np.median(stated, axis=0), rtol=0.25)
     np.testing.assert_allclose(np.mean(rows, axis=0), [len(codes) for codes in inside], atol=3)
     assert np.std(rows, axis=0) == pytest.approx(table.columns["rows_standard_error"][0], rel=0.25)
+
+
+def test_the_interval_of_a_mean_holds_it_at_any_level():
+    codes = np.random.default_rng(8).binomial(999, 0.9, 500)
+    release, truth = Mean("m", WEIGHT, 500, LOOSE), (codes.mean() + 0.5) * 0.1
+    held = []
+    for noisy in draws(release, codes, 400):
+        ends = [release.intervals(noisy, level) for level in (0.5, 0.9)]
+        held.append([float(low[0]) <= truth <= float(high[0]) for low, high in ends])
+        (table,) = release.publish(noisy).tables
+        assert table.columns["lower_90"][0] == pytest.approx(ends[1][0][0])
+    for level, times in zip((0.5, 0.9), np.sum(held, axis=0), strict=True):
+        assert 400 - most_failures(400, 1 - level) <= times <= most_failures(400, level)
