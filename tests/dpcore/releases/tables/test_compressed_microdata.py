@@ -263,8 +263,17 @@ def test_groups_that_rules_force_take_none_from_the_others():
     ruled = [Rule(when=((1, (cell,)),), then=((2, (0,)),)) for cell in range(8, 13)]
 
     def groups(rules: list[Rule]) -> int | None:
-        of = {"part": Fraction(1, 5), "adjacency": REPLACE_ONE, "rules": rules, "nested": ()}
-        return usual_groups(DOMAIN, 100, SHARE, (), "discrete-gaussian", **of)
+        return usual_groups(
+            DOMAIN,
+            100,
+            SHARE,
+            (),
+            "discrete-gaussian",
+            part=Fraction(1, 5),
+            adjacency=REPLACE_ONE,
+            rules=rules,
+            nested=(),
+        )
 
     forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], ruled, ()), ordered=True)
     assert groups([]) == min(GROUPS)
