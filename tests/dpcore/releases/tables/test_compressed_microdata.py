@@ -19,9 +19,10 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
 from dpcore.line.statistic import Noisy
+from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
-from dpcore.releases.tables.compression import kinds_of_cells
+from dpcore.releases.tables.compression import FREE, GROUPS, kinds_of_cells, usual_groups
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import (
@@ -255,3 +256,25 @@ def test_two_amounts_are_correlated_inside_their_largest_group():
     inside = largest[0][records[:, 0]] & largest[1][records[:, 1]]
     assert inside.sum() > 50
     assert np.corrcoef(records[inside, :2].T)[0, 1] > 0.25
+
+
+def test_groups_that_rules_force_take_none_from_the_others():
+    """Rules about every cell from 16 to 26 years leave few of nine groups for all other ages."""
+    ruled = [Rule(when=((1, (cell,)),), then=((2, (0,)),)) for cell in range(8, 13)]
+
+    def groups(rules: list[Rule]) -> int | None:
+        return usual_groups(
+            DOMAIN,
+            100,
+            SHARE,
+            (),
+            "discrete-gaussian",
+            part=Fraction(1, 5),
+            adjacency=REPLACE_ONE,
+            rules=rules,
+            nested=(),
+        )
+
+    forced = least_groups(kinds_of_cells(1, DOMAIN.axes[1], ruled, ()), ordered=True)
+    assert groups([]) == min(GROUPS)
+    assert groups(ruled) == forced + FREE > min(GROUPS)
