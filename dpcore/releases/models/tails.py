@@ -271,9 +271,10 @@ class CutScores(ModelSums):
         """(t,) whether no score may be cut.
 
         Of a mean with weights: where noise hides that any scores are longer than is typical, though some
-        are by the definition of their variance.  Few units may then have nearly all of a total.
+        are by the definition of their variance.  Few units may then have nearly all of a total.  The
+        variance of a binary response follows from its mean.
         """
-        if not self.design.steps:
+        if not self.design.steps or self.terms.binary:
             return np.full(len(counts), self._whole)
         longer = counts[:, 1:].sum(axis=1)
         chance = noise * math.sqrt(counts.shape[1] - 1)
