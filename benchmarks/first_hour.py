@@ -9,9 +9,10 @@ table, which is public.  A line for each kind of term, with ``--terms`` for each
 
     promised    share, pair   records that noise moves to wrong cells, as a share of all
                 mean          the standard error; of a group, for its number of records
-                model         the privacy error of a coefficient
+                model         the privacy error of a coefficient, in its sampling errors
     actual      the root mean square, over draws, of the same distance from the table; of a model, from
-                the model that is fitted to the table itself
+                the model that is fitted to the table itself, in that model's standard errors (Huber
+                1967).  Coefficients without a published interval are left out
     right       the share of terms with actual / promised from 1/2 to 2
     hidden      terms of what ``explain`` calls not usable, which are not counted: nothing is promised
 
@@ -244,7 +245,7 @@ def measured(case: Case, alpha: str, draws: int) -> list[Term]:
             for term in of_model(plan, formula, family, drawn, frame, said[name]):
                 known = terms.setdefault((name, term.name), term)
                 known.misses += term.misses if known is not term else []
-    return [*terms.values()]
+    return [term for term in terms.values() if term.misses]
 
 
 def planned(case: Case, alpha: str, folder: Path) -> tuple[Plan, pd.DataFrame]:
@@ -377,13 +378,16 @@ def of_model(
         return
     for each in expected.coefficients:
         if each.name in truth and np.isfinite(each.privacy_error):
-            missed = fitted[each.name].estimate - truth[each.name]
-            label = f"{formula}: {each.name}"
-            yield Term("model", label, each.privacy_error, hidden, [missed])
+            own, error = truth[each.name]
+            given = np.isfinite(fitted[each.name].privacy_error)
+            missed = [(fitted[each.name].estimate - own) / error] if given else []
+            label, promised = f"{formula}: {each.name}", each.privacy_error / each.sampling_error
+            yield Term("model", label, promised, hidden, missed)
 
 
-def truly(formula: str, family: str, frame: pd.DataFrame) -> dict[str, float]:
-    """The model of the table itself, by least squares, repeated for other families."""
+def truly(formula: str, family: str, frame: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """The model of the table itself and its standard errors, by least squares, repeated for other
+    families."""
     named = [column for column in frame if column in formula]
     for column in named:  # sorted as in the plan, so that both leave out the same category
         if not pd.api.types.is_numeric_dtype(frame[column]):
@@ -391,15 +395,17 @@ def truly(formula: str, family: str, frame: pd.DataFrame) -> dict[str, float]:
     response, terms = model_matrix(formula, frame.dropna(subset=named))
     y, x = np.asarray(response, float)[:, -1], np.asarray(terms, float)
     found: Any = np.zeros(x.shape[1])
-    for _ in range(1 if family == "gaussian" else 50):
+    for _ in range(2 if family == "gaussian" else 50):
         mean, slope = x @ found, np.ones(len(y))
         if family == "binomial":
             mean = 1 / (1 + np.exp(-mean))
             slope = mean * (1 - mean)
-        found = found + np.linalg.solve((x.T * slope) @ x, x.T @ (y - mean))
+        inverse, scores = np.linalg.inv((x.T * slope) @ x), x * (y - mean)[:, None]
+        found = found + inverse @ scores.sum(axis=0)
+    errors = np.sqrt(np.diag(inverse @ scores.T @ scores @ inverse))
     return {
-        str(name): float(value)
-        for name, value in zip(terms.columns, found, strict=True)
+        str(name): (float(value), float(error))
+        for name, value, error in zip(terms.columns, found, errors, strict=True)
         if name != "Intercept"
     }
 

@@ -14,6 +14,7 @@ from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, PlanError, UnmeasuredError
 from dpcore.estimates.evidence import SimulatedEvidence
+from dpcore.estimates.model import Coefficient
 from dpcore.post.tables.joined import joined
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.moments import Moments
@@ -144,21 +145,30 @@ def analysis_text(plan: Plan, formula: str, family: str) -> str:
     return _text(formula, family, *expected_fit(plan, formula, family))
 
 
+def _ratio(found: Coefficient) -> float:
+    """Its privacy error in its sampling errors."""
+    if not math.isfinite(found.sampling_error):
+        return math.inf
+    return found.privacy_error / max(found.sampling_error, 1e-300)
+
+
 def _text(formula: str, family: str, name: str, found: Fit) -> str:
     width = max(len(c.name) for c in found.coefficients)
     lines = [
         f"{formula}   ({family}), from {name}: supported",
-        f"{'expected standard error':{width + 2}} {'sampling':>10} {'privacy':>10} {'together':>10}",
+        f"{'expected standard error':{width + 2}} {'sampling':>10} {'privacy':>10} {'together':>10}"
+        f" {'privacy/sampling':>17}",
     ]
     width = max(width, len("expected standard error"))
     lines += [
         f"{c.name:{width + 2}} {c.sampling_error:10.3g} {c.privacy_error:10.3g}"
-        f" {c.standard_error:10.3g}"
+        f" {c.standard_error:10.3g} {_ratio(c):17.2g}"
         for c in found.coefficients
     ]
     lines.append(
-        "For independent columns, each as is typical of its bounds; real errors are often within a"
-        " factor three."
+        "For independent columns, each as is typical of its bounds. The last column usually comes within"
+        " a factor two. The others depend on how widely your columns vary. Rare categories and"
+        " correlated terms have larger errors."
     )
     lines += [f"Note: {note}" for note in found.notes]
     return "\n".join(lines)

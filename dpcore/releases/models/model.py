@@ -33,7 +33,7 @@ from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
 from dpcore.releases.models.rounds import Family, ScorePoint
 from dpcore.releases.models.scores import ScoredRecords
-from dpcore.releases.models.steps import LEAST, ModelScores
+from dpcore.releases.models.steps import LEAST, MOST_STEP, ModelScores
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (
     Published,
@@ -229,6 +229,8 @@ class MeasuredModel(Release):
         # Steps come near only where their lengths are known.
         least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
+        # A step beyond the length of all before it did not come to a solution.
+        unknown |= self.family != "gaussian" and unit * math.sqrt(step @ step) > MOST_STEP
         hidden = (doubt >= MOST_BLUR) | unknown
         return ModelFit(values, sampling, privacy, hidden)
 

@@ -148,7 +148,7 @@ class ModelScores(CutScores):
         point = self._stepped(point, parts)
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
-        if self.design.steps:
+        if self.design.steps and p > 1:
             lacking = self.lacking_by_weights(point, *parts["counts"])
             meat += lacking[:, None, None] * np.eye(p)
         typical = np.trace(meat, axis1=1, axis2=2) / p

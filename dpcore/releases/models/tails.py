@@ -17,16 +17,23 @@ while bins before that end may hold any number: much of a skew response is a lit
 averages are over m, a, d and the end, by how likely each makes the noisy counts (a posterior with a flat
 prior).  So the less is known of a tail, the larger is what may be cut.  A small group of scores that are
 far longer than the rest, and too few to be seen in noisy counts, follows no such law.
+
+The tail of a mean with weights may begin at nearly any end: few records may have most of a total.  Then
+a few very long and unlikely tails make most of the mean square of the excess.  The standard error is
+therefore 1/1.96 of the 95% point of a log-normal excess with the same mean and mean square.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
+from scipy.special import ndtr
 
-from dpcore.arrays import Floats
+from dpcore.arrays import Booleans, Floats
+from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.models.rounds import ScorePoint
 from dpcore.releases.models.scores import ModelSums
 
@@ -34,8 +41,9 @@ FALLS = np.arange(0.5, 6.1, 0.5)
 BENDS = np.array([0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
 """a and d."""
 
-MOST_FREE, FREE = 3, 2.0
-"""The most bins that may hold any number, and how much each costs in logarithms of the likelihood."""
+FREE, FREE_BY_WEIGHTS = (3, 2.0), (9, 1.0)
+"""The most bins that may hold any number, and how much each costs in logarithms of the likelihood; and
+of a mean with weights."""
 
 FINE, DOUBLINGS = 8, 10
 """Lengths between one and twice its length, and how often the first one is doubled."""
@@ -44,17 +52,18 @@ EXCESS, HARM = 0.4, 0.5
 """Scores beyond C are this part of C longer, on average; what that moves counts for 1/HARM as much as
 noise does, where C is chosen."""
 
-HEAVY, FALL = 0.05, 2.5
-"""With weights whose coefficient of variation is 1, and that depend on the response, scores are together
-about this part of the rows longer than the shortest C; longer ones by this power less (means of five
-columns of ``adult_raw`` and ``acs_nist_ma2019``)."""
-
 UNLIKE = 2.0
 """Times as far as on average predictors move in groups of a quarter of the records, if nothing moves in
 the others."""
 
 SPREAD = 0.1
 """A usual variance of a response, of which the bounds are -1 and 1."""
+
+ONE_SIDED_95 = NormalDist().inv_cdf(0.95)
+"""Standard deviations that a normal error exceeds with probability 5%."""
+
+FEW_LONGER = 0.1
+"""Usually more units have scores longer than is typical: this part, times the root of their records."""
 
 CERTAIN = 3.0
 """A count of this many standard errors is not noise alone."""
@@ -70,18 +79,30 @@ class Tail:
     longer: Floats
 
     @classmethod
-    def of(cls, ends: Floats, counts: Floats, noise: Floats, longest: Floats) -> Tail:
+    def of(
+        cls,
+        ends: Floats,
+        counts: Floats,
+        noise: Floats,
+        longest: Floats,
+        weights: bool = False,
+    ) -> Tail:
         """From noisy counts (t, ends + 1) of the scores between ``ends``, below and above them.
 
-        ``noise``: (t,) the standard deviation in each count; ``longest``: (t,) no score is longer.
+        ``noise``: (t,) the standard deviation in each count; ``longest``: (t,) no score is longer;
+        ``weights``: whether the scores are those of a mean with weights.
         """
+        most, cost = FREE_BY_WEIGHTS if weights else FREE
         lengths = ends[0] * 2.0 ** (np.arange(DOUBLINGS * FINE + 1) / FINE)
-        laws = [_law(ends[free:], counts[:, 1 + free :], noise) for free in range(MOST_FREE + 1)]
+        laws = [_law(ends[i:], counts[:, 1 + i :], noise) for i in range(most + 1)]
         shapes = np.concatenate([_shapes(lengths, end) for end in ends[: len(laws)]])  # (s, m)
-        squares = np.concatenate([each for each, _ in laws], axis=1)  # (t, s)
-        likely = np.concatenate([each - FREE * i for i, (_, each) in enumerate(laws)], axis=1)
-        weight = np.exp(likely - likely.max(axis=1, keepdims=True))
-        weight *= squares / weight.sum(axis=1, keepdims=True)
+        means, squares = (
+            np.concatenate([each[k] for each in laws], axis=1) for k in (0, 1)
+        )  # (t, s)
+        likely = np.concatenate([each - cost * i for i, (*_, each) in enumerate(laws)], axis=1)
+        likely = np.exp(likely - likely.max(axis=1, keepdims=True))
+        likely /= likely.sum(axis=1, keepdims=True)
+        weight = squares * likely
         parts = (shapes[:, 1:] + shapes[:, :-1]) / 2 * np.diff(lengths)
         beyond = np.c_[np.cumsum(parts[:, ::-1], axis=1)[:, ::-1], np.zeros(len(parts))]
         # The mean square of an integral that ends at the longest score.
@@ -90,6 +111,10 @@ class Tail:
         squared += np.sum(weight * end**2, axis=1, keepdims=True)
         within = lengths < longest[:, None]
         excess = np.sqrt(np.maximum(squared, 0.0)) * within
+        if weights:
+            means *= likely
+            mean = means @ beyond - np.sum(means * end, axis=1, keepdims=True)
+            excess = _standing_for(np.maximum(mean, 0.0) * within, excess)
         return cls(lengths, excess, np.sqrt(weight @ shapes**2) * within)
 
     def lacking(self, cut: float) -> Floats:
@@ -99,6 +124,13 @@ class Tail:
         return np.asarray(np.c_[np.zeros(len(parts)), np.cumsum(parts, axis=1)])
 
 
+def _standing_for(mean: Floats, root: Floats) -> Floats:
+    """The standard error for an excess of this mean and root mean square; at least the mean."""
+    part = np.clip(mean / np.maximum(root, 1e-300), 1e-6, 1.0)
+    point = part**2 * np.exp(ONE_SIDED_95 * np.sqrt(-2 * np.log(part)))
+    return np.asarray(root * np.maximum(point / SIGMAS_95, part))
+
+
 def _shapes(lengths: Floats, end: float) -> Floats:
     """(s, lengths) N over its number m at this end, for each a and d."""
     falls, bends = (each.ravel()[:, None] for each in np.meshgrid(FALLS, BENDS))
@@ -106,16 +138,18 @@ def _shapes(lengths: Floats, end: float) -> Floats:
     return np.asarray(np.exp(-falls * far - bends * far**2))
 
 
-def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats]:
-    """(t, s) the mean square of m for each a and d, and the logarithm of how likely they are, where N
-    falls from the first of ``ends`` on; ``seen``: (t, ends) the noisy counts beyond each end."""
+def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats, Floats]:
+    """(t, s) the mean and mean square of m for each a and d, and the logarithm of how likely they are,
+    where N falls from the first of ``ends`` on; ``seen``: (t, ends) the noisy counts beyond each end."""
     shapes = _shapes(ends, ends[0])
     in_bins = -np.diff(np.c_[shapes, np.zeros(len(shapes))], axis=1)
     precision = 1 / (noise[:, None] ** 2 + np.maximum(seen, 1.0))
     known = precision @ in_bins.T**2
     number = np.maximum((precision * seen) @ in_bins.T, 0.0) / known
     left = np.sum(precision * seen**2, axis=1, keepdims=True) - known * number**2
-    return number**2 + 1 / known, -(left + np.log(known)) / 2
+    # Half of a normal law, where the likeliest m is 0.
+    mean = np.sqrt(number**2 + 2 / math.pi / known)
+    return mean, number**2 + 1 / known, -(left + np.log(known)) / 2
 
 
 def _excess_at(radius: Floats, tail: Tail) -> Floats:
@@ -157,11 +191,22 @@ class CutScores(ModelSums):
             noise = self.per_step("counts", usual) * self.stddev
             drawn = np.random.default_rng(0).normal(0, 1, (len(one), len(self.lengths) + 1))
             counted = drawn * noise[:, None] * (self.design.steps == 0), noise
+            if self.design.steps and self.terms.size == 1:
+                counted = self._usual_counts + drawn * noise[:, None], noise
         cut, tail, lacking, trusted = self.clipped_at(usual, counted, sampling * one)
         end = replace(usual, number=usual.number + 1, radius=cut)
         noise = trusted * self.per_step("scores", end) * self.stddev
         added = noise**2 + ((1 - trusted) * usual.heard) ** 2 + tail**2
         return sampling + float(np.mean(lacking)), float(np.mean(added))
+
+    @property
+    def _usual_counts(self) -> Floats:
+        """(ends + 1,) counts of the lengths of scores, if weights are log-normal with a coefficient of
+        variation of 1, and residuals are of equal size."""
+        sigma = math.sqrt(math.log(2.0))
+        far = np.log(self.lengths / math.sqrt(self.design.members)) / sigma + sigma / 2
+        beyond = self.rows / self.design.members * np.r_[1.0, ndtr(-far), 0.0]
+        return np.asarray(-np.diff(beyond))
 
     @property
     def _whole(self) -> bool:
@@ -195,14 +240,14 @@ class CutScores(ModelSums):
             trusted = least_error(variance, none, point.heard**2, astray)
             return point.radius, none, none, trusted
         counts, noise = counted
-        if self.design.steps:
+        if self.design.steps and self.terms.size > 1:
             return *self._by_weights(point, counts, noise, typical), none, none + 1
         p, longest = self.terms.size, self._longest(point)
-        tail = Tail.of(self.lengths, counts, noise, longest)
+        tail = Tail.of(self.lengths, counts, noise, longest, weights=self.design.steps > 0)
         moved, lacking = tail.excess / math.sqrt(p), tail.lacking(self.radii["squared"]) / p
         radii = np.maximum(tail.lengths, self.radii["shortest"])
         variance = (by_noise[:, None] * radii) ** 2
-        if self._whole:
+        if self._whole or self.design.steps:
             trusted = np.ones(variance.shape)
         else:
             heard, cut = point.heard[:, None], _excess_at(point.radius, tail) / math.sqrt(p)
@@ -215,11 +260,26 @@ class CutScores(ModelSums):
             squares = np.minimum(self.lengths * 2**0.25, longest[:, None]) ** 2
             squares = np.maximum(squares - self.radii["squared"] ** 2, 0.0)
             lacking = np.maximum(lacking, np.sum(counts[:, 1:] * squares, axis=1, keepdims=True))
-            end = np.minimum(longest, tail.lengths[-1])[:, None]
-            errors = np.where(tail.lengths < end, np.inf, errors)
+        end = np.minimum(longest, tail.lengths[-1])[:, None]
+        whole = self._uncut(point, counts, noise)[:, None]
+        errors = np.where(whole & (tail.lengths < end), np.inf, errors)
         best = np.argmin(errors, axis=1)[:, None]
         found = (np.take_along_axis(each, best, axis=1)[:, 0] for each in (moved, lacking, trusted))
         return np.minimum(radii[best[:, 0]], longest), *found
+
+    def _uncut(self, point: ScorePoint, counts: Floats, noise: Floats) -> Booleans:
+        """(t,) whether no score may be cut.
+
+        Of a mean with weights: where noise hides that any scores are longer than is typical, though some
+        are by the definition of their variance.  Few units may then have nearly all of a total.  The
+        variance of a binary response follows from its mean.
+        """
+        if not self.design.steps or self.terms.binary:
+            return np.full(len(counts), self._whole)
+        longer = counts[:, 1:].sum(axis=1)
+        chance = noise * math.sqrt(counts.shape[1] - 1)
+        usual = FEW_LONGER * point.rows / math.sqrt(self.design.members)
+        return np.asarray(longer < np.minimum(CERTAIN * chance, usual))
 
     def bent(self, point: ScorePoint, moved: Floats) -> Floats:
         """(t,) about by what part the curvature of some group changes over a step (t, p), beyond its
@@ -238,12 +298,6 @@ class CutScores(ModelSums):
         shortest, times = self.radii["shortest"], len(counts)
         lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
         excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]
-        if self._heavy:
-            # Where scores are longer than usual, the spread was taken too small.
-            each = 0 * typical if self.design.clusters else typical / point.rows
-            longer = np.sqrt(np.maximum(each / self.design.size**2, 1.0))[:, None]
-            usual = longer * self._usually_beyond(point, np.maximum(lengths, shortest) / longer)
-            excess = np.maximum(excess, usual)
         last = replace(point, number=point.number + 1)
         at = [replace(last, radius=np.full(times, max(each, shortest))) for each in lengths]
         steps = np.stack([self.per_step("scores", each) for each in at], axis=1)
@@ -264,19 +318,6 @@ class CutScores(ModelSums):
             at_most = np.minimum(found[:, k], found[:, k - 1] / 2)
             found[:, k] = np.where(longer[:, k] < CERTAIN * chance[:, k], at_most, found[:, k])
         return np.asarray(found[:, 1:])
-
-    @property
-    def _heavy(self) -> bool:
-        """Whether long scores decide about errors, though noise hides how many there are: those of one
-        mean with weights.  Among several terms noise is larger than their effect."""
-        several = self.design.members > 1 or not self.terms.binary
-        return several and self.terms.size == 1 and bool(self.design.steps)
-
-    def _usually_beyond(self, point: ScorePoint, lengths: Floats) -> Floats:
-        """(t, lengths) how much longer than these ``lengths`` (t or 1, lengths) scores are together,
-        where weights vary as much as their mean, and with the response."""
-        usual = HEAVY * point.rows[:, None] * (self.radii["shortest"] / lengths) ** FALL
-        return np.where(lengths < self._longest(point)[:, None], usual, 0.0)
 
     def _longest(self, point: ScorePoint) -> Floats:
         """(t,) no score is longer than this: of a mean, and about that of a model whose means lie within
@@ -300,8 +341,4 @@ class CutScores(ModelSums):
         between = 2 - math.sqrt(2)
         beyond = self._beyond(counts, noise) * (self.lengths / shorter) ** 3
         cut = between * beyond @ lacking / self.terms.size
-        if self._heavy:
-            some = 1 - np.minimum(short / self._longest(point), 1.0) ** (FALL - 1)
-            usual = self._usually_beyond(point, np.array([[short]]))[:, 0]
-            cut = np.maximum(cut, 2 * FALL / (FALL - 1) * short * some * usual)
         return np.asarray(cut)
