@@ -150,11 +150,11 @@ def _wide_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
     """The wide records of ``_write_survey``: one member each but in the one unit, if that is there."""
     later = {f".{i + 1}" for i in range(1, plan.unit.max_rows if plan.unit else 1)}
     alone, unit = [], []
-    for axis in domain.axes:
+    for axis, last in zip(domain.axes, last_cell(domain), strict=True):
         absent = axis.name not in plan.columns and axis.name[axis.name.rfind(".") :] in later
-        last, weighed = axis.size - 1, axis.name.startswith(STEPS)
-        alone.append(last if absent else int(weighed))
-        unit.append(last - axis.nullable if far or weighed or axis.name == SIZE else 0)
+        weighed = axis.name.startswith(STEPS)
+        alone.append(axis.size - 1 if absent else int(weighed))
+        unit.append(last if far or weighed or axis.name == SIZE else 0)
     counted = [(_number(domain, alone), _others(plan))]
     if far or plan.neighbours == "replace-one":
         counted.append((_number(domain, unit), 1))

@@ -99,11 +99,13 @@ def test_what_is_found_passes():
     rehearse_shortly(Plan.model_validate(document | {"source": "withheld"}))
 
 
-def test_every_kind_of_release_passes_with_levels_and_point_masses():
+@pytest.mark.parametrize("points", [[0, 9000], [0], [450]])
+def test_every_kind_of_release_passes_with_levels_and_point_masses(points):
     every = plan_of_every_kind()
-    every["columns"]["income"] |= {"point_masses": [0, 9000], "step": 0.5}
+    every["columns"]["income"] |= {"point_masses": points, "step": 0.5}
     every["columns"]["rank"] = {"type": "integer", "levels": [-5, 0, 40]}
     every["releases"].append({"name": "ranks", "kind": "histogram", "columns": ["rank", "sex"]})
+    every["releases"].append({"name": "earned", "kind": "model", "formula": "income ~ sex"})
     rehearse_shortly(Plan.model_validate(every))
 
 
