@@ -37,14 +37,16 @@ def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> Mode
     cells = _units(release, np.column_stack(codes), generator)
     counts = np.full(len(cells), release.rows // number)
     exact = release.statistic(Tally.of(release.domain, cells, counts))
+    # The noise in a mean, from which nothing is cut, hardly differs between draws.
+    several = number == min(release.rows, MOST_RECORDS) and not release.scores.whole
     found = [
         release.fitted(perturb(exact, release.mechanism, release.share, SeededSource(seed)))
-        for seed in range(DRAWS if number == min(release.rows, MOST_RECORDS) else 1)
+        for seed in range(DRAWS if several else 1)
     ]
     values, sampling, privacy = (
         np.median([fit[part] for fit in found], axis=0) for part in range(3)
     )
-    if release.family == "gaussian":
+    if release.family == "gaussian" and not release.scores.whole:
         # Nobody knows how long the tails of residuals are: the noise is taken halfway, by its
         # logarithm, between what these records need and what residuals without long tails need.
         usual = (release.width_ratio**2 - 1) * np.diag(sampling)

@@ -28,6 +28,7 @@ import numpy as np
 
 from dpcore.advice.cell_noise import alike, cell_variances
 from dpcore.advice.modelled import ModelledTables
+from dpcore.advice.models import expected_model
 from dpcore.advice.typical import typical_shares
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Grid, in_order
@@ -74,7 +75,24 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
     """None where no scale is known; ``shares``: by default as is typical of columns of numbers."""
     if isinstance(release, Microdata | CompressedMicrodata):
         return _of_records(release, shares)
+    if isinstance(release, MeasuredModel):
+        return _of_model(release, shares or {})
     return _of_numbers(release)
+
+
+def _of_model(release: MeasuredModel, shares: Shares) -> float:
+    """Good where noise adds no more to the errors of coefficients than sampling does.
+
+    The noise in a mean, from which nothing is cut, depends on how the response lies between its bounds:
+    it is drawn for the supposed shares.
+    """
+    assert release.terms is not None
+    ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
+    if release.scores.whole and all(axis.name in shares for axis in release.terms.axes):
+        found = expected_model(release, shares)
+        privacy, sampling = np.diag(found.privacy), np.diag(found.sampling)
+        ratio = math.inf if found.hidden.any() else math.sqrt(float(np.max(privacy / sampling)))
+    return GOOD * ratio
 
 
 def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None) -> float:
@@ -163,12 +181,6 @@ def _(release: TunedDensity) -> float:
     return release.usual.whole_error / 2
 
 
-@_of_numbers.register
-def _(release: MeasuredModel) -> float:
-    """Good where noise adds no more to the errors of coefficients than sampling does."""
-    return GOOD * math.sqrt(max(release.width_ratio**2 - 1, 0.0))
-
-
 def in_words(release: Release, error: float) -> str:
     """What a relative error means for readers."""
     percent = f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
@@ -179,6 +191,10 @@ def in_words(release: Release, error: float) -> str:
     if isinstance(release, Heaping):
         return f"a value is seen where {percent} of the records share it"
     first = release.expected_error()[0]
+    if isinstance(release, MeasuredModel):
+        if not math.isfinite(error):
+            return "noise hides means of groups of an equal part of the records"
+        return f"{first.quantity} {math.hypot(1.0, error / GOOD):.3g}"
     if isinstance(release, EstimatesDensity):
         return f"noise moves at most {percent} of the records; what smoothing hides is not counted"
     return f"{first.quantity} {first.value:.3g}"

@@ -7,6 +7,7 @@ that answer them cost here.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,7 +18,8 @@ from dpcore.releases.numbers.moments import Moments
 from schemas.first_plan.opened import PlannedUse, SmallerDraft, described
 from schemas.first_plan.wishes import Said, Wish
 from schemas.plan import Plan
-from schemas.releases.formulas import CONSTANT
+from schemas.releases.formulas import CONSTANT, WORD
+from schemas.survey.columns import CategoricalColumn
 from tasks.explain.analysis import expected_fit, model_error
 from tasks.explain.tables import text_table
 
@@ -127,7 +129,26 @@ def widths_text(plan: Plan) -> list[str]:
         }
         for each in found
     ]
-    return ["", HEADING, text_table(rows)] if rows else []
+    notes = [
+        f"Note: in {each.formula} the codes of {name} count as numbers; C({name}) gives each category a"
+        " coefficient of its own."
+        for each in found
+        for name in _codes(plan, each.formula)
+    ]
+    return ["", HEADING, text_table(rows), *notes] if rows else []
+
+
+def _codes(plan: Plan, formula: str) -> list[str]:
+    """Columns of categories that are numbers, and that are terms of a formula as they are."""
+    terms = re.sub(r"\{[^}]*\}|C\([^)]*\)", "", formula.partition("~")[2])
+    named = dict.fromkeys(WORD.findall(terms))
+    columns = {name: plan.columns[name] for name in named if name in plan.columns}
+    return [
+        name
+        for name, column in columns.items()
+        if isinstance(column, CategoricalColumn)
+        and all(isinstance(c, int | float) and not isinstance(c, bool) for c in column.categories)
+    ]
 
 
 def _number(width: float | None) -> str:

@@ -23,16 +23,19 @@ from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle.manifest import Manifest
+from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
+from schemas.survey.columns import CategoricalColumn
 from tasks.charts.svg import supported
-from tasks.report.cells import called, read_labels
+from tasks.report.cells import called, category_text, read_labels
 from tasks.report.parts import Source, read_columns
 from tasks.report.release import headed
 
+NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
+COMPARED = re.compile(r"[<>]|[=!]=")
 GROUP = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
 """A term that is 1 for one group of records, as formulas name it."""
-
 
 OPEN = "it open whether"
 """What every sentence has that tells nothing."""
@@ -47,11 +50,13 @@ class Term(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A model of the bundle; ``means``: of all records, or of groups, one for each term."""
+    """A model of the bundle; ``names``: of all terms; ``terms``: those of which an interval is known and
+    that are compared with something; ``means``: of all records, or of groups, one for each term."""
 
     title: str
     formula: str
     family: str
+    names: Sequence[str]
     terms: Sequence[Term]
     means: bool
 
@@ -64,7 +69,7 @@ def answers(plan: Plan, manifest: Manifest, bundle: Path, chance: float) -> tupl
     wide = deviations(chance / max(number, 1), gaussian=True)
     of = {True: _of_means, False: _of_terms}
     said = [of[model.means](plan, model, wide) for model in models if model.terms]
-    return sorted(said, key=lambda sentence: OPEN in sentence), number
+    return sorted(filter(None, said), key=lambda sentence: OPEN in sentence), number
 
 
 def _models(plan: Plan, manifest: Manifest, bundle: Path) -> Iterator[Model]:
@@ -89,7 +94,7 @@ def _model(title: str, formula: str, family: str, found: Mapping[str, NDArray[An
         for name, estimate, error in zip(names, found["estimate"], errors, strict=True)
         if (means or not _level(name)) and math.isfinite(error) and error > 0
     ]
-    return Model(title, formula, family, terms, means)
+    return Model(title, formula, family, names, terms, means)
 
 
 def _level(term: str) -> bool:
@@ -97,8 +102,13 @@ def _level(term: str) -> bool:
     return term == CONSTANT or all("[" in part and "[T." not in part for part in term.split(":"))
 
 
-def _of_terms(plan: Plan, model: Model, wide: float) -> str:
-    term = max(model.terms, key=lambda each: abs(each.estimate) / each.error)
+def _of_terms(plan: Plan, model: Model, wide: float) -> str | None:
+    """About the clearest of the terms that say by themselves what goes with their column; None where
+    the columns of each are also in another term, as in interactions."""
+    alone = [term for term in model.terms if _alone(plan, term.name, model)]
+    if not alone:
+        return None
+    term = max(alone, key=lambda each: abs(each.estimate) / each.error)
     if abs(term.estimate) <= wide * term.error:
         return f"{model.title}: sampling and noise leave {OPEN} any of the terms matters."
     columns = plan.described_columns
@@ -107,8 +117,12 @@ def _of_terms(plan: Plan, model: Model, wide: float) -> str:
         return f"“{called(name, columns)}”" if name in columns else name
 
     per = f"for each unit of {named(term.name)}"
-    if term.name.endswith("]"):
-        per = f"where it is {_group(plan, term.name)}, not the reference"
+    if isinstance(columns.get(term.name), CategoricalColumn):
+        per = f"for each step of the codes of {named(term.name)}, which count as numbers here"
+    if GROUP.fullmatch(term.name):
+        per = f"where it is {_group(plan, term.name)}, not {_reference(plan, model, term.name)}"
+    elif COMPARED.search(term.name):
+        per = f"where {term.name}"
     response = named(ModelFormula.read(model.formula).response.strip("{}"))
     changed, what = "changes by", f"the mean of {response}"
     if model.family != "gaussian":
@@ -120,12 +134,49 @@ def _of_terms(plan: Plan, model: Model, wide: float) -> str:
     return f"{model.title}: {what} {changed} {said} {per}{others if len(model.terms) > 1 else ''}."
 
 
+def _factor(term: str) -> str:
+    """A term without the categories that it is about: those of one column are one factor."""
+    return re.sub(r"\[[^\]]*\]", "", term)
+
+
+def _alone(plan: Plan, name: str, model: Model) -> bool:
+    """Whether no other factor of the model has a column of this term."""
+
+    def used(term: str) -> set[str]:
+        return {*NAME.findall(_factor(term))} & {*plan.described_columns}
+
+    own = used(name)
+    others = [each for each in model.names if _factor(each) != _factor(name)]
+    return ":" not in name and not any(own & used(each) for each in others)
+
+
+def _reference(plan: Plan, model: Model, name: str) -> str:
+    """The category that a factor's others are compared with, where it is plain which one that is."""
+    found = GROUP.fullmatch(name)
+    column = plan.described_columns.get(found["column"]) if found else None
+    if isinstance(column, CategoricalColumn):
+        told = [GROUP.fullmatch(each) for each in model.names if _factor(each) == _factor(name)]
+        values = {_plain(each["value"]) for each in told if each}
+        left = [c for c in column.categories if _plain(str(c)) not in values]
+        if len(left) == 1:
+            return category_text(left[0], column)
+    return "the reference"
+
+
+def _plain(value: str) -> str:
+    """A category as its labels name it: formulas write 1.0 for 1."""
+    try:
+        return plain(float(value))
+    except ValueError:
+        return value
+
+
 def _of_means(plan: Plan, model: Model, wide: float) -> str:
     """The mean of all, or those of the two groups that differ most."""
-    groups = [
-        Group(_group(plan, name), middle, middle - wide * error, middle + wide * error, error)
-        for name, middle, error in model.terms
-    ]
+    groups = []
+    for name, middle, error in model.terms:
+        named = "" if name == CONSTANT else _group(plan, name)
+        groups.append(Group(named, middle, middle - wide * error, middle + wide * error, error))
     return _told_apart(model.title, groups, f"sampling and noise leave {OPEN} groups differ")
 
 
@@ -147,7 +198,8 @@ class Group(NamedTuple):
 def _told_apart(title: str, groups: Sequence[Group], otherwise: str) -> str:
     """The one mean, or those of the two groups that differ most; ``otherwise``: where none surely do."""
     if len(groups) == 1:
-        return f"{title}: {groups[0].text}."
+        (only,) = groups
+        return f"{title}: {only.text}{f' where it is {only.named}' if only.named else ''}."
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
     if more.low <= less.high:
         return f"{title}: {otherwise}."
@@ -212,6 +264,6 @@ def _group(plan: Plan, term: str) -> str:
         if found is None or found["column"] not in columns:
             return term
         column = columns[found["column"]]
-        value = getattr(column, "labels", {}).get(found["value"], found["value"])
-        said.append(f"“{called(found['column'], columns)}”: {value}")
+        value = _plain(found["value"])
+        said.append(f"“{called(found['column'], columns)}”: {category_text(value, column)}")
     return " and ".join(said)

@@ -40,7 +40,7 @@ from tasks.report.counts import LARGEST_SIDE
 from tasks.report.parts import DataTable, Figure, Source
 from tasks.report.wording import Wording
 
-MOST, MOST_ANSWERS, MOST_CHARTS, TWICE = 5, 2, 4, 2
+MOST, MOST_CHARTS, TWICE = 5, 4, 2
 WIDEST = 0.5
 """An interval of a share that is wider says nothing."""
 
@@ -50,8 +50,8 @@ ERROR = 0.05
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences, the charts that show them, and what their intervals mean; ``more``: one for each other
-    model, one for each column, and for each other pair of columns the one of highest rank.
+    """Sentences, the charts that show them, and what their intervals mean; ``more``: one for each
+    column, and for each other pair of columns the one of highest rank.
 
     ``related``: by the names of two columns, the rank of the contrast that noise allows.
     """
@@ -84,9 +84,9 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     contrasts, shares, looked = _of_counts(plan, sources, several)
     of_means = [of_mean(source, ERROR / (looked + several)) for source in asked]
     of_means.sort(key=lambda sentence: OPEN in sentence)
-    told = [*of_means[:MOST_ANSWERS], *of_models[:MOST_ANSWERS]]
+    told = [*of_means, *of_models]  # which the plan asks for
     stated = contrasts or shares
-    shown = _first(stated, MOST - len(told))
+    shown = _first(stated, max(MOST - len(told), 1))
     notes = []
     if shown or of_means:
         kinds = {"shares": looked, "means": several}
@@ -109,7 +109,6 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     others = [*shares, *sorted(strongest.values(), key=lambda s: -s.rank)]
     seen = {frozenset(each.columns) for each in shown}
     more = [each.sentence for each in others if frozenset(each.columns) not in seen]
-    more = [*of_means[MOST_ANSWERS:], *of_models[MOST_ANSWERS:], *more]
     sentences = [*(each.sentence for each in shown), *told]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
     return Findings(sentences, [draw() for draw in draws], " ".join(notes), more, related)
@@ -122,7 +121,8 @@ def _of_counts(
     ``others`` whose intervals hold at once with these."""
     found: dict[tuple[str, ...], MeasuredColumns] = {}
     sources = [each for each in released if _plain(each)]
-    unit = sources[0].unit if sources else Unit()
+    units = [source.unit for source in sources]
+    unit = next((each for each in units if each.weighted), units[0] if units else Unit())
     merged: dict[str, tuple[Axis, Integers]] = {}
     for source in sources:
         if source.unit != unit:
@@ -145,7 +145,7 @@ def _of_counts(
     looked += sum(possible_shares(m.axes) for m in pairs)
     if not looked:
         return [], [], 0
-    text, chance = Wording(plan, merged), ERROR / (looked + others)
+    text, chance = Wording(plan, merged, unit.weighted), ERROR / (looked + others)
     of_all = {m.axes: partial(share_of_all, m, chance=chance) for m in alone}
     contrasts = [
         _contrast(contrast, m, text, of_all.get((m.axes[1 - given],)))

@@ -25,16 +25,20 @@ ANSWERS = ("yes", "no", "true", "false")
 class Wording(NamedTuple):
     """Words for parts of columns.
 
-    ``merged``: by column, the categories and the group of each, where groups of them were measured.
+    ``merged``: by column, the categories and the group of each, where groups of them were measured;
+    ``weighted``: whether records count by the survey's weights.
     """
 
     plan: Plan
     merged: Mapping[str, tuple[Axis, Integers]]
+    weighted: bool = False
 
     @property
     def people(self) -> str:
-        """What the records are, in the plural."""
-        return self.plan.publication.units or ("the population" if self.plan.weights else "records")
+        """What is counted, in the plural: with weights that do not count, nobody but respondents."""
+        if self.plan.weights and not self.weighted:
+            return "respondents"
+        return self.plan.publication.units or ("the population" if self.weighted else "records")
 
     def described(self, axis: Axis, part: Part) -> str:
         """Such as: with “Self-rated health”: poor; aged 65 or older."""

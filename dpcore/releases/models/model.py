@@ -324,10 +324,13 @@ class MeasuredModel(Release):
         return math.sqrt((own + added) / sampling / (1 - doubt))
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
+        usual = "if terms are not rare, and residuals have no long tails"
+        if self.scores.whole and not self.scores.terms.binary:
+            usual = "if the response has a standard deviation of a twentieth of its range, in the middle"
         return (
             ErrorStatement(
                 "width of a 95% interval, in widths of the survey's own",
                 self.width_ratio,
-                "if terms are not rare, and residuals have no long tails",
+                usual,
             ),
         )

@@ -56,8 +56,9 @@ UNLIKE = 2.0
 """Times as far as on average predictors move in groups of a quarter of the records, if nothing moves in
 the others."""
 
-SPREAD = 0.1
-"""A usual variance of a response, of which the bounds are -1 and 1."""
+SPREAD, NARROW_SPREAD = 0.1, 0.01
+"""Usual variances of a response, of which the bounds are -1 and 1; and where no score is cut, and errors
+are in proportion to the bounds, a cautious one: a standard deviation of a twentieth of the range."""
 
 ONE_SIDED_95 = NormalDist().inv_cdf(0.95)
 """Standard deviations that a normal error exceeds with probability 5%."""
@@ -181,7 +182,8 @@ class CutScores(ModelSums):
         each has noise in its counts."""
         one, (first, last) = np.ones(len(point.theta)), self.terms.ends
         # Counts are not brought to bounds of -1 and 1.
-        spread = SPREAD * ((last - first) / 2) ** 2 if self.family == "poisson" else SPREAD
+        spread = NARROW_SPREAD if self.whole and not self.terms.binary else SPREAD
+        spread *= ((last - first) / 2) ** 2 if self.family == "poisson" else 1.0
         radius = self.radii["shortest"] if self.weighed else self.rough_radius
         white = np.ones((len(one), 1, 1))
         usual = replace(point, white=white, spread=spread * one, radius=radius * one)
@@ -209,7 +211,7 @@ class CutScores(ModelSums):
         return np.asarray(-np.diff(beyond))
 
     @property
-    def _whole(self) -> bool:
+    def whole(self) -> bool:
         """Whether no score is cut: those of a mean are no longer than the bounds of the response are
         away, and that costs little beside what cutting a long tail would move."""
         return self._one_mean and not self.design.steps
@@ -247,7 +249,7 @@ class CutScores(ModelSums):
         moved, lacking = tail.excess / math.sqrt(p), tail.lacking(self.radii["squared"]) / p
         radii = np.maximum(tail.lengths, self.radii["shortest"])
         variance = (by_noise[:, None] * radii) ** 2
-        if self._whole or self.design.steps:
+        if self.whole or self.design.steps:
             trusted = np.ones(variance.shape)
         else:
             heard, cut = point.heard[:, None], _excess_at(point.radius, tail) / math.sqrt(p)
@@ -255,7 +257,7 @@ class CutScores(ModelSums):
             variance = trusted**2 * variance + (1 - trusted) ** 2 * heard**2
             moved = trusted * moved + (1 - trusted) * cut
         errors = typical[:, None] + lacking + variance + moved**2
-        if self._whole:
+        if self.whole:
             # Few units may have all of the longest scores, as those with a rare answer in every wave.
             squares = np.minimum(self.lengths * 2**0.25, longest[:, None]) ** 2
             squares = np.maximum(squares - self.radii["squared"] ** 2, 0.0)
@@ -275,7 +277,7 @@ class CutScores(ModelSums):
         variance of a binary response follows from its mean.
         """
         if not self.design.steps or self.terms.binary:
-            return np.full(len(counts), self._whole)
+            return np.full(len(counts), self.whole)
         longer = counts[:, 1:].sum(axis=1)
         chance = noise * math.sqrt(counts.shape[1] - 1)
         usual = FEW_LONGER * point.rows / math.sqrt(self.design.members)

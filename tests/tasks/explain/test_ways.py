@@ -1,8 +1,12 @@
 """What is expected of the ways that a plan does not take is what a plan would get that takes them."""
 
+import math
+
 import pytest
 
+from dpcore.advice.usable import GOOD, verdict
 from schemas.plan import load_plan
+from tasks.explain.verdicts import verdicts
 from tasks.explain.ways import DIRECTLY, MOMENTS, TABLES, model_widths, widths_text
 
 FORMULAS = ["income ~ age + sex", "income ~ children"]
@@ -42,3 +46,30 @@ def test_a_design_leaves_one_way(plan_document):
     plan_document["source"] = "t.csv"
     (only,) = model_widths(made(plan_document, [curved]))
     assert {*only.widths} == {DIRECTLY}
+
+
+@pytest.mark.parametrize("rows", [400, 5000])
+@pytest.mark.parametrize("formula", ["income ~ 1", "income ~ 0 + C(sex)"])
+def test_the_verdict_on_a_mean_is_that_of_its_width(plan_document, formula, rows):
+    """Nothing is cut from a mean: noise is in proportion to bounds, which a response may not fill."""
+    mean = {"name": "m", "kind": "model", "formula": formula}
+    plan = made(plan_document | {"rows": rows}, [mean])
+    (only,), (said,) = model_widths(plan), verdicts(plan)
+    width = only.widths[DIRECTLY]
+    if math.isfinite(width):
+        assert said.words.endswith(f" {width:.3g}")
+        assert said.says == verdict(GOOD * math.sqrt(width**2 - 1))
+    else:
+        assert said.says == "not usable"
+    assert math.isfinite(width) is not (rows == 400 and "sex" in formula)
+
+
+def test_codes_that_count_as_numbers_are_said_to(plan_document):
+    plan_document["columns"]["code"] = {"type": "categorical", "categories": [1, 2, 3]}
+    formulas = ["income ~ code + age", "income ~ C(code) + age", "income ~ {code == 2} + children"]
+    models = [{"name": f"m{i}", "kind": "model", "formula": f} for i, f in enumerate(formulas)]
+    notes = [line for line in widths_text(made(plan_document, models)) if line.startswith("Note")]
+    assert notes == [
+        "Note: in income ~ code + age the codes of code count as numbers; C(code) gives each category a"
+        " coefficient of its own."
+    ]

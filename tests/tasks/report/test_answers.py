@@ -29,6 +29,7 @@ REGION = {
     "description": "Region",
 }
 PAY = {"type": "integer", "bounds": [0, 100], "description": "Weekly pay"}
+CODE = {"type": "categorical", "categories": [1, 2], "labels": {"1": "low", "2": "high"}}
 COUNT = {"name": "c", "kind": "histogram", "columns": ["region"], "mechanism": "discrete-laplace"}
 
 
@@ -65,7 +66,7 @@ def test_of_groups_the_two_that_surely_differ_most_are_told(plan):
     assert found.means
     assert _of_means(plan, found, 3.0) == (
         "Pay: 20.0 (17.0 to 23.0) where it is “Region”: s, and 10.0 (7.0 to 13.0) where it is “Region”:"
-        " north."
+        " n: north."
     )
     assert OPEN in _of_means(plan, found, 6.0)
     assert _of_means(plan, model(["Intercept"], [5.0], [1.0]), 2.0) == "Pay: 5.0 (3.0 to 7.0)."
@@ -80,6 +81,42 @@ def test_groups_whose_intervals_meet_are_not_told_apart():
     )
 
 
+def test_a_group_that_alone_has_an_interval_is_named(plan):
+    found = model(["C(region)[n]", "C(region)[s]"], [10.0, 20.0], [1.0, np.nan])
+    assert _of_means(plan, found, 2.0).endswith("where it is “Region”: n: north.")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["x", "C(region)[T.s]", "C(region)[T.w]"], "C(region)[T.s]"),
+        (["x", "C(region)[T.s]", "x:C(region)[T.s]"], ""),
+        (["x", "x * x"], ""),
+        (["C(region)[T.s]", "C(code)[T.2.0]", "C(region)[T.s]:C(code)[T.2.0]"], ""),
+        (["x:C(region)[n]", "x:C(region)[s]"], ""),
+        (["pay > 5", "C(region)[T.s]"], "pay > 5"),
+    ],
+)
+def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(names, told):
+    """A slope beside an interaction is that of one group alone."""
+    columns = {"region": REGION, "pay": PAY, "x": PAY, "code": CODE}
+    plan = load_plan(shortest(columns, [COUNT]))
+    estimates = [9.0 if name == told else 5.0 for name in names]
+    said = _of_terms(plan, model(names, estimates, [0.1] * len(names)), 3.0)
+    assert (said is not None) is bool(told)
+    if told:
+        assert "changes by 9.00" in said
+        assert (f"where {told}" in said) is ("[" not in told)
+
+
+def test_codes_have_labels_and_their_steps_are_called_steps():
+    plan = load_plan(shortest({"region": REGION, "pay": PAY, "code": CODE}, [COUNT]))
+    said = _of_terms(plan, model(["C(code)[T.2.0]"], [5.0], [0.1]), 3.0)
+    assert "where it is “code”: 2: high, not 1: low" in said
+    said = _of_terms(plan, model(["code"], [5.0], [0.1]), 3.0)
+    assert "for each step of the codes of “code”, which count as numbers here" in said
+
+
 def test_log_odds_of_groups_are_compared_with_nothing(plan):
     found = model(["C(region)[n]", "C(region)[s]"], [1.0, 2.0], [0.1, 0.1], "binomial")
     assert not found.means
@@ -87,7 +124,7 @@ def test_log_odds_of_groups_are_compared_with_nothing(plan):
 
 
 def test_groups_have_their_names_and_labels(plan):
-    assert _group(plan, "C(region)[T.n]") == "“Region”: north"
+    assert _group(plan, "C(region)[T.n]") == "“Region”: n: north"
     assert _group(plan, "region[T.s]:C(region)[T.w]") == "“Region”: s and “Region”: w"
     assert _group(plan, "C(pay > 5)[T.True]") == "C(pay > 5)[T.True]"
 
@@ -112,7 +149,7 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
     said, number = answers(plan, read_manifest(bundle), bundle, 0.05)
     assert number == 2 + 3 + 3
     assert first_number(said[0], "By region: ") == pytest.approx(69.5, abs=3)
-    assert "“Region”: north" in said[0]
+    assert "“Region”: n: north" in said[0]
     change = first_number(said[1], "Pay: the mean of “Weekly pay” changes by ")
     assert change == pytest.approx(30, abs=3)
     assert said[2].startswith("Luck: ")

@@ -93,6 +93,22 @@ def test_what_a_rule_of_the_plan_says_is_no_finding(tmp_path, monkeypatch, ruled
     assert (frozenset(("works", "pay")) in found.related) is not ruled
 
 
+def test_shares_of_those_who_answered_are_not_shares_of_the_population(plan_document):
+    """A plan with weights whose counts do not use them."""
+    weights = {"column": "w", "largest": "4", "step": "0.5", "total": 800}
+    units = {"publication": {"title": "Pay", "units": "adults"}}
+    people = plan_document["releases"][0]
+    weighted = people | {"name": "all", "weighted": True}
+    both = {"releases": [*plan_document["releases"], weighted], "weights": weights}
+    plain, weighed = load_plan(plan_document), load_plan(plan_document | both)
+    assert Wording(plain, {}).people == "records"
+    assert Wording(weighed, {}).people == "respondents"
+    assert Wording(weighed, {}, weighted=True).people == "the population"
+    weighed = load_plan(plan_document | both | units)
+    assert Wording(weighed, {}).people == "respondents"
+    assert Wording(weighed, {}, weighted=True).people == "adults"
+
+
 def test_all_ranges_of_numbers_count_as_looked_at():
     numbers = Bins("visits", (0.0, 1.0, 2.0, 3.0), nullable=True, integer=True)
     assert possible_shares((A, numbers)) == 2 * 2 * 6
