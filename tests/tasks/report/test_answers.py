@@ -133,7 +133,7 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
     random = np.random.default_rng(4)
     rows = pd.DataFrame({"region": random.choice(["n", "s", "w"], 5000)})
     rows["pay"] = np.where(rows.region == "n", 30, 60) + random.integers(0, 20, 5000)
-    rows["luck"] = random.integers(0, 20, 5000)
+    rows["luck"] = rows.groupby("region").cumcount() % 20  # the same in all regions
     columns = {"region": REGION, "pay": PAY, "luck": PAY | {"description": "Luck"}}
     releases = [
         {"name": name, "kind": "model", "formula": formula, "mechanism": "noisy-scores"}
@@ -144,7 +144,7 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
         )
     ]
     leave_out_audits(monkeypatch.setattr)
-    plan = load_plan(shortest(columns, releases, alpha="9", beta="1e-6", rows=5000))
+    plan = load_plan(shortest(columns, releases, alpha="90", beta="1e-6", rows=5000))
     bundle = dprelease.release(plan, rows, release_id="r1", out=tmp_path, progress=False).path
     said, number = answers(plan, read_manifest(bundle), bundle, 0.05)
     assert number == 2 + 3 + 3
