@@ -79,8 +79,8 @@ def test_good_records_are_published_with_what_was_measured(tmp_path, table):
 @pytest.mark.slow
 def test_other_records_are_withheld_and_cannot_be_drawn(tmp_path, table):
     plan = document(0.02)
-    # A table that no pair of these columns measures well: the records are of a tenth of the budget.
-    plan["releases"][1]["weight"] = "50"
+    # The records have next to nothing of the budget, so that chance cannot make them good.
+    plan["releases"][1]["weight"] = "5000"
     bundle = released(tmp_path, table, plan)
     assert not bundle.table("good-enough")["met"][0]
     assert not (bundle.path / "microdata").exists()
@@ -96,7 +96,7 @@ def test_records_published_all_the_same_say_that_they_do_not_meet_the_criteria(t
     plan = document(0.02, otherwise="publish")
     rule = {"if": {"works": ["yes"]}, "then": {"age": {"from": 20}}}
     plan["releases"][1]["accept"][1] = {"contradicts": rule, "at_most": 0.5}
-    plan["releases"][1]["weight"] = "50"
+    plan["releases"][1]["weight"] = "5000"
     bundle = released(tmp_path, table, plan)
     said = "The records do not meet all criteria of good-enough"
     assert said in (bundle.path / "README.md").read_text(encoding="utf-8")
