@@ -25,13 +25,18 @@ from hypothesis import HealthCheck, settings
 from flows import end_quietly
 from tasks.workplace.home import locked
 from tests.order import spread
+from tests.reproducible import pytest_fixture_setup, pytest_runtest_protocol
+
+__all__ = ["pytest_fixture_setup", "pytest_runtest_protocol"]
 
 atexit.register(end_quietly)
 gc.set_threshold(50_000)  # or a tenth of the time goes into looking at what stays: all libraries
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
+# How long an example takes says how busy the machine is; each run tries the same ones.
+settings.register_profile(
+    "same", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("same")
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("DPRELEASE_TEST_DATA", ROOT.parent / "shared" / "data"))
