@@ -181,6 +181,12 @@ def test_a_design_that_units_are_too_large_for_is_refused(tmp_path):
             planned(tmp_path, said, text)
 
 
+def test_values_inside_bins_take_little_from_the_bins_of_records(tmp_path):
+    text = planned(tmp_path, Said(records=True), PERSONS)
+    weights = {each["kind"]: each["weight"] for each in yaml.safe_load(text)["releases"]}
+    assert weights["microdata-margins"] >= 5 * weights["heaping"]
+
+
 def test_of_units_that_are_too_large_for_a_model_of_its_own_tables_answer(tmp_path):
     text = planned(
         tmp_path, Said(models=["insured ~ age"]), TEXT.replace("home,unit,,,5", "home,unit,,,60")
