@@ -114,8 +114,8 @@ def require_due(
     if not plan.series and again <= datetime.now(UTC):
         then = local_text(schedule, due)
         raise InputError(
-            f"operation.schedule: the run that was due at {then} is overtaken by the one of"
-            f" {local_text(schedule, again)}, which reads the same table; nothing was charged. From the"
-            f" table of its time it can be made with `dprelease run {path.name} --due {then}`, where the"
-            " ledger is"
+            f"operation.schedule: the run that was due at {then} is overtaken: another was due"
+            f" at {local_text(schedule, again)}, so the table may no longer be that of its time; nothing"
+            f" was charged. If it is, make the run with `dprelease run {path.name} --due {then}`, where"
+            " the ledger is"
         )
