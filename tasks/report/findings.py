@@ -34,9 +34,10 @@ from schemas.plan import Plan
 from schemas.releases.model import ModelSection
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import percent
-from tasks.report.answers import OPEN, answers, means, numbers_of, of_mean
+from tasks.report.answers import answer_of_means, number_of_means, releases_of_means
 from tasks.report.cells import called
 from tasks.report.counts import LARGEST_SIDE
+from tasks.report.model_answers import answers_of_models
 from tasks.report.parts import DataTable, Figure, Source
 from tasks.report.wording import Wording
 
@@ -77,16 +78,18 @@ class Stated(NamedTuple):
 
 def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     """The largest contrasts between groups, and the answers of the plan's models."""
-    of_models, terms = answers(plan, manifest, bundle, ERROR)
+    of_models, terms = answers_of_models(plan, manifest, bundle, ERROR)
     sources = [] if plan.series else [Source(plan, each, bundle) for each in manifest.releases]
-    asked = means(sources)
-    several = sum(map(numbers_of, asked))
+    asked = releases_of_means(sources)
+    several = sum(map(number_of_means, asked))
     contrasts, shares, looked = _of_counts(plan, sources, several)
-    of_means = [of_mean(source, ERROR / (looked + several)) for source in asked]
-    of_means.sort(key=lambda sentence: OPEN in sentence)
-    told = [*of_means, *of_models]  # which the plan asks for
+    of_means = [answer_of_means(source, ERROR / (looked + several)) for source in asked]
+    answers = [
+        *sorted(of_means, key=lambda answer: answer.leaves_open),
+        *sorted(of_models, key=lambda answer: answer.leaves_open),
+    ]
     stated = contrasts or shares
-    shown = _first(stated, max(MOST - len(told), 1))
+    shown = _first(stated, max(MOST - len(answers), 1))
     notes = []
     if shown or of_means:
         kinds = {"shares": looked, "means": several}
@@ -109,7 +112,7 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
     others = [*shares, *sorted(strongest.values(), key=lambda s: -s.rank)]
     seen = {frozenset(each.columns) for each in shown}
     more = [each.sentence for each in others if frozenset(each.columns) not in seen]
-    sentences = [*(each.sentence for each in shown), *told]
+    sentences = [*(each.sentence for each in shown), *(answer.sentence for answer in answers)]
     draws = [each.draw for each in shown if each.draw][:MOST_CHARTS]
     return Findings(sentences, [draw() for draw in draws], " ".join(notes), more, related)
 

@@ -1,0 +1,231 @@
+"""What a report says of the plan's models: those fitted to noisy tables, and those measured directly.
+
+One sentence for each model, about the term that is farthest from zero, or the groups that differ most.
+Which it is follows from the noisy numbers, so the intervals of all coefficients hold at once.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from dpcore.estimates.selected import deviations
+from dpcore.model_formula import ModelFormula
+from dpcore.post.levels import SIGMAS_95
+from dpcore.releases.models.model import MeasuredModel
+from schemas.bundle.manifest import Manifest
+from schemas.numbers import plain
+from schemas.plan import Plan
+from schemas.releases.formulas import CONSTANT
+from schemas.survey.columns import CategoricalColumn
+from tasks.charts.svg import supported
+from tasks.report.answers import Answer, GroupMean, told_apart
+from tasks.report.cells import Columns, called, category_text
+from tasks.report.parts import read_columns
+from tasks.report.release import headed
+
+COMPARED = re.compile(r"[<>]|[=!]=")
+CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
+"""A factor of a term that is 1 for one category, as formulas name it: ``C(region)[T.north]``."""
+
+BETWEEN_FACTORS = re.compile(r":(?![^\[]*\])")
+"""A colon that is not part of a category."""
+
+
+class Term(NamedTuple):
+    """A coefficient with its standard error, of sampling and noise together."""
+
+    name: str
+    estimate: float
+    error: float
+
+
+class Model(NamedTuple):
+    """A model of the bundle.
+
+    ``names``: of all coefficients; ``means``: whether each is the mean of all records or of a group;
+    ``terms``: those with an interval, and if they are no means, without the levels of groups.
+    """
+
+    title: str
+    formula: str
+    family: str
+    names: Sequence[str]
+    terms: Sequence[Term]
+    means: bool
+
+
+def answers_of_models(
+    plan: Plan, manifest: Manifest, bundle: Path, chance: float
+) -> tuple[list[Answer], int]:
+    """An answer for each model, and the number of coefficients from which they were chosen; with at most
+    ``chance`` one of their intervals misses."""
+    models = [*_models(plan, manifest, bundle)]
+    number = sum(len(model.terms) for model in models)
+    wide = deviations(chance / max(number, 1), gaussian=True)
+    columns = plan.described_columns
+    found = [
+        (_of_means if model.means else _of_terms)(columns, model, wide)
+        for model in models
+        if model.terms
+    ]
+    return [answer for answer in found if answer], number
+
+
+def _models(plan: Plan, manifest: Manifest, bundle: Path) -> Iterator[Model]:
+    for record in () if plan.series else manifest.releases:
+        release = plan.built[record.name]
+        if isinstance(release, MeasuredModel):
+            of = headed(plan.section(record.name)), release.formula, release.family
+            yield _model(*of, read_columns(bundle, record.tables[0]))
+    for each in manifest.analyses:
+        yield _model(each.title, each.formula, each.family, read_columns(bundle, each.file))
+
+
+def _model(title: str, formula: str, family: str, found: Mapping[str, NDArray[Any]]) -> Model:
+    errors = (found["upper_95"] - found["lower_95"]) / (2 * SIGMAS_95)
+    names = [str(name) for name in found["term"]]
+    means = family == "gaussian" and all(map(_is_level, names))
+    terms = [
+        Term(name, float(estimate), float(error))
+        for name, estimate, error in zip(names, found["estimate"], errors, strict=True)
+        if (means or not _is_level(name)) and math.isfinite(error) and error > 0
+    ]
+    return Model(title, formula, family, names, terms, means)
+
+
+def _is_level(term: str) -> bool:
+    """Whether a coefficient is the level of all records or of a group, not a difference or a slope."""
+    factors = BETWEEN_FACTORS.split(term)
+    return term == CONSTANT or all("[" in part and "[T." not in part for part in factors)
+
+
+def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
+    """The mean of all, or those of the two groups that differ most."""
+    groups = []
+    for name, mean, error in model.terms:
+        group = "" if name == CONSTANT else _group(columns, name)
+        groups.append(GroupMean(group, mean, mean - wide * error, mean + wide * error, error))
+    return told_apart(model.title, groups, "sampling and noise leave")
+
+
+def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
+    """About the clearest of the terms whose columns are in no other; None where there is none.
+
+    A slope beside an interaction is that of one group alone, and says nothing by itself.
+    """
+    alone = [term for term in model.terms if _is_alone(columns, term.name, model)]
+    if not alone:
+        return None
+    term = max(alone, key=lambda each: abs(each.estimate) / each.error)
+    if abs(term.estimate) <= wide * term.error:
+        says = "sampling and noise leave it open whether any of the terms matters"
+        return Answer(f"{model.title}: {says}.", leaves_open=True)
+    response = _named(columns, ModelFormula.read(model.formula).response.strip("{}"))
+    changes = {
+        "gaussian": f"the mean of {response} changes by",
+        "binomial": f"the odds of {response} are multiplied by",
+        "poisson": f"the mean of {response} is multiplied by",
+    }
+    others = ", among records that are alike in the model's other terms"
+    return Answer(
+        f"{model.title}: {changes[model.family]} {_interval(term, wide, model.family != 'gaussian')}"
+        f" {_condition(columns, model, term.name)}{others if len(model.terms) > 1 else ''}."
+    )
+
+
+def _condition(columns: Columns, model: Model, term: str) -> str:
+    """When, or for how much more of a column, the response changes."""
+    if CATEGORY.fullmatch(term):
+        return f"where it is {_group(columns, term)}, not {_reference(columns, model, term)}"
+    if COMPARED.search(term):
+        return f"where {term}"
+    column = _column(columns, term)
+    if column and isinstance(columns[column], CategoricalColumn):
+        named = _named(columns, term)
+        return f"for each step of the codes of {named}, which count as numbers here"
+    return f"for each unit of {_named(columns, term)}"
+
+
+def _interval(term: Term, wide: float, multiplies: bool) -> str:
+    """An estimate with the ends of its interval, in digits that its error supports."""
+    ends, error = [term.estimate + sign * wide * term.error for sign in (0, -1, 1)], term.error
+    if multiplies:
+        ends = [math.exp(min(each, 700.0)) for each in ends]
+        error *= ends[0]
+    middle, low, high = supported(ends, error)
+    return f"{middle} ({low} to {high})"
+
+
+def _without_categories(term: str) -> str:
+    """The same for all coefficients of one column of categories."""
+    return re.sub(r"\[[^\]]*\]", "", term)
+
+
+def _is_alone(columns: Columns, name: str, model: Model) -> bool:
+    """Whether no other term of the model has a column of this one."""
+
+    def used(term: str) -> set[str]:
+        return {
+            column
+            for column in columns
+            if re.search(rf"(?<!\w){re.escape(_written(column))}(?!\w)", term)
+        }
+
+    own = _without_categories(name)
+    others = {_without_categories(each) for each in model.names} - {own}
+    return not BETWEEN_FACTORS.search(name) and not any(used(own) & used(o) for o in others)
+
+
+def _written(column: str) -> str:
+    """A column as formulas name it: they take a dot for a part of something."""
+    return column.replace(".", "_")
+
+
+def _column(columns: Columns, written: str) -> str | None:
+    """The column that a term names; None if it names something else."""
+    return next((name for name in columns if _written(name) == written.strip("`")), None)
+
+
+def _named(columns: Columns, written: str) -> str:
+    column = _column(columns, written)
+    return f"“{called(column, columns)}”" if column else written
+
+
+def _reference(columns: Columns, model: Model, term: str) -> str:
+    """The category with which a column's others are compared, where it is the only one left."""
+    of_column = _without_categories(term)
+    told = [CATEGORY.fullmatch(n) for n in model.names if _without_categories(n) == of_column]
+    values = {_as_written(found["value"]) for found in told if found}
+    found = CATEGORY.fullmatch(term)
+    name = _column(columns, found["column"]) if found else None
+    column = columns[name] if name else None
+    if isinstance(column, CategoricalColumn):
+        left = [c for c in column.categories if _as_written(str(c)) not in values]
+        if len(left) == 1:
+            return category_text(left[0], column)
+    return "the reference"
+
+
+def _group(columns: Columns, term: str) -> str:
+    """A group as people read it: “Region”: north; several columns joined by "and"."""
+    said = []
+    for part in BETWEEN_FACTORS.split(term):
+        found = CATEGORY.fullmatch(part)
+        name = _column(columns, found["column"]) if found else None
+        if found is None or name is None:
+            return term
+        value = category_text(_as_written(found["value"]), columns[name])
+        said.append(f"“{called(name, columns)}”: {value}")
+    return " and ".join(said)
+
+
+def _as_written(value: str) -> str:
+    """A category as its labels name it: formulas write 1.0 for 1."""
+    try:
+        return plain(float(value))
+    except ValueError:
+        return value

@@ -1,0 +1,153 @@
+"""What models say, as sentences: the term, or the two groups, that noise leaves no doubt of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dprelease
+from schemas.plan import load_plan
+from tasks.bundle.verify import read_manifest
+from tasks.report.findings import findings
+from tasks.report.model_answers import Model, _group, _model, _of_means, _of_terms
+from tests.bare import leave_out_audits
+from tests.shortest import document as shortest
+
+REGION = {
+    "type": "categorical",
+    "categories": ["n", "s", "a:b"],
+    "labels": {"n": "north"},
+    "description": "Region",
+}
+PAY = {"type": "integer", "bounds": [0, 100], "description": "Weekly pay"}
+CODE = {"type": "categorical", "categories": [1, 2], "labels": {"1": "low", "2": "high"}}
+COUNT = {"name": "c", "kind": "histogram", "columns": ["region"], "mechanism": "discrete-laplace"}
+COLUMNS = {"region": REGION, "pay": PAY, "x": PAY, "code": CODE, "body mass": PAY, "age.1": PAY}
+
+
+@pytest.fixture(scope="module")
+def columns():
+    return load_plan(shortest(COLUMNS, [COUNT])).described_columns
+
+
+def model(names, estimates, errors, family="gaussian", formula="pay ~ x") -> Model:
+    half = 1.959964 * np.array(errors)
+    ends = {"lower_95": np.array(estimates) - half, "upper_95": np.array(estimates) + half}
+    found = {"term": np.array(names), "estimate": np.array(estimates), **ends}
+    return _model("Pay", formula, family, found)
+
+
+def test_the_clearest_term_is_told_and_never_the_constant(columns):
+    found = model(["Intercept", "x", "C(region)[T.s]"], [900.0, 2.0, -30.0], [1.0, 0.5, 2.0])
+    said = _of_terms(columns, found, 3.0)
+    assert not said.leaves_open
+    assert said.sentence == (
+        "Pay: the mean of “Weekly pay” changes by -30.0 (-36.0 to -24.0) where it is “Region”: s, not"
+        " the reference, among records that are alike in the model's other terms."
+    )
+    assert _of_terms(columns, found, 20.0).leaves_open
+
+
+def test_odds_are_multiplied(columns):
+    found = model(["x"], [np.log(2)], [0.01], "binomial", "{pay > 5} ~ x")
+    said = _of_terms(columns, found, 3.0).sentence
+    assert "the odds of pay > 5 are multiplied by 2.00" in said
+
+
+def test_of_groups_the_two_that_surely_differ_most_are_told(columns):
+    names = ["C(region)[n]", "C(region)[s]", "C(region)[a:b]"]
+    found = model(names, [10.0, 20.0, 90.0], [1.0, 1.0, 40.0])
+    assert found.means
+    assert _of_means(columns, found, 3.0).sentence == (
+        "Pay: 20.0 (17.0 to 23.0) where it is “Region”: s, and 10.0 (7.0 to 13.0) where it is “Region”:"
+        " n: north."
+    )
+    assert _of_means(columns, found, 6.0).leaves_open
+    of_all = _of_means(columns, model(["Intercept"], [5.0], [1.0]), 2.0)
+    assert of_all.sentence == "Pay: 5.0 (3.0 to 7.0)."
+
+
+def test_a_group_that_alone_has_an_interval_is_named(columns):
+    found = model(["C(region)[n]", "C(region)[s]"], [10.0, 20.0], [1.0, np.nan])
+    assert _of_means(columns, found, 2.0).sentence.endswith("where it is “Region”: n: north.")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["x", "C(region)[T.s]", "C(region)[T.a:b]"], "C(region)[T.a:b]"),
+        (["x", "C(region)[T.s]", "x:C(region)[T.s]"], ""),
+        (["x", "x * x"], ""),
+        (["C(region)[T.s]", "C(code)[T.2.0]", "C(region)[T.s]:C(code)[T.2.0]"], ""),
+        (["x:C(region)[n]", "x:C(region)[s]"], ""),
+        (["body mass", "`body mass` * `body mass`"], ""),
+        (["age_1", "log(age_1)"], ""),
+        (["pay > 5", "C(region)[T.s]"], "pay > 5"),
+        (["age_1", "x"], "age_1"),
+    ],
+)
+def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(columns, names, told):
+    """A slope beside an interaction is that of one group alone."""
+    estimates = [9.0 if name == told else 5.0 for name in names]
+    said = _of_terms(columns, model(names, estimates, [0.1] * len(names)), 3.0)
+    assert (said is not None) is bool(told)
+    if said:
+        assert "changes by 9.00" in said.sentence
+
+
+@pytest.mark.parametrize(
+    ("term", "says"),
+    [
+        ("x", "for each unit of “Weekly pay”."),
+        ("pay > 5", "where pay > 5."),
+        ("code", "for each step of the codes of “code”, which count as numbers here."),
+        ("C(code)[T.2.0]", "where it is “code”: 2: high, not 1: low."),
+    ],
+)
+def test_a_sentence_says_when_the_response_changes(columns, term, says):
+    assert _of_terms(columns, model([term], [5.0], [0.1]), 3.0).sentence.endswith(says)
+
+
+def test_log_odds_of_groups_are_compared_with_nothing():
+    found = model(["C(region)[n]", "C(region)[s]"], [1.0, 2.0], [0.1, 0.1], "binomial")
+    assert not found.means
+    assert not found.terms
+
+
+@pytest.mark.parametrize(
+    ("term", "group"),
+    [
+        ("C(region)[T.n]", "“Region”: n: north"),
+        ("region[T.s]:C(region)[T.a:b]", "“Region”: s and “Region”: a:b"),
+        ("C(pay > 5)[T.True]", "C(pay > 5)[T.True]"),
+    ],
+)
+def test_groups_have_their_names_and_labels(columns, term, group):
+    assert _group(columns, term) == group
+
+
+def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path, monkeypatch):
+    random = np.random.default_rng(4)
+    rows = pd.DataFrame({"region": random.choice(["n", "s", "a:b"], 5000)})
+    rows["pay"] = np.where(rows.region == "n", 30, 60) + random.integers(0, 20, 5000)
+    rows["luck"] = rows.groupby("region").cumcount() % 20  # the same in all regions
+    releases = [
+        {"name": name, "kind": "model", "formula": formula, "mechanism": "noisy-scores"}
+        for name, formula in (
+            ("luck", "luck ~ C(region)"),
+            ("by-region", "pay ~ 0 + C(region)"),
+            ("pay", "pay ~ C(region) + luck"),
+        )
+    ]
+    leave_out_audits(monkeypatch.setattr)
+    made = {"region": REGION, "pay": PAY, "luck": PAY | {"description": "Luck"}}
+    plan = load_plan(shortest(made, releases, alpha="90", beta="1e-6", rows=5000))
+    bundle = dprelease.release(plan, rows, release_id="r1", out=tmp_path, progress=False).path
+    found = findings(plan, read_manifest(bundle), bundle)
+    by_region, pay, luck = found.sentences
+    assert by_region.startswith("By region: ")
+    assert float(by_region.split()[2]) == pytest.approx(69.5, abs=3)
+    assert "“Region”: n: north" in by_region
+    assert pay.startswith("Pay: the mean of “Weekly pay” changes by ")
+    assert float(pay.split()[8]) == pytest.approx(30, abs=3)
+    assert luck.startswith("Luck: sampling and noise leave it open")
+    assert "for all 8 coefficients that were looked at" in found.note
