@@ -77,7 +77,7 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
         return _of_records(release, shares)
     if isinstance(release, MeasuredModel):
         return _of_model(release, shares or {})
-    return _of_numbers(release)
+    return error_of_numbers(release)
 
 
 def _of_model(release: MeasuredModel, shares: Shares) -> float:
@@ -118,18 +118,19 @@ def _or_typical(release: Release, shares: Shares | None) -> Shares:
 
 
 @singledispatch
-def _of_numbers(release: Release) -> float | None:
+def error_of_numbers(release: Release) -> float | None:
+    """A package that adds a kind registers how to judge it."""
     return None
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: Histogram) -> float | None:
     if release.thresholded or isinstance(release, RandomHistogram):
         return None  # cells that nobody is in have no noise
     return table_error(release, release.domain.names)
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: FittedTables) -> float:
     pairs = [attrs for attrs in release.tables if len(attrs) == 2]
     groups = alike(release, pairs or release.tables)
@@ -139,44 +140,44 @@ def _(release: FittedTables) -> float:
     return float(np.average(errors, weights=[len(group) for group in some]))
 
 
-@_of_numbers.register(Mean)
-@_of_numbers.register(RatioMean)
+@error_of_numbers.register(Mean)
+@error_of_numbers.register(RatioMean)
 def _(release: Mean | RatioMean) -> float:
-    return release.expected_error()[0].value * NARROW / _range(release.grid)
+    return release.expected_error()[0].value / supposed_deviation(release.grid)
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: Heaping) -> float:
     """The share of records that a value needs to be seen."""
     return release.least_seen / release.rows
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: MeanCurve) -> float:
-    widest = max(_range(grid) for grid in release.grids)
-    return release.expected_error()[0].value * NARROW / widest
+    return release.expected_error()[0].value / max(map(supposed_deviation, release.grids))
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: Moments) -> float:
     errors = zip(release.domain.axes, release.expected_error(), strict=True)
     return max(
-        each.value * (NARROW / _range(axis) if isinstance(axis, Grid) and in_order(axis) else 2)
+        each.value
+        / (supposed_deviation(axis) if isinstance(axis, Grid) and in_order(axis) else 0.5)
         for axis, each in errors
     )
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: Quantiles) -> float:
     return release.rank_error * release.parts / release.rows
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: EstimatesDensity) -> float:
     return release.whole_error / 2
 
 
-@_of_numbers.register
+@error_of_numbers.register
 def _(release: TunedDensity) -> float:
     return release.usual.whole_error / 2
 
@@ -226,6 +227,7 @@ def _moved(release: Release, names: Sequence[str]) -> float | None:
     return cells * math.sqrt(cell_variances(release)(places) * 2 / math.pi) / (2 * records)
 
 
-def _range(axis: Grid) -> float:
+def supposed_deviation(axis: Grid) -> float:
+    """The standard deviation of a column, from its bounds alone."""
     first, last = ends_of(axis)
-    return last - first
+    return (last - first) / NARROW

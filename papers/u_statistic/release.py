@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.advice.usable import error_of_numbers, supposed_deviation
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteLaplace, SmoothLaplace
@@ -147,3 +148,10 @@ class UStatistic(SumOverRecords):
                 "gamma times the number of records",
             ),
         )
+
+
+@error_of_numbers.register
+def _(release: UStatistic) -> float:
+    """Of the standard deviation, or of the mean difference, which is nearly as large."""
+    error, deviation = release.expected_error()[0].value, supposed_deviation(release.grid)
+    return error / (2 * deviation**2 if release.kernel == "variance" else deviation)

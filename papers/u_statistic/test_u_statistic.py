@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
+from dpcore.advice.usable import relative_error
 from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 from papers.u_statistic.kernels import largest, of_each, of_pairs
@@ -100,6 +101,18 @@ def test_a_random_replacement_is_not_covered_with_a_chance_of_at_most_gamma(kern
             assert covered or outside[-1]
         worst = max(worst, float(np.mean(outside)))
     assert 0 < worst <= gamma
+
+
+@each_kernel
+def test_the_verdict_is_about_the_error_beside_the_spread(kernel):
+    asked, codes = release(kernel, 4000, upper=100.0, cells=100), np.arange(100)
+    law = np.exp(-((codes - 50) ** 2) / (2 * 5.0**2))  # a twentieth of the range
+    counts = np.round(4000 * law / law.sum()).astype(int)
+    spread = (1 if kernel == "variance" else 2 / np.sqrt(np.pi)) * 5.0
+    exact = asked._unit * of_pairs(kernel, counts, codes)
+    noisy = exact + asked.mechanism.stddev * asked._unit
+    moved = np.sqrt(noisy) - np.sqrt(exact) if kernel == "variance" else noisy - exact
+    assert relative_error(asked) == pytest.approx(moved / spread, rel=0.15)
 
 
 @each_kernel
