@@ -78,9 +78,10 @@ class Series(Section):
         " the ledger has no release of.",
     )
     measures: Literal["to-date", "period"] = Field(
-        default="to-date",
-        description="What a run measures: a weighted sum of all periods so far, with weights that make"
-        " totals over many periods accurate (`to-date`), or its period alone (`period`).",
+        default="period",
+        description="What a run measures: its period alone (`period`), or a weighted sum of all periods"
+        " so far, with weights that make totals over many periods accurate (`to-date`), where records of"
+        " past periods never change.",
     )
     year: StrictInt = Field(default=YEAR, ge=2, description="How many periods are a year.")
 
@@ -102,7 +103,7 @@ class Series(Section):
             )
         if self.period == SCHEDULE and self.measures == "to-date":
             raise ValueError(
-                "measures: a table of one period cannot be weighted by period; write period, or name"
+                "measures: a table of one period cannot be weighted by period; leave it out, or name"
                 " the column that holds the period"
             )
         return self

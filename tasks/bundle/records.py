@@ -50,10 +50,11 @@ SUPPORT = {
     "columns": "A set of columns of the records. Listed are single columns, pairs, and at most"
     f" {MOST_SETS} larger sets that the release measured together",
     "ways": "Number of columns in the set",
-    "cells": "Number of cells of their joint table",
+    "cells": "Number of cells of their joint table, in which columns of many values may be in groups",
     "grade": "accurate: distance plus expected_distance is at most"
     f" {WITHIN}, so at most about this share of the records is in a wrong cell. rough: it is at most"
-    f" {ROUGHLY}, or most records are in one bin, where their values are assumed. noise: it is larger."
+    f" {ROUGHLY}, or most records are in one bin or group, where their values are assumed. noise: it is"
+    " larger."
     " unknown: it was measured, but the sum is not known. not measured: the model assumes the joint"
     " distribution, as for every set of three or more columns that is not listed",
     "standard_error": "Standard error of a cell of the joint table, from privacy noise",
@@ -142,11 +143,10 @@ class SyntheticRecords:
         free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
         chosen = [*combinations(names, 1), *free]
         chosen += islice((each for each in self._larger() if {*each} <= {*names}), MOST_SETS)
-        supported = self.release.supported_margins(noisy, chosen)
         rows = [
             row
-            for columns, found in zip(chosen, supported, strict=True)
-            for row in [self._support(columns, found)]
+            for columns, measured in zip(chosen, self._measured(noisy, chosen), strict=True)
+            for row in [self._support(columns, *measured)]
             if len(columns) < 3 or row["grade"] != NOT_MEASURED
         ]
         rows += [self._of_derived(derived) for derived in self.derived]
@@ -162,6 +162,26 @@ class SyntheticRecords:
             columns.append(TableColumn(key, masked, text))
         return Table("microdata", f"{name}.support", columns)
 
+    def _measured(
+        self, noisy: Noisy, chosen: Sequence[tuple[str, ...]]
+    ) -> Iterator[tuple[tuple[Floats, float] | None, Mapping[str, Integers]]]:
+        """The noisy table of each set of columns with its error, as of ``supported_margin``, and by
+        column that it counts in groups, the group of each cell."""
+        groups: dict[str, Integers] = {}
+        together: Iterator[tuple[Floats, float] | None] = iter(())
+        if isinstance(self.release, TableOfCounts):
+            found = self.release.as_measured(noisy)
+            groups = {self.domain.names[place]: each for place, each in found.groups.items()}
+        wide = {each for each in chosen if len(each) > 1 and not groups.keys().isdisjoint(each)}
+        if wide:
+            assert isinstance(found.release, Samplable)
+            assert found.noisy
+            of_groups = [each for each in chosen if each in wide]
+            together = found.release.supported_margins(found.noisy, of_groups)
+        own = self.release.supported_margins(noisy, [each for each in chosen if each not in wide])
+        for each in chosen:
+            yield (next(together), groups) if each in wide else (next(own), {})
+
     def _of_derived(self, derived: Derived) -> dict[str, Any]:
         """The row of a derived column, which no release measures."""
         row: dict[str, Any] = dict.fromkeys(SUPPORT, math.nan)
@@ -176,10 +196,19 @@ class SyntheticRecords:
         yield from dict.fromkeys(islice(chain(triples, wider), 2 * MOST_SETS))
 
     def _support(
-        self, names: tuple[str, ...], found: tuple[Floats, float] | None
+        self,
+        names: tuple[str, ...],
+        found: tuple[Floats, float] | None,
+        groups: Mapping[str, Integers],
     ) -> dict[str, Any]:
-        margin = self.domain.select(names)
-        row = {"columns": " x ".join(names), "ways": len(names), "cells": margin.size}
+        """``groups``: of columns that were counted in groups, that of each cell."""
+        positions = [self.domain.names.index(name) for name in names]
+        shape = tuple(
+            int(groups[name].max()) + 1 if name in groups else self.domain.shape[position]
+            for name, position in zip(names, positions, strict=True)
+        )
+        size = math.prod(shape)
+        row = {"columns": " x ".join(names), "ways": len(names), "cells": size}
         row["derived_from"] = ""
         counts, error = found or (np.zeros(0), math.nan)
         public = self.release.adjacency.public_rows
@@ -187,11 +216,17 @@ class SyntheticRecords:
         if not len(self.codes) or not counts.any() or total <= 0:
             unknown = dict.fromkeys(("standard_error", "distance", "expected_distance"), math.nan)
             return row | unknown | {"grade": grade(found is not None, math.nan)}
-        positions = [self.domain.names.index(name) for name in names]
-        coarse = any(self._mostly_in_one_bin(position) for position in positions)
-        cells = np.bincount(margin.pack(self.codes[:, positions]), minlength=margin.size)
+        coarse = any(
+            self._mostly_in_one_bin(position, groups.get(name))
+            for name, position in zip(names, positions, strict=True)
+        )
+        codes = [
+            groups[name][self.codes[:, position]] if name in groups else self.codes[:, position]
+            for name, position in zip(names, positions, strict=True)
+        ]
+        cells = np.bincount(np.ravel_multi_index(codes, shape), minlength=size)
         distance = np.abs(cells / len(self.codes) - counts / total).sum() / 2
-        expected = margin.size * error * MEAN_ABSOLUTE / total / 2
+        expected = size * error * MEAN_ABSOLUTE / total / 2
         return row | {
             "standard_error": error,
             "distance": float(distance),
@@ -199,14 +234,19 @@ class SyntheticRecords:
             "grade": grade(True, float(distance) + expected, coarse),
         }
 
-    def _mostly_in_one_bin(self, position: int) -> bool:
-        """Whether one bin of several values holds most records, and no release says where in it."""
-        axis = self.domain.axes[position]
+    def _mostly_in_one_bin(self, position: int, groups: Integers | None) -> bool:
+        """Whether one bin, or group of cells, holds most records, and no release says where in it."""
+        axis, codes = self.domain.axes[position], self.codes[:, position]
+        if groups is not None:
+            several = np.bincount(groups) > 1
+            counts = np.bincount(groups[codes], minlength=len(several))
+            if np.any(several & (counts > len(codes) / 2)):
+                return True
         if axis.name in self.refined_by:
             return False
         wide = wide_cells(axis)
-        counts = np.bincount(self.codes[:, position], minlength=axis.size)[: len(wide)]
-        return bool(np.any(wide & (counts > len(self.codes) / 2)))
+        counts = np.bincount(codes, minlength=axis.size)[: len(wide)]
+        return bool(np.any(wide & (counts > len(codes) / 2)))
 
 
 def synthetic_records(

@@ -23,7 +23,14 @@ def plan_of(run: int, **changes: object) -> Plan:
         "dataset": "events",
         "rows": 400 + run,
         "neighbours": "add-remove",
-        "series": {"period": "week", "periods": 4, "in_periods": 1, "year": 2, "run": run},
+        "series": {
+            "period": "week",
+            "periods": 4,
+            "in_periods": 1,
+            "year": 2,
+            "run": run,
+            "measures": "to-date",
+        },
         "budget": {"granted": {"alpha": "100"}, "requested": {"alpha": "2"}},
         "publication": {"title": f"Events, week {run}"},
     }

@@ -239,5 +239,6 @@ UNCERTAINTY = Uncertainty(
     "The noise adds up the independent noises of the runs, each times a public number. Its standard"
     " deviation is exact, and the interval holds the exact number with probability 90% at least; that"
     " of a count is cut at zero, so that it is not empty where the estimate is negative. Tables over"
-    " different columns are not made to agree.",
+    " different columns are not made to agree. Not included: records of earlier periods that changed"
+    " since, where a run counts all periods to date.",
 )

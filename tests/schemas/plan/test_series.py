@@ -53,11 +53,11 @@ def test_a_unit_has_its_records_in_every_period_that_it_can_be_in(document):
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
-        ({}, ["1", "1/2", "3/8", "5/16"]),
-        ({"measures": "period"}, ["1", "0", "0", "0"]),
-        ({"measures": "period", "in_periods": 2}, ["1/2", "1/2", "0", "0"]),
-        ({"in_periods": 2}, ["1/2", "3/4", "7/16", "11/32"]),
-        ({"in_periods": 4}, ["1/4", "3/8", "15/32", "35/64"]),
+        ({}, ["1", "0", "0", "0"]),
+        ({"measures": "to-date"}, ["1", "1/2", "3/8", "5/16"]),
+        ({"in_periods": 2}, ["1/2", "1/2", "0", "0"]),
+        ({"measures": "to-date", "in_periods": 2}, ["1/2", "3/4", "7/16", "11/32"]),
+        ({"measures": "to-date", "in_periods": 4}, ["1/4", "3/8", "15/32", "35/64"]),
     ],
 )
 def test_each_run_is_charged_what_it_adds_to_the_series(document, changes, parts):
@@ -93,7 +93,7 @@ def test_gaussian_noise_under_basic_composition_has_no_price_that_adds_up(docume
 
 
 def test_tables_of_one_period_each_pay_in_full_as_nothing_is_enforced_across_them(document):
-    changes = {"period": "schedule", "in_periods": "all", "measures": "period"}
+    changes = {"period": "schedule", "in_periods": "all"}
     for run in (1, 4):
         plan = Plan.model_validate(with_series(document, **changes, run=run))
         assert plan.series.part == 1
@@ -137,7 +137,7 @@ def test_estimates_of_disjoint_periods_cost_nothing_after_the_first(document):
 
 
 def test_estimates_of_tables_of_one_period_each_cost_the_same_in_each_run(document):
-    of = {"period": "schedule", "in_periods": "all", "measures": "period"}
+    of = {"period": "schedule", "in_periods": "all"}
     for run in (1, 4):
         plan = Plan.model_validate(with_estimates(document, run=run, **of))
         assert sum(price.rho for price in plan.prices.values()) == Fraction(1, 10)
@@ -179,7 +179,7 @@ def test_plans_without_a_series_have_the_digest_that_they_had(document):
         ({"periods": 5}, "'month' has 4 values, and there must be one for each of 5 periods"),
         ({"period": "schedule"}, "in_periods: cannot be enforced across tables"),
         (
-            {"period": "schedule", "in_periods": "all"},
+            {"period": "schedule", "in_periods": "all", "measures": "to-date"},
             "measures: a table of one period cannot be weighted",
         ),
     ],

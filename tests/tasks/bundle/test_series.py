@@ -132,7 +132,7 @@ def test_a_bundle_that_nobody_can_read_is_left_aside_but_missed(out):
     [
         {"neighbours": "replace-one", "privacy_unit": {"column": "person", "max_rows": 1}},
         {"releases": [{"name": "events", "kind": "histogram", "columns": ["sex"]}]},
-        {"series": {"period": "week", "periods": 4, "in_periods": 1, "measures": "period"}},
+        {"series": {"period": "week", "periods": 4, "in_periods": 1}},
     ],
 )
 def test_bundles_of_another_series_are_not_its_runs(changes, out):
