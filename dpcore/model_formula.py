@@ -84,14 +84,19 @@ def backticks_wanted(text: str, columns: Iterable[str]) -> str:
     >>> backticks_wanted("pay ~ C(home town) + `body mass` + age", ["pay", "home town", "body mass"])
     'write pay ~ C(`home town`) + `body mass` + age: names that are not single words have backticks'
     """
+    written = with_backticks(text, columns)
+    if written == text:
+        return ""
+    return f"write {written}: names that are not single words have backticks"
+
+
+def with_backticks(text: str, columns: Iterable[str]) -> str:
+    """The formula with backticks around those names of columns that are not single words."""
     names = [name for name in columns if not re.fullmatch(r"[^\W\d]\w*|[\d.]+", name)]
     if not names:
-        return ""
+        return text
     longest_first = sorted(names, key=len, reverse=True)
     known = "|".join(map(re.escape, longest_first))
     kept = "`[^`]*`|'[^']*'|\"[^\"]*\""  # in backticks already, or a text
     pattern = rf"({kept})|(?<![\w.])({known})(?![\w.])"
-    written = re.sub(pattern, lambda found: found[1] or f"`{found[2]}`", text)
-    if written == text:
-        return ""
-    return f"write {written}: names that are not single words have backticks"
+    return re.sub(pattern, lambda found: found[1] or f"`{found[2]}`", text)

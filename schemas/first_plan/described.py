@@ -5,6 +5,7 @@ A column of dates becomes a column for each of its parts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,7 +17,7 @@ import yaml
 
 from dpcore.errors import InputError
 from schemas.first_plan.question import Question
-from schemas.first_plan.questionnaire import DESIGN, ROLES
+from schemas.first_plan.questionnaire import DATES, DESIGN, ROLES
 from schemas.survey.blanks import BLANK
 from schemas.survey.cells import Numbers
 from schemas.survey.columns import nameable
@@ -235,6 +236,26 @@ class Described:
                 for key in ("label", "description"):
                     if question and key in question.keys:
                         yield f"  {key}: {flow(f'{question.keys[key]}: {part}')}"
+
+
+def with_names(
+    table: Mapping[str, ColumnType], questions: Mapping[str, Question]
+) -> tuple[dict[str, ColumnType], dict[str, Question]]:
+    """Both, with names of their own for described columns whose names a plan cannot have."""
+    own = {name: name for name in (*table, *questions)}
+    for name, question in questions.items():
+        if name in table and question.type not in (*ROLES, *DATES) and not nameable(name):
+            short = re.sub(r" *[^\w .-]+ *", "_", name)[:80].strip("_ .-")
+            short = short if nameable(short) else f"column {short}"
+            while short in own.values():
+                short += "_"
+            own[name] = short if nameable(short) else name
+    return {own[name]: kind for name, kind in table.items()}, {
+        own[name]: question
+        if own[name] == name
+        else replace(question, keys={"source_name": name, **question.keys})
+        for name, question in questions.items()
+    }
 
 
 def flow(value: object) -> str:

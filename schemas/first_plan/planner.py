@@ -26,7 +26,7 @@ from dpcore.errors import InputError, UnmeasuredError
 from dpcore.releases.base import Release
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
-from schemas.first_plan.described import ColumnType, Described
+from schemas.first_plan.described import ColumnType, Described, with_names
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, PlannedRelease
 from schemas.first_plan.wishes import Said, Wish
@@ -68,7 +68,7 @@ def first_plan(
     With ``questions`` the plan has the columns that they describe, as they describe them.  Raises
     ``InputError`` if a plan can describe none, or cannot serve the wishes.
     """
-    of, said = Described(columns, questions or {}), said or Said()
+    of, said = Described(*with_names(columns, questions or {})), said or Said()
     wishes = said.read(of)
     kinds = {wish.kind for wish in wishes}
     if "records" in kinds <= {"records", "density", "map"}:  # and nothing for the population

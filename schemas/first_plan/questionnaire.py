@@ -169,6 +169,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     values = {c: label for c, label in listed("values").items() if c not in no_answer}
     given = [amount for amount in (lower, upper, step) if amount is not None]
     whole = all(amount == amount.to_integral_value() for amount in given)
+    if step is None and said.get("special") and given and max(given) - min(given) <= 1:
+        whole = False  # a share: of whole numbers there would be none between special ones
     written = any("." in said.get(key, "") for key in ("lower", "upper", "step", "levels"))
     bounded = unbounded or lower is not None or upper is not None or bool(levels)
     guess = (

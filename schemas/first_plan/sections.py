@@ -351,9 +351,17 @@ class ColumnUse:
         return found.but(weighted=True) if self.of.role("weight") else found
 
 
+COMPARED = {">=": "from", "<=": "to", "!=": "not", "==": "", ">": "over", "<": "below"}
+
+
 def _words(wish: Wish) -> str:
     if wish.kind == "model":
         return named("model", wish.text)
+    if wish.share:
+        what = wish.text.partition(" by ")[0] if wish.by else wish.text
+        for sign, word in COMPARED.items():
+            what = what.replace(sign, f" {word} ")
+        return named("share", what, *(["by"] if wish.by else []), *wish.by)
     return named(wish.kind, *wish.columns, *(["by"] if wish.by else []), *wish.by)
 
 

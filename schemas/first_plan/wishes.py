@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from typing import Literal, get_args
 
 from dpcore.errors import InputError
-from dpcore.model_formula import ModelFormula, backticks_wanted
+from dpcore.model_formula import ModelFormula, backticks_wanted, with_backticks
 from schemas.first_plan.described import ColumnType, Described
 from schemas.plan.analysis import Analysis
 from schemas.releases.formulas import FUNCTIONS
@@ -39,6 +39,8 @@ GROUPS = (
     ColumnType.OPEN,
 )
 YES = ("yes", "true", "1", "y")
+FEWEST_VALUES = 3
+"""A column of fewer steps between its bounds has no density."""
 MOST_LISTED = 12
 MOST_TITLE = 200
 
@@ -169,6 +171,13 @@ def _density(text: str, of: Described) -> Wish:
             " that is a number"
         )
     name = _known("--density", text, [text], of, NUMERIC, "a density needs numbers")
+    question = of.said.get(text)
+    bounds = question.keys.get("bounds") if question and question.type == "integer" else None
+    if isinstance(bounds, list) and bounds[1] - bounds[0] < FEWEST_VALUES:
+        raise InputError(
+            f"--density {text!r}: it has {bounds[1] - bounds[0] + 1} whole values, which --table"
+            f" {text!r} counts; if it has decimals, write the type continuous in the questionnaire"
+        )
     return Wish("density", text, name)
 
 
@@ -183,6 +192,8 @@ def _map(text: str, of: Described) -> Wish:
 def _model(text: str, of: Described, option: str = "") -> Wish:
     option, named = option or f"--model {text!r}", re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
     family, formula = named.groups() if named else ("", text)
+    # Dots and blanks mean nothing else in a formula; a hyphen may be a minus.
+    formula = with_backticks(formula, [name for name in of.columns if "-" not in name])
     if family and family not in get_args(Family):
         near = _near(family, get_args(Family))
         raise InputError(f"{option}: {family!r} is not one of {', '.join(get_args(Family))}{near}")

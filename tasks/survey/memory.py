@@ -134,7 +134,7 @@ def _written(value: Any, wrong: str | None) -> str | None:
         return str(int(value))
     if isinstance(value, Decimal | Real):
         return _of_number(value, wrong)
-    return _of_time(value) if isinstance(value, date) else wrong or ""
+    return _of_time(value, wrong is not None) if isinstance(value, date) else wrong or ""
 
 
 def _is_unicode(value: str) -> bool:
@@ -154,10 +154,11 @@ def _of_number(value: Decimal | Real, wrong: str | None) -> str | None:
     return str(int(real)) if real == math.floor(real) else repr(real)
 
 
-def _of_time(value: date) -> str:
+def _of_time(value: date, as_category: bool) -> str:
+    """``as_category``: midnight is left out, as of a day, whichever way it is stored."""
     if not isinstance(value, datetime):
         return value.isoformat()
     if value.tzinfo:
         value = value.astimezone(UTC).replace(tzinfo=None)
     day, _, clock = value.isoformat(sep=" ").partition(" ")
-    return day if clock == "00:00:00" else f"{day} {clock}"
+    return day if clock == "00:00:00" and as_category else f"{day} {clock}"

@@ -10,13 +10,16 @@ Each value is read by itself, like one of a table in memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from datetime import datetime, timedelta
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime, timedelta
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
-from dpcore.errors import InputError
+from dpcore.errors import DataError, InputError
 from tasks.survey.memory import Column, MemoryTable, written_each
 
 READERS = {".xlsx": "openpyxl", ".dta": "pyreadstat", ".sav": "pyreadstat", ".zsav": "pyreadstat"}
@@ -51,14 +54,20 @@ class _Sheet(MemoryTable):
     """The first sheet of a workbook."""
 
     def __init__(self, path: Path) -> None:
-        book = _reader(path).load_workbook(path, read_only=True, data_only=True)
-        sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # some programs write wrong ones
-        rows = sheet.iter_rows(values_only=True)
-        header = ["" if name is None else str(name) for name in next(rows, ())]
+        rows = _cells(path)
+        header = ["" if cell.value is None else str(cell.value) for cell in next(rows, ())]
         self._path, self._header = path, header
-        self._rows = [row for row in rows if any(value is not None for value in row)]
-        book.close()
+        found = ([_dated(cell) for cell in row] for row in rows)
+        self._rows = [row for row in found if any(value is not None for value in row)]
+        if _has_formulas(path):
+            written = chain.from_iterable(_cells(path, formulas=True))
+            known = chain.from_iterable(_cells(path))
+            if any(
+                f.data_type == "f" and v.value is None for f, v in zip(written, known, strict=True)
+            ):
+                raise DataError(
+                    f"{path}: holds formulas without values; open and save it in the spreadsheet program"
+                )
 
     def __repr__(self) -> str:
         return str(self._path)
@@ -71,6 +80,27 @@ class _Sheet(MemoryTable):
         place = self._header.index(name)
         values = (row[place] if place < len(row) else None for row in self._rows)
         return written_each(map(_as_stored, values), wrong)
+
+
+def _cells(path: Path, formulas: bool = False) -> Iterator[Sequence[Any]]:
+    """The cells of each row, with the values of formulas, or with what was written."""
+    book = _reader(path).load_workbook(path, read_only=True, data_only=not formulas)
+    sheet = book.worksheets[0]
+    sheet.reset_dimensions()  # some programs write wrong ones
+    yield from sheet.iter_rows()
+    book.close()
+
+
+def _has_formulas(path: Path) -> bool:
+    with ZipFile(path) as book:
+        sheets = [name for name in book.namelist() if name.startswith("xl/worksheets/")]
+        return any(re.search(rb"<f[ >]", book.read(name)) for name in sheets)
+
+
+def _dated(cell: Any) -> Any:
+    """A workbook stores a day as its midnight; the format of the cell says that it has no hour."""
+    day = isinstance(cell.value, datetime) and "h" not in str(cell.number_format).lower()
+    return cell.value.date() if day else cell.value
 
 
 def _as_stored(value: Any) -> Any:
@@ -121,7 +151,7 @@ def is_of(kind: str, formats: tuple[str, ...]) -> bool:
     return kind in formats or kind.rstrip("0123456789.") in formats
 
 
-def _moments(path: Path, kind: str) -> Callable[[float], datetime | str | None] | None:
+def _moments(path: Path, kind: str) -> Callable[[float], date | str | None] | None:
     """How a column's numbers are moments: days or thousandths of a second in Stata, seconds in SPSS."""
     stata = path.suffix.lower() == ".dta"
     if not is_of(kind, DAYS + TIMES):
@@ -132,11 +162,12 @@ def _moments(path: Path, kind: str) -> Callable[[float], datetime | str | None] 
         else timedelta(milliseconds=1 if stata else 1000)
     )
 
-    def moment(value: float) -> datetime | str | None:
+    def moment(value: float) -> date | str | None:
         if math.isnan(value):
             return None
         try:
-            return FIRST[path.suffix.lower()] + value * unit
+            at = FIRST[path.suffix.lower()] + value * unit
+            return at.date() if is_of(kind, DAYS) else at
         except OverflowError:
             return "no date"
 

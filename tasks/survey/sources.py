@@ -234,7 +234,8 @@ def found_columns(
     read = sources(columns)
     there = {name: column for name, column in columns.items() if read[name] in found}
     lines = dict.fromkeys(
-        _lacks(source_in_words(name, columns), read[name], found)
+        # Without any of them the first line may be a record, which no message quotes.
+        _lacks(source_in_words(name, columns), read[name], found if there else ())
         for name in columns
         if name not in there
     )

@@ -47,7 +47,7 @@ LOOKS: Mapping[str, Mapping[str, str]] = {
     },
     "date": {
         "number": "numbers",
-        "date": "dates in another form (state `format`), or that do not exist",
+        "date": "dates in another form (state `format`; no offset but Z), or that do not exist",
         "text": "text",
     },
 }

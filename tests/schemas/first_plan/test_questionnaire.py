@@ -217,10 +217,11 @@ def test_bounds_that_nobody_can_state_are_found_by_the_release(tmp_path):
     assert {loaded.section(name).finds for name in loaded.finding} == {"pay", "visits", "size"}
 
 
-def test_a_column_whose_name_a_plan_cannot_have_is_named_with_the_way_out(tmp_path):
-    asked = questions(tmp_path, "column,values\n2nd job,no; yes\nsex,f; m\n")
+def test_a_date_whose_name_a_plan_cannot_have_is_left_out(tmp_path):
+    header = "column,type,values,lower,upper\n"
+    asked = questions(tmp_path, f"{header}2nd job,date,,2020,2024\nsex,,f; m,,\n")
     columns = dict.fromkeys(("2nd job", "sex", "ward"), ColumnType.OPEN)
     text = first_plan("x", "x.csv", columns, questions=asked)
-    before, _, after = text.partition("`source_name`")
+    before, _, after = text.partition("a name must begin with a letter")
     assert "'ward'" in before.partition("does not name them")[2]
     assert "'2nd job'" in after

@@ -151,7 +151,7 @@ def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_populat
 
 
 def test_a_share_is_measured_without_a_design_too(tmp_path):
-    assert kinds(planned(tmp_path, Said(means=["insured"]))) == {"mean-insured": "model"}
+    assert kinds(planned(tmp_path, Said(means=["insured"]))) == {"share-insured": "model"}
 
 
 def test_records_of_a_survey_with_weights_are_like_its_respondents(tmp_path):
@@ -348,3 +348,40 @@ def test_tables_of_many_columns_are_planned_though_their_histogram_is_too_large(
     text = "column,values\n" + "".join(f"{name},1; 2; 3; 4; 5\n" for name in names)
     plan = filled(planned(tmp_path, Said("tables"), text))
     assert [section["kind"] for section in plan["releases"]] == ["margins"]
+
+
+def test_a_share_is_not_named_like_a_mean(tmp_path):
+    said = Said(means=["{visits > 10}", "{visits >= 10} by region", "visits", "insured by region"])
+    text = planned(tmp_path, said)
+    names = [*kinds(text)]
+    assert "share-visits-over-10" in names
+    assert "share-visits-from-10-by-region" in names
+    assert "share-insured-by-region" in names
+    assert "mean-visits" in names
+
+
+def test_names_with_dots_need_no_backticks_in_a_wish(tmp_path):
+    text = TEXT.replace("income,,,", "gross.income,,,").replace("wage,,,", "net wage,,,")
+    plan = planned(tmp_path, Said(models=["gross.income ~ age + net wage"]), text)
+    (formula,) = {each["formula"] for each in yaml.safe_load(plan)["releases"] if "formula" in each}
+    assert formula == "`gross.income` ~ age + `net wage`"
+
+
+def test_a_column_whose_name_a_plan_cannot_have_gets_one(tmp_path):
+    text = TEXT.replace("wage,,,", "Löhne (€/h),,,").replace("health,,", "% fit,,")
+    found = yaml.safe_load(planned(tmp_path, Said(records=True), text))["columns"]
+    assert found["Löhne_h"]["source_name"] == "Löhne (€/h)"
+    assert found["fit"]["source_name"] == "% fit"
+    assert "source_name" not in found["income"]
+
+
+def test_a_density_of_two_values_is_refused(tmp_path):
+    text = TEXT.replace("visits,,,0,90", "visits,,,0,1")
+    with pytest.raises(InputError, match="has 2 whole values, which --table 'visits' counts"):
+        planned(tmp_path, Said(densities=["visits"]), text)
+
+
+def test_a_share_with_a_special_value_is_no_whole_number(tmp_path):
+    text = TEXT.replace("unit,missing", "unit,missing,special") + "part,,,0,1,,,,0\n"
+    found = yaml.safe_load(planned(tmp_path, Said(records=True), text))["columns"]["part"]
+    assert (found["type"], found["point_masses"]) == ("continuous", [0.0])

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from dpcore.domain.adjacency import Adjacency
-from dpcore.errors import InputError
+from dpcore.errors import DataError, InputError
 from schemas.first_plan.planner import ColumnType, first_plan
 from schemas.first_plan.wishes import Said
 from schemas.survey.blanks import BLANK
@@ -143,3 +143,59 @@ def test_a_damaged_file_is_refused_without_its_words(ending, tmp_path):
     with pytest.raises(InputError, match=f"cannot be read as a file of {ending}") as caught:
         ingest(str(tmp_path / f"t.{ending}"), COLUMNS, 4, tmp_path / "work")
     assert caught.value.__context__ is None
+
+
+HOUR = {
+    "hour": column(
+        "integer", bounds=(0, 23), nullable=True, **{"from": {"column": "at", "part": "hour"}}
+    )
+}
+MOMENTS = [datetime.datetime(2024, 12, 31), datetime.datetime(2024, 2, 1, 5, 30), None]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "xlsx", "dta", "sav", "frame", "objects"])
+def test_midnight_is_an_hour_in_every_form(form, tmp_path):
+    pytest.importorskip("openpyxl")
+    pyreadstat = pytest.importorskip("pyreadstat")
+    path, frame = tmp_path / f"t.{form}", pd.DataFrame({"at": pd.to_datetime(MOMENTS)})
+    writers = {
+        "csv": lambda: frame.to_csv(path, index=False, date_format="%Y-%m-%d %H:%M:%S"),
+        "parquet": lambda: frame.to_parquet(path),
+        "xlsx": lambda: frame.to_excel(path, index=False),
+        "dta": lambda: frame.to_stata(path, write_index=False, convert_dates={"at": "tc"}),
+        "sav": lambda: pyreadstat.write_sav(frame, path),
+    }
+    writers.get(form, lambda: None)()
+    table = {"frame": frame, "objects": pd.DataFrame({"at": MOMENTS}, dtype=object)}.get(form)
+    source = str(path) if table is None else MemoryTable(table)
+    assert [hour for hour in hours(source, tmp_path) if hour is not None] == [0, 5]
+
+
+@pytest.mark.parametrize("form", ["xlsx", "sav", "objects"])
+def test_a_day_has_no_hour_in_any_form(form, tmp_path):
+    pytest.importorskip("openpyxl")
+    pyreadstat = pytest.importorskip("pyreadstat")
+    path, frame = tmp_path / f"t.{form}", pd.DataFrame({"at": DAYS}, dtype=object)
+    {
+        "xlsx": lambda: frame[:2].to_excel(path, index=False),
+        "sav": lambda: pyreadstat.write_sav(frame[:2], path),
+    }.get(form, lambda: None)()
+    source = MemoryTable(frame[:2]) if form == "objects" else str(path)
+    assert set(hours(source, tmp_path)) == {None}
+
+
+def hours(source: str | MemoryTable, folder: Path) -> list[int | None]:
+    survey = ingest(source, HOUR, 3, folder / "work", Adjacency("add-remove"))
+    with connect(survey) as connection:
+        return [hour for (hour,) in connection.execute("SELECT hour FROM survey").fetchall()]
+
+
+def test_formulas_without_values_are_refused(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for cell in ("x", 1, "=1+1", "=A2"):
+        book.active.append([cell])
+    book.save(tmp_path / "t.xlsx")
+    known = {"x": column("continuous", bounds=(0.0, 10.0), nullable=True)}
+    with pytest.raises(DataError, match="formulas without values; open and save it"):
+        ingest(str(tmp_path / "t.xlsx"), known, 3, tmp_path / "work")

@@ -164,7 +164,7 @@ LOOKS = [
     (
         YEAR,
         "['20240131', '1/31/2024', '2024-02-30', '7', 'x']",
-        "3 dates in another form (state `format`)",
+        "3 dates in another form (state `format`; no offset but Z)",
     ),
     (YEAR, "['20240131', '7', 'x']", "1 numbers, 1 text"),
 ]
@@ -251,3 +251,11 @@ def test_a_file_of_another_plan_is_refused(tmp_path):
         validate(database, {"x": REAL, "y": TEXT})
     with pytest.raises(InputError, match=r"nothing\.duckdb: cannot be opened"):
         validate(tmp_path / "nothing.duckdb", {"x": WHOLE})
+
+
+def test_a_first_line_that_may_be_a_record_is_not_quoted(tmp_path):
+    (tmp_path / "t.csv").write_text("Mr. SECRET_7391,a\n2,b\n")
+    with pytest.raises(DataError) as caught:
+        ingest(str(tmp_path / "t.csv"), {"Mr. SECRET_739": TEXT}, 2, tmp_path / "work")
+    assert "the table lacks it" in str(caught.value)
+    assert_tells_nothing(caught.value)
