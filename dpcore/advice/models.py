@@ -8,6 +8,8 @@ records whose columns are independent and typical of their bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,10 +32,18 @@ def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> Mode
     The coefficients say nothing: they are those of independent columns.
     """
     assert release.terms is not None
+    return _expected(release, tuple(shares[a.name].tobytes() for a in release.terms.axes))
+
+
+@lru_cache(maxsize=64)
+def _expected(release: MeasuredModel, each: tuple[bytes, ...]) -> ModelFit:
+    """``each``: the shares of the cells of each axis of the terms."""
+    assert release.terms is not None
+    shares = [np.frombuffer(of) for of in each]
     pairs = release.terms.size**2
     most = min(max(MOST_PRODUCTS // pairs, FEWEST), MOST_RECORDS)
     generator, number = np.random.default_rng(0), min(release.rows, most)
-    codes = [generator.choice(a.size, number, p=shares[a.name]) for a in release.terms.axes]
+    codes = [generator.choice(len(of), number, p=of) for of in shares]
     cells = _units(release, np.column_stack(codes), generator)
     counts = np.full(len(cells), release.rows // number)
     exact = release.statistic(Tally.of(release.domain, cells, counts))
@@ -52,9 +62,16 @@ def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> Mode
         usual = (release.width_ratio**2 - 1) * np.diag(sampling)
         part = np.sqrt(usual / np.maximum(np.diag(privacy), 1e-300))
         privacy = privacy * np.sqrt(np.outer(part, part))
-    return ModelFit(
-        values, sampling, privacy, np.mean([fit.hidden for fit in found], axis=0) >= 0.5
-    )
+    hidden = np.mean([fit.hidden for fit in found], axis=0) >= 0.5
+    if release.design.clusters:
+        # Noise makes the estimated sampling error of clusters too large; made-up records are no more
+        # alike in a cluster than elsewhere, so the survey's own is that of records.
+        alone = replace(release.design, strata=None, clusters=None, drawn_clusters=0)
+        domain = alone.domain(release.terms.axes)
+        own = _expected(replace(release, design=alone, domain=domain), each).sampling
+        total = np.mean([np.diag(fit.sampling + fit.privacy) for fit in found], axis=0)
+        sampling, privacy = own, np.diag(np.maximum(total - np.diag(own), np.diag(privacy)))
+    return ModelFit(values, sampling, privacy, hidden)
 
 
 def _units(release: MeasuredModel, codes: Integers, generator: np.random.Generator) -> Integers:

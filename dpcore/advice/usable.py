@@ -7,13 +7,14 @@ From public values alone:
     records      the same of the pairs that they follow, which a model of all tables has made more
                  accurate (``modelled``), but at least that of single columns as they were measured:
                  where these are noise, a model has nothing to go by
-    a mean       its standard error, in standard deviations of the column; of a curve, on average
+    a mean       its standard error, in standard deviations of the column, where such a column usually
+                 lies between its bounds; of a curve, on average
     densities    half the whole error, which bounds the same share
     a model      the privacy errors of coefficients, beside their sampling errors
 
-A standard deviation is private, so it is taken as a twentieth of the range of the bounds: a column
-that fills its bounds has a larger one, and is more accurate than this.  Up to ``GOOD`` readers hardly
-notice the noise; beyond ``ROUGH`` they see little else.
+A standard deviation is private.  Where nothing is supposed of a column, a twentieth of the range of
+its bounds stands for it: a column that fills its bounds is more accurate than this.  Up to ``GOOD``
+readers hardly notice the noise; beyond ``ROUGH`` they see little else.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.counts.random_histogram import RandomHistogram
 from dpcore.releases.counts.unit import TableOfCounts
 from dpcore.releases.densities.tuned import TunedDensity
+from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.mean_curve import MeanCurve
@@ -49,6 +51,7 @@ from dpcore.releases.numbers.ratio_mean import RatioMean
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.microdata import Microdata
+from dpcore.releases.tables.series import SeriesRun
 
 GOOD, ROUGH = 0.05, 0.25
 
@@ -77,22 +80,40 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
         return _of_records(release, shares)
     if isinstance(release, MeasuredModel):
         return _of_model(release, shares or {})
+    if isinstance(release, EstimatesRun):
+        return relative_error(release.inner, shares)
+    if isinstance(release, Mean | RatioMean) and shares and release.grid.name in shares:
+        return _of_mean(release, shares[release.grid.name])
     return error_of_numbers(release)
 
 
 def _of_model(release: MeasuredModel, shares: Shares) -> float:
-    """Good where noise adds no more to the errors of coefficients than sampling does.
-
-    The noise in a mean, from which nothing is cut, depends on how the response lies between its bounds:
-    it is drawn for the supposed shares.
-    """
+    """Good where noise adds no more to the errors of coefficients than sampling does: as drawn for the
+    supposed shares, of all terms but the constant."""
     assert release.terms is not None
     ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
-    if release.scores.whole and all(axis.name in shares for axis in release.terms.axes):
-        found = expected_model(release, shares)
-        privacy, sampling = np.diag(found.privacy), np.diag(found.sampling)
-        ratio = math.inf if found.hidden.any() else math.sqrt(float(np.max(privacy / sampling)))
+    if all(axis.name in shares for axis in release.terms.axes):
+        found, size = expected_model(release, shares), release.terms.size
+        kept = [i for i in range(size) if size == 1 or i != release.terms.constant]
+        privacy, sampling = np.diag(found.privacy)[kept], np.diag(found.sampling)[kept]
+        hidden = found.hidden[kept].any()
+        ratio = math.inf if hidden else math.sqrt(float(np.max(privacy / sampling)))
     return GOOD * ratio
+
+
+def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
+    """Noise in a mean by groups, or of a private number of records, grows towards the bounds."""
+    grid = release.grid
+    edges = grid.edge(np.arange(grid.cells + 1)).astype(np.float64)
+    numbers = np.r_[(edges[1:] + edges[:-1]) / 2, grid.points]
+    known = shares[: len(numbers)] / shares[: len(numbers)].sum()
+    mean = float(known @ numbers)
+    deviation = math.sqrt(float(known @ (numbers - mean) ** 2))
+    error, *others = (each.value for each in release.expected_error())
+    if isinstance(release, RatioMean):
+        away = abs(2 * mean - edges[0] - edges[-1]) / (edges[-1] - edges[0])
+        error = math.hypot(error, away * math.sqrt(max(others[0] ** 2 - error**2, 0.0)))
+    return error / deviation
 
 
 def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None) -> float:
@@ -138,6 +159,15 @@ def _(release: FittedTables) -> float:
     some, names = [groups[i] for i in places], release.domain.names
     errors = [table_error(release, [names[a] for a in group[0]]) or 0.0 for group in some]
     return float(np.average(errors, weights=[len(group) for group in some]))
+
+
+@error_of_numbers.register
+def _(release: SeriesRun) -> float:
+    """Of the tables of the newest period."""
+    error = release.expected_error()[0].value
+    records = release.rows / (release.run if release.period else 1)
+    cells = [domain.size for domain in release.tables.domains]
+    return float(np.mean(cells)) * error * math.sqrt(2 / math.pi) / (2 * records)
 
 
 @error_of_numbers.register(Mean)
@@ -189,8 +219,14 @@ def in_words(release: Release, error: float) -> str:
         made = isinstance(release, Microdata | CompressedMicrodata)
         of = "synthetic records" if made else "the records of a table"
         return f"noise moves {percent} of {of} to wrong cells"
+    if isinstance(release, SeriesRun):
+        return f"noise moves {percent} of the records of a period to wrong cells"
+    if isinstance(release, EstimatesRun):
+        return in_words(release.inner, error)
     if isinstance(release, Heaping):
         return f"a value is seen where {percent} of the records share it"
+    if isinstance(release, Mean | RatioMean):
+        return f"the standard error of a mean is {percent} of the column's usual standard deviation"
     first = release.expected_error()[0]
     if isinstance(release, MeasuredModel):
         if not math.isfinite(error):

@@ -61,7 +61,7 @@ def ask(
         if not token:
             if output.as_json:
                 output.answer("", question_facts(chosen, known))
-            output.note("no token: nothing was charged")
+            print("no token: nothing was charged", file=sys.stderr)  # also where it is to be quiet
             return
         allowance.require(token)
     try:

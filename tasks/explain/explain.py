@@ -11,6 +11,7 @@ from dpcore.accounting.budget import Budget, decimal_text, total
 from dpcore.releases.base import Release
 from dpcore.releases.counts.found import FoundCategories
 from dpcore.releases.counts.unit import TableOfCounts
+from dpcore.releases.models.model import MeasuredModel
 from schemas.plan import Plan
 from schemas.plan.searches import search_words
 from tasks.explain.analysis import analyses_text
@@ -39,7 +40,7 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
 
 
 def error_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row per error statement of each release."""
+    """One row per error statement of each release; models have their widths below."""
     return [
         {
             "release": name,
@@ -48,8 +49,14 @@ def error_rows(plan: Plan) -> list[dict[str, str]]:
             "note": error.note,
         }
         for name, release in plan.built.items()
+        if not isinstance(release, MeasuredModel)
         for error in release.expected_error()
     ]
+
+
+def errors_text(plan: Plan) -> list[str]:
+    rows = error_rows(plan)
+    return ["Expected error, from privacy alone", text_table(rows)] if rows else []
 
 
 def budget_rows(
@@ -128,8 +135,7 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *known_text(plan),
             *search_words(plan),
             verdict + "\n" * bool(verdict),
-            "Expected error, from privacy alone",
-            text_table(error_rows(plan)),
+            *errors_text(plan),
             *analyses_text(plan),
             *widths_text(plan),
             *least_text(plan),

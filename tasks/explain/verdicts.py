@@ -18,6 +18,7 @@ from dpcore.advice.usable import GOOD, in_words, relative_error, verdict
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
+from dpcore.releases.models.model import MeasuredModel
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
@@ -52,11 +53,13 @@ class Verdict:
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """Of each release and each model of which the noise is known."""
     for name, built in plan.built.items():
-        found = plan.series or name in plan.finding
-        error = None if found else relative_error(built, _shares(plan, built))
+        error = None if name in plan.finding else relative_error(built, _shares(plan, built))
         if error is not None:
-            says = verdict(error)
-            enough = None if says == GOOD_WORD else least_loss(plan, name, partial(_is_good, plan))
+            says, enough = verdict(error), None
+            if says != GOOD_WORD and isinstance(built, MeasuredModel) and math.isfinite(error):
+                enough = _at_least(_scaled(plan, error / GOOD))
+            elif says != GOOD_WORD:
+                enough = least_loss(plan, name, partial(_is_good, plan))
             yield Verdict(name, says, in_words(built, error), built.finer, enough)
     for each in plan.analyses:
         with suppress(InputError):
@@ -67,7 +70,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
                 else "noise hides how its terms vary together"
             )
             says, wanted = verdict(GOOD * ratio), _wanted(plan, each, ratio)
-            enough = next((loss for loss in LADDER if loss >= wanted), None)
+            enough = _at_least(wanted)
             known = None if says == GOOD_WORD else enough
             yield Verdict(each.name, says, words, FEWER_TERMS, known)
 
@@ -83,7 +86,18 @@ def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
             ratio = model_error(larger, model.formula, model.family)
         except ValueError:
             return math.inf
-    return float(now.loss) * times * (ratio**2 if now.rho else ratio)
+    return _scaled(plan, ratio) * times
+
+
+def _scaled(plan: Plan, ratio: float) -> float:
+    """The alpha or rho with which an error of a model is smaller by this factor: it falls with alpha or
+    the root of rho."""
+    now = asked(plan)
+    return float(now.loss) * (ratio**2 if now.rho else ratio)
+
+
+def _at_least(loss: float) -> Fraction | None:
+    return next((each for each in LADDER if each >= loss), None)
 
 
 def _is_good(plan: Plan, built: Release) -> bool:

@@ -262,7 +262,7 @@ class MeasuredModel(Release):
             (
                 "sampling_error",
                 sampling,
-                "Its part from sampling, as the survey itself would have it",
+                "Its part from sampling, as noisy sums show it",
             ),
             ("privacy_error", privacy, "Its part from the noise that protects privacy"),
             ("lower_95", found.values - SIGMAS_95 * error, "Lower end of a 95% interval"),

@@ -1,6 +1,7 @@
 """An explanation opens with what a statistician asks: is it good, and what alpha would make it so?"""
 
 import math
+import re
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -14,7 +15,9 @@ from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan, load_plan
 from tasks.explain.explain import explain, explanation
-from tasks.explain.verdicts import MOST_LINES, verdict_text, verdicts
+from tasks.explain.verdicts import MOST_LINES, Verdict, verdict_text, verdicts
+from tests.shortest import document as shortest
+from tests.shortest import from_yaml
 
 
 def plan_of(plan_path, alpha: str, rows: int = 6366):
@@ -104,3 +107,77 @@ def test_records_are_no_better_than_their_single_columns_as_measured(alpha):
     if alone > ROUGH:
         assert verdict(relative_error(release)) == "not usable"
     assert (alone > ROUGH) == (alpha != "1")
+
+
+MEANS = """
+rows: 1500
+neighbours: add-remove
+alpha: "1"
+columns:
+  view: {type: integer, bounds: [1, 11]}
+  visits: {type: integer, bounds: [0, 365]}
+  vote: {type: categorical, categories: [a, b, c]}
+releases:
+  - {name: views, kind: mean, column: view, by: vote}
+  - {name: calls, kind: mean, column: visits, by: vote}
+"""
+
+
+def test_a_mean_is_judged_by_how_such_a_column_usually_lies_between_its_bounds():
+    """Views of 1 to 11 fill their bounds; visits of at most 365 lie near zero, where noise is larger."""
+    plan = Plan.model_validate(from_yaml(MEANS))
+    views, calls = verdicts(plan)
+    columns = {"views": 3.2, "calls": 7.0}  # usual standard deviations of surveys
+    stated = {name: built.expected_error() for name, built in plan.built.items()}
+    assert relative(views) == pytest.approx(stated["views"][0].value / columns["views"], rel=0.5)
+    assert relative(calls) > stated["calls"][0].value / 18
+    assert (views.says, calls.says) == ("good", "not usable")
+
+
+def relative(found: Verdict) -> float:
+    return float(re.search(r"is ([\d.]+)% of", found.words)[1]) / 100
+
+
+def test_a_series_has_a_verdict_too():
+    series = {"period": "month", "periods": 4, "in_periods": 1}
+    columns = {
+        "month": {"type": "integer", "bounds": [1, 4]},
+        "age": {"type": "integer", "bounds": [0, 99]},
+    }
+    releases = [
+        {"name": "ages", "kind": "histogram", "columns": ["age"]},
+        {"name": "old", "kind": "model", "formula": "age ~ 1", "mechanism": "noisy-scores"},
+    ]
+
+    def said(alpha: str) -> list[str]:
+        stated = shortest(
+            columns, releases, alpha=alpha, beta="1e-6", neighbours="add-remove", series=series
+        )
+        return [each.says for each in verdicts(Plan.model_validate(stated | {"rows": 5000}))]
+
+    assert said("8") == ["good", "good"]
+    assert said("1/100") == ["not usable", "not usable"]
+
+
+CLUSTERS = """
+rows: 7000
+neighbours: add-remove
+alpha: "1"
+beta: "1e-6"
+columns:
+  place: {type: integer, bounds: [0, 159]}
+  pay: {type: continuous, bounds: [0, 6000]}
+  age: {type: integer, bounds: [18, 79]}
+releases:
+  - {name: m, kind: model, formula: pay ~ age, mechanism: noisy-scores}
+"""
+
+
+def test_what_noise_hides_of_clusters_is_expected():
+    alone = Plan.model_validate(from_yaml(CLUSTERS))
+    drawn = Plan.model_validate(from_yaml(CLUSTERS, cluster="place"))
+    (of_alone,), (of_clusters,) = (
+        [float(each.words.split()[-1]) for each in verdicts(plan)] for plan in (alone, drawn)
+    )
+    assert of_alone < 1.6
+    assert of_clusters > 1.2 * of_alone
