@@ -79,7 +79,7 @@ def test_a_question_is_shown_then_charged_then_answered_by_a_bundle_that_names_w
     code, shown, said = ask(*MEAN)
     assert (code, charged()) == (0, Budget())
     assert "no token: nothing was charged" in said
-    assert "mean-affairs-by-rate-marriage: rough. Standard error" in shown
+    assert "mean-affairs-by-rate-marriage: rough. The standard error" in shown
     rows = [line.split() for line in shown.splitlines()]
     assert ["this", "release", "0.25", "0", "0"] in rows
     assert ["left", "of", "that", "afterwards", "0.25", "1.25e-06", "0"] in rows
