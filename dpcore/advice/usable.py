@@ -113,7 +113,7 @@ def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
     if isinstance(release, RatioMean):
         away = abs(2 * mean - edges[0] - edges[-1]) / (edges[-1] - edges[0])
         error = math.hypot(error, away * math.sqrt(max(others[0] ** 2 - error**2, 0.0)))
-    return error / deviation
+    return error / (deviation or supposed_deviation(grid))  # of one cell
 
 
 def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None) -> float:

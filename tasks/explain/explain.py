@@ -102,7 +102,8 @@ def promises(plan: Plan) -> list[str]:
         return []
     return [
         f"By itself this release keeps {plan.promise}; all releases charged to the same grant keep"
-        f" {plan.budget.granted.budget} together."
+        f" {plan.budget.granted.budget} together: the table has the rho that this allows, and the part"
+        " of beta that mechanisms may spend."
     ]
 
 
