@@ -109,6 +109,10 @@ PARTS = {
 WEIGHED_PARTS = {"scores": 0.4, "curvature": 0.5, "squares": 0.1}
 """What the middle round measures where no score is cut, so that none need be counted."""
 
+CLUSTERED = 0.5
+"""The weight of the squares of clusters in the middle round: sums over dozens of units are long, and
+their noise is larger than all other errors."""
+
 BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 """What the middle round measures besides, where there are strata."""
 
@@ -244,6 +248,9 @@ class ModelRounds:
         if name != "middle":
             return PARTS[name]
         parts = WEIGHED_PARTS if self.weighed else PARTS[name]
+        if self.design.clusters:
+            rest = (1 - CLUSTERED) / (1 - parts["squares"])
+            parts = {part: rest * weight for part, weight in parts.items()} | {"squares": CLUSTERED}
         if not self.design.strata:
             return parts
         rest = 1 - sum(BY_STRATUM.values())

@@ -155,10 +155,11 @@ class ModelScores(CutScores):
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
         kept = 1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), by_noise)
-        if (
-            p == 1
-        ):  # an error with half of its variance would hold too rarely, one with twice that is wide
+        # An error with half of its variance would hold too rarely, one with twice that is wide.
+        if p == 1:
             typical = typical + noise
+        elif self.design.clusters:
+            typical = typical + noise / (2 * math.sqrt(p))
         typical = np.maximum(typical, 0.2 * point.rows)
         radius, tail, lacking, trusted = self.clipped_at(point, parts.get("counts"), typical)
         typical = typical + lacking
