@@ -110,8 +110,8 @@ WEIGHED_PARTS = {"scores": 0.4, "curvature": 0.5, "squares": 0.1}
 """What the middle round measures where no score is cut, so that none need be counted."""
 
 CLUSTERED = 0.5
-"""The weight of the squares of clusters in the middle round: sums over dozens of units are long, and
-their noise is larger than all other errors."""
+"""The weight of the squares of clusters in the middle round of a mean: sums over dozens of units are
+long, and their noise is larger than all other errors."""
 
 BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 """What the middle round measures besides, where there are strata."""
@@ -248,7 +248,7 @@ class ModelRounds:
         if name != "middle":
             return PARTS[name]
         parts = WEIGHED_PARTS if self.weighed else PARTS[name]
-        if self.design.clusters:
+        if self.design.clusters and self.terms.size == 1:
             rest = (1 - CLUSTERED) / (1 - parts["squares"])
             parts = {part: rest * weight for part, weight in parts.items()} | {"squares": CLUSTERED}
         if not self.design.strata:

@@ -158,9 +158,10 @@ class ModelScores(CutScores):
         # An error with half of its variance would hold too rarely, one with twice that is wide.
         if p == 1:
             typical = typical + noise
-        elif self.design.clusters:
-            typical = typical + noise / (2 * math.sqrt(p))
-        typical = np.maximum(typical, 0.2 * point.rows)
+        least = 0.2 * point.rows
+        if self.design.clusters and p > 1:  # less than half of its noise is not known
+            least = np.maximum(least, noise / (2 * math.sqrt(p)))
+        typical = np.maximum(typical, least)
         radius, tail, lacking, trusted = self.clipped_at(point, parts.get("counts"), typical)
         typical = typical + lacking
         meat = typical[:, None, None] * np.eye(p) + kept[:, None, None] * apart
