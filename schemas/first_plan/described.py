@@ -250,12 +250,13 @@ def with_names(
             while short in own.values():
                 short += "_"
             own[name] = short if nameable(short) else name
-    return {own[name]: kind for name, kind in table.items()}, {
-        own[name]: question
-        if own[name] == name
-        else replace(question, keys={"source_name": name, **question.keys})
-        for name, question in questions.items()
-    }
+    named = {}
+    for name, question in questions.items():
+        source = {} if own[name] == name else {"source_name": name}
+        asked = [c._replace(column=own.get(c.column, c.column)) for c in question.universe]
+        keys = {**source, **question.keys}
+        named[own[name]] = replace(question, keys=keys, universe=asked)
+    return {own[name]: kind for name, kind in table.items()}, named
 
 
 def flow(value: object) -> str:

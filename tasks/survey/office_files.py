@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -62,8 +62,10 @@ class _Sheet(MemoryTable):
         if _has_formulas(path):
             written = chain.from_iterable(_cells(path, formulas=True))
             known = chain.from_iterable(_cells(path))
+            # An empty text is a value too.
             if any(
-                f.data_type == "f" and v.value is None for f, v in zip(written, known, strict=True)
+                f.data_type == "f" and v.value is None and v.data_type == "n"
+                for f, v in zip(written, known, strict=True)
             ):
                 raise DataError(
                     f"{path}: holds formulas without values; open and save it in the spreadsheet program"
@@ -99,8 +101,10 @@ def _has_formulas(path: Path) -> bool:
 
 def _dated(cell: Any) -> Any:
     """A workbook stores a day as its midnight; the format of the cell says that it has no hour."""
-    day = isinstance(cell.value, datetime) and "h" not in str(cell.number_format).lower()
-    return cell.value.date() if day else cell.value
+    at = cell.value
+    if not isinstance(at, datetime) or at.time() != time.min:
+        return at
+    return at if "h" in str(cell.number_format).lower() else at.date()
 
 
 def _as_stored(value: Any) -> Any:

@@ -375,6 +375,21 @@ def test_a_column_whose_name_a_plan_cannot_have_gets_one(tmp_path):
     assert "source_name" not in found["income"]
 
 
+def test_who_was_asked_is_known_by_a_column_with_another_name(tmp_path):
+    text = TEXT.replace("unit,missing", "unit,missing,universe")
+    text = text.replace("insured,,no; yes,,,,,", "% insured,,no; yes,,,,,")
+    text = text.replace(
+        "wage,,,0,100,0.01,dollars,empty", "wage,,,0,100,0.01,dollars,empty,% insured = yes"
+    )
+    (records,) = (
+        each
+        for each in yaml.safe_load(planned(tmp_path, Said(records=True), text))["releases"]
+        if each["kind"] == "microdata-margins"
+    )
+    assert "insured" in str(records["rules"])
+    assert "%" not in str(records["rules"])
+
+
 def test_a_density_of_two_values_is_refused(tmp_path):
     text = TEXT.replace("visits,,,0,90", "visits,,,0,1")
     with pytest.raises(InputError, match="has 2 whole values, which --table 'visits' counts"):

@@ -2,6 +2,7 @@
 
 import datetime
 from pathlib import Path
+from zipfile import ZipFile
 
 import pandas as pd
 import pytest
@@ -199,3 +200,20 @@ def test_formulas_without_values_are_refused(tmp_path):
     known = {"x": column("continuous", bounds=(0.0, 10.0), nullable=True)}
     with pytest.raises(DataError, match="formulas without values; open and save it"):
         ingest(str(tmp_path / "t.xlsx"), known, 3, tmp_path / "work")
+
+
+def test_an_hour_counts_where_a_cell_shows_the_day_alone_and_an_empty_text_is_a_value(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["at", "note"])
+    book.active.append([MOMENTS[1], '=IF(1,"","x")'])
+    book.active["A2"].number_format = "DD.MM.YYYY"
+    book.save(tmp_path / "raw.xlsx")
+    with ZipFile(tmp_path / "raw.xlsx") as raw, ZipFile(tmp_path / "t.xlsx", "w") as made:
+        for name in raw.namelist():
+            inside = raw.read(name)
+            if name == "xl/worksheets/sheet1.xml":  # as a spreadsheet program stores an empty text
+                assert b'<c r="B2"><f>' in inside
+                inside = inside.replace(b'<c r="B2"><f>', b'<c r="B2" t="str"><f>')
+            made.writestr(name, inside)
+    assert hours(str(tmp_path / "t.xlsx"), tmp_path) == [5]
