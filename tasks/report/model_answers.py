@@ -198,8 +198,8 @@ def _named(columns: Columns, written: str) -> str:
 def _reference(columns: Columns, model: Model, term: str) -> str:
     """The category with which a column's others are compared, where it is the only one left."""
     of_column = _without_categories(term)
-    told = [CATEGORY.fullmatch(n) for n in model.names if _without_categories(n) == of_column]
-    values = {_as_written(found["value"]) for found in told if found}
+    matches = [CATEGORY.fullmatch(n) for n in model.names if _without_categories(n) == of_column]
+    values = {_as_written(found["value"]) for found in matches if found}
     found = CATEGORY.fullmatch(term)
     name = _column(columns, found["column"]) if found else None
     column = columns[name] if name else None

@@ -1,4 +1,4 @@
-"""Means that a plan asks for are told where noise leaves no doubt of them."""
+"""A report states the means that were asked for, and says so where noise hides how groups differ."""
 
 import numpy as np
 import pandas as pd

@@ -72,7 +72,7 @@ def test_a_group_that_alone_has_an_interval_is_named(columns):
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "clearest"),
     [
         (["x", "C(region)[T.s]", "C(region)[T.a:b]"], "C(region)[T.a:b]"),
         (["x", "C(region)[T.s]", "x:C(region)[T.s]"], ""),
@@ -85,11 +85,11 @@ def test_a_group_that_alone_has_an_interval_is_named(columns):
         (["age_1", "x"], "age_1"),
     ],
 )
-def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(columns, names, told):
+def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(columns, names, clearest):
     """A slope beside an interaction is that of one group alone."""
-    estimates = [9.0 if name == told else 5.0 for name in names]
+    estimates = [9.0 if name == clearest else 5.0 for name in names]
     said = _of_terms(columns, model(names, estimates, [0.1] * len(names)), 3.0)
-    assert (said is not None) is bool(told)
+    assert (said is not None) is bool(clearest)
     if said:
         assert "changes by 9.00" in said.sentence
 
