@@ -246,10 +246,10 @@ def with_names(
     for name, question in questions.items():
         if name in table and question.type not in (*ROLES, *DATES) and not nameable(name):
             short = re.sub(r" *[^\w .-]+ *", "_", name)[:80].strip("_ .-")
-            short = short if nameable(short) else f"column {short}"
+            short = short if nameable(short) else f"column {short}".strip()
             while short in own.values():
                 short += "_"
-            own[name] = short if nameable(short) else name
+            own[name] = short
     named = {}
     for name, question in questions.items():
         source = {} if own[name] == name else {"source_name": name}

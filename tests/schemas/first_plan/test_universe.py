@@ -154,9 +154,9 @@ def test_edges_where_a_universe_cuts_are_no_point_masses(tmp_path):
 
 
 def test_a_condition_on_a_column_that_is_not_published_is_refused(tmp_path):
-    asked = questions(tmp_path, TEXT.replace("sex,1", "a b#,1").replace("age >= 15", "a b# = 1"))
-    columns = dict.fromkeys(asked, ColumnType.OPEN)
-    with pytest.raises(InputError, match="works, universe: the plan has no column 'a b#'"):
+    asked = questions(tmp_path, TEXT.replace("age >= 15", "sex = 1"))
+    columns = dict.fromkeys([name for name in asked if name != "sex"], ColumnType.OPEN)
+    with pytest.raises(InputError, match="works, universe: the plan has no column 'sex'"):
         first_plan("d", "t.csv", columns, Said("records"), asked)
     weighted = "column,type,upper,universe\nw,weight,100,age > 3\n"
     with pytest.raises(InputError, match="a column that is not published has none"):

@@ -369,9 +369,11 @@ def test_names_with_dots_need_no_backticks_in_a_wish(tmp_path):
 
 def test_a_column_whose_name_a_plan_cannot_have_gets_one(tmp_path):
     text = TEXT.replace("wage,,,", "Löhne (€/h),,,").replace("health,,", "% fit,,")
+    text = text.replace("insured,", "##,")
     found = yaml.safe_load(planned(tmp_path, Said(records=True), text))["columns"]
     assert found["Löhne_h"]["source_name"] == "Löhne (€/h)"
     assert found["fit"]["source_name"] == "% fit"
+    assert found["column"]["source_name"] == "##"
     assert "source_name" not in found["income"]
 
 
