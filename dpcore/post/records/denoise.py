@@ -38,6 +38,9 @@ SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
 TILTS, RAKED = 12, 3
 """Steps to a table with a rank correlation, and how often its columns are adjusted in each."""
 
+FITTED = 3
+"""How often a correlation and the other deviations of a table from its model are estimated in turn."""
+
 LEAST = 1e-3
 """Of the model, in any cell of such a table."""
 
@@ -121,8 +124,7 @@ def keep_trends(
     ]
     if not trends:
         return
-    found = np.array([np.sum(t * (noisy[i].table - models[i])) for i, t in trends])
-    errors = np.array([noisy[i].variance * np.sum(t**2) for i, t in trends])
+    found, errors = np.transpose([_moment(models[i], noisy[i], t) for i, t in trends])
     spread = max(float(np.mean(found**2 - errors)), 0.0)
     for (place, trend), moment, error in zip(trends, found, errors, strict=True):
         wanted = moment * max(spread / (spread + error), 1 - error / moment**2)
@@ -131,6 +133,24 @@ def keep_trends(
         shrunken[place][...] = _tilted(
             np.maximum(shrunken[place], LEAST * model), model, trend, goal
         )
+
+
+def _moment(model: Floats, noisy: Margin, trend: Floats) -> tuple[float, float]:
+    """How much larger the sum of products with the trend is than the model's, and its variance.
+
+    Least squares for a in: noisy = model (1 + a trend) + other deviations, of variance in proportion
+    to the model, + noise.  Where these other deviations are large beside the noise, it is the sum
+    of the noisy table itself; where noise is all, cells count by how many records they have.
+    """
+    linear, distance = model * trend, noisy.table - model
+    slope = 0.0
+    for _ in range(FITTED):
+        evidence = log_likelihoods(model, model + distance - slope * linear, noisy.variance)
+        others = SCALES[int(evidence[0].argmax())] * model + noisy.variance
+        known = float(np.sum(linear**2 / others))
+        slope = float(np.sum(linear * distance / others)) / known
+    scale = float(np.sum(linear * trend))
+    return scale * slope, scale**2 / known
 
 
 def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
@@ -151,7 +171,8 @@ def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
 
 
 def _trend(model: Floats, values: Sequence[int]) -> Floats | None:
-    """A table of products of both columns' ranks, of variance one each; None where one has no spread."""
+    """A table of products of both columns' ranks, of variance one each; None where one has no spread, or
+    no record has values of both."""
     scores = []
     for axis, count in enumerate(values):
         shares = model.sum(1 - axis)
@@ -162,7 +183,8 @@ def _trend(model: Floats, values: Sequence[int]) -> Floats | None:
         if variance <= 1e-6:
             return None
         scores.append(np.concatenate([ranks / variance**0.5, np.zeros(len(shares) - count)]))
-    return np.outer(*scores)
+    products = np.outer(*scores)
+    return products if np.sum(model * products**2) > 1e-6 * np.sum(model) else None
 
 
 def shrink(

@@ -31,7 +31,7 @@ from dpcore.post.records.denoise import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
 BULK = 1 / 4
-"""More of a column's records than this are no tail of the others."""
+"""More of a column's records than this are a tail of the others only where counts of cells say so."""
 
 SEEN = 3.0
 """Groups hold something if their records are this many standard errors."""
@@ -39,11 +39,12 @@ SEEN = 3.0
 
 class Tail(NamedTuple):
     """Cells (k,) of a tail, from within to the end, the records in a cell where it begins, and by how
-    much their logarithm falls from one cell to the next there."""
+    much their logarithm falls from one cell to the next there; ``bulk``: it may be no tail."""
 
     cells: Integers
     density: float
     slope: float
+    bulk: bool
 
 
 def split_groups(
@@ -73,15 +74,19 @@ def split_groups(
     column, groups = joined[column], joined[groups]
     held = np.bincount(column, minlength=len(joined))
     likely = np.maximum(held, 1.0)[groups] / np.bincount(groups)[groups]
-    tailing = {int(groups[tail.cells[0]]) for tail in ends}
-    for cells, density, slope in ends:
-        total = max(float(held[groups[cells[0]]]), min(1.0, density / 2))
-        likely[cells] = _falling(density, slope, total, len(cells))
+    falling, tailing = likely.copy(), {int(groups[tail.cells[0]]): tail for tail in ends}
+    for group, (cells, density, slope, _) in tailing.items():
+        total = max(float(held[group]), min(1.0, density / 2))
+        falling[cells] = _falling(density, slope, total, len(cells))
     for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
-        near = likely[cells]
-        if numbers is not None and cells[-1] < len(numbers) and group not in tailing:
-            near = _nearest(near, numbers[cells], noisy[cells], variance)
+        end, near = tailing.get(group), likely[cells]
+        others = [falling[cells]] if end else []
+        if end and not end.bulk:
+            near = falling[cells]
+        elif numbers is not None and cells[-1] < len(numbers):
+            others += [near.sum() * n / n.sum() for n in (numbers[cells] ** 0.5, numbers[cells])]
+        near = _nearest(near, others, noisy[cells], variance)
         shares = _shares(near, noisy[cells], len(rows), variance)
         result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
     return result
@@ -96,8 +101,8 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
     As many groups as together hold something, since how many of the largest values there are is known
     of all of them and hardly of each; not those that are as dense as what comes before them.  The
     density is that of the groups beside: of as many as hold something, and of as many again, the lower
-    one, as a value that many have, such as 40 hours, begins no tail.  Nor is the bulk of a column a
-    tail of a top code, or of noise.
+    one, as a value that many have, such as 40 hours, begins no tail.  The bulk of a column may be one,
+    or stand beside a top code, or noise.
     """
     sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
     of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))
@@ -110,7 +115,8 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
             end, last = left[:number], left[number - 1]
             first = _seen(left[number:], held, error)
             second = _seen(left[number + len(first) :], held, error)
-            if not second or held[end].sum() > BULK * held[left].sum():
+            bulk = bool(held[end].sum() > BULK * held[left].sum())
+            if not second or (bulk and number > 1):
                 continue
             beside = [held[each].sum() / sizes[each].sum() for each in (first, second)]
             mean, clearly = held[end].sum() / sizes[end].sum(), held[last] - SEEN * error
@@ -119,7 +125,7 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
             if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
                 apart = sizes[[*first, *second]].sum() / 2
                 fall = math.log(beside[1] / beside[0]) / apart
-                found.append(Tail(cells[::way], float(min(beside)), max(fall, 0.0)))
+                found.append(Tail(cells[::way], float(min(beside)), max(fall, 0.0), bulk))
                 break
     return found
 
@@ -144,19 +150,19 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
     return found if found.any() else likely
 
 
-def _nearest(likely: Floats, numbers: Floats, noisy: Floats, variance: float) -> Floats:
-    """Likely counts (k,) of the cells of one group, or as many by how many ``numbers`` each holds.
+def _nearest(likely: Floats, others: Sequence[Floats], noisy: Floats, variance: float) -> Floats:
+    """Likely counts (k,) of the cells of one group, or others that are clearly nearer to the noisy ones.
 
     Bins that become wider and wider hold equal counts where the logarithms of amounts are spread evenly,
     but hardly any below the amounts that are usual: there are more people between 9,000 and 10,000
-    dollars than between 90 and 100.  The noisy counts decide, where they differ by more than noise.
+    dollars than between 90 and 100.  And where one group holds the third of a column that lies far
+    apart, most of it may be near the others.
     """
 
     def misfit(each: Floats) -> float:
         return float(np.sum((noisy - each) ** 2))
 
-    even = [likely.sum() * numbers**power / np.sum(numbers**power) for power in (0.5, 1.0)]
-    nearest = min(even, key=misfit)
+    nearest = min(others, key=misfit, default=likely)
     return nearest if misfit(nearest) < misfit(likely) - NO_NOISE**2 * variance else likely
 
 

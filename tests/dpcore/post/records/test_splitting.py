@@ -105,9 +105,30 @@ def test_a_value_that_many_have_is_not_where_a_tail_begins():
 )
 def test_the_bulk_of_a_column_is_no_tail_of_what_lies_beside_it(sizes, held, error):
     """Income as a percentage of the poverty line, which three in five are far above: 501."""
-    groups = np.repeat(np.arange(len(sizes)), sizes)
-    kinds = np.zeros(len(groups), dtype=np.int64)
-    assert tails(groups, np.array(held, dtype=float), kinds, error) == []
+    generator, groups = np.random.default_rng(7), np.repeat(np.arange(len(sizes)), sizes)
+    ends = tails(groups, np.array(held, dtype=float), np.zeros(len(groups), np.int64), error)
+    assert all(tail.bulk for tail in ends)
+    counts = np.array(held)[groups] / np.array(sizes)[groups]
+    column = np.repeat(np.arange(len(sizes)), held)
+    noisy = counts + generator.normal(0, error / 3, len(groups))
+    made = split_groups(column, groups, noisy, error**2 / 9, generator, ends)
+    assert abs(made.mean() / np.average(np.arange(len(groups)), weights=counts) - 1) < 0.05
+
+
+@pytest.mark.parametrize("last", [0.1, 0.2, 0.24, 0.26, 0.3, 0.5])
+def test_most_of_the_last_group_may_be_near_the_others_however_much_it_holds(last):
+    """Visits: a third of all went seven times or more, hardly any of them more than thirty times."""
+    generator, visits = np.random.default_rng(8), np.arange(366)
+    exact = np.rint(4000 * 0.15 * np.exp(-visits / 6.5)).astype(np.int64)
+    first = int(np.flatnonzero(exact.cumsum() > (1 - last) * exact.sum())[0])
+    groups = np.minimum(visits, first)
+    column, true = np.repeat(groups, exact), np.repeat(visits, exact)
+    held = np.bincount(column).astype(float)
+    for _ in range(5):
+        noisy = exact + generator.normal(0, 20, 366)
+        ends = tails(groups, held, np.zeros(366, np.int64), 20.0)
+        made = split_groups(column, groups, noisy, 400.0, generator, ends)
+        assert abs(made.mean() - true.mean()) < 0.3 * true.std()
 
 
 def test_a_tail_is_what_holds_something_together_and_thins_out():
