@@ -28,7 +28,7 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories, Grid
-from dpcore.post.records.denoise import log_likelihoods, shrink
+from dpcore.post.records.shrinkage import log_likelihoods, shrink
 from dpcore.post.tables.margins import Margin
 
 SWEEPS, CONVERGED = 30, 1e-3

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.post.records.denoise import NO_NOISE, kept_beside
+from dpcore.post.records.shrinkage import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
 BULK = 1 / 4

@@ -19,7 +19,7 @@ Every step starts from the previous fit and never makes it worse (``fit_records`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from dpcore.arrays import Integers
 from dpcore.post.records.fit import fit_records
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
+from dpcore.post.records.trends import follow_trends
 from dpcore.post.tables.margins import Margin, margins_of
 from dpcore.progress import report
 
@@ -69,32 +70,41 @@ def fit_weighted(
     *,
     total: float | None = None,
     tolerance: float = 0.03,
+    values: Mapping[int, int] | None = None,
     rules: Sequence[Rule] = (),
     nested: Sequence[Nested] = (),
 ) -> WeightedRecords:
     """``fit_records`` in time and memory that hardly grow beyond ``LARGEST_FIT`` rows.
 
-    Up to that many rows it is ``fit_records``, with all weights one.
+    Up to that many rows it is ``fit_records``, with all weights one.  ``values``: of columns in order,
+    how many of their cells are values; their correlations are followed too (``trends``).
     """
     scale = rows / (rows if total is None else total) if rows else 1.0
-    targets = [
+    targets: Sequence[Margin] = [
         Margin(margin.attributes, margin.table * scale, margin.variance * scale**2)
         for margin in margins
     ]
     weight = 1
     while rows > weight * LARGEST_FIT:
         weight *= FACTOR
-    codes = fit_records(
-        sizes,
-        targets,
-        -(-rows // weight),
-        generator,
-        total=rows,
-        tolerance=tolerance,
-        rules=rules,
-        nested=nested,
-        progress=partial(report, "records fitted, sweeps"),
-    )
+
+    def fitted_to(targets: Sequence[Margin], start: Integers | None = None) -> Integers:
+        return fit_records(
+            sizes,
+            targets,
+            -(-rows // weight),
+            generator,
+            total=rows,
+            tolerance=tolerance,
+            start=start,
+            rules=rules,
+            nested=nested,
+            progress=partial(report, f"records fitted{'' if start is None else ' again'}, sweeps"),
+        )
+
+    codes = fitted_to(targets)
+    if rows and values:
+        targets, codes = follow_trends(sizes, targets, values, codes, fitted_to)
     weights = np.full(len(codes), weight)
     weights[:1] -= weights.sum() - rows  # their number was rounded up
     fitted = WeightedRecords(codes, weights)

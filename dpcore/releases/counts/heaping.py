@@ -35,7 +35,7 @@ from dpcore.domain.tally import Tally
 from dpcore.domain.words import summed
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
-from dpcore.post.records.denoise import kept_beside
+from dpcore.post.records.shrinkage import kept_beside
 from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import LARGEST_STATISTIC, ErrorStatement, Release
 from dpcore.releases.counts.unit import RECORDS

@@ -189,6 +189,7 @@ class Microdata(FittedTables):
             post_processing_generator(noisy),
             total=self.total(noisy),
             tolerance=TOLERANCE if self._joint else 0.03,
+            values={i: a.size - a.nullable for i, a in enumerate(self.domain.axes) if in_order(a)},
             rules=self.rules,
             nested=self.nested,
         )

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpcore.post.records.denoise import denoise, keep_trends
+from dpcore.post.records.denoise import denoise
 from dpcore.post.records.mixture import STEP, Mixture, _Descent, _links, fit_mixture
 from dpcore.post.records.nested import Nested, tied
 from dpcore.post.tables.margins import Margin, Residual, margins_of
@@ -165,62 +165,3 @@ def test_no_records_and_bad_margins():
     np.testing.assert_array_equal(untouched[0].table, table)
     with pytest.raises(ValueError, match=r"no measurement covers the attributes \(2,\)"):
         fit_mixture((2, 2, 2), [Margin((0, 1), table, 1.0)], np.random.default_rng(3), total=3)
-
-
-@pytest.mark.parametrize("rare", [1e-9, 1e-3, 1.0, 30.0])
-@pytest.mark.parametrize("goal", [-300.0, 300.0])
-def test_a_correlation_that_noise_alone_shows_leaves_finite_counts(rare: float, goal: float):
-    """Where a few of many records are not of one value, their scores are in the hundreds."""
-    shares = np.array([100.0, rare, rare, 0.0])
-    model = np.maximum(np.outer(shares, shares) / shares.sum(), 1e-12)
-    noisy = model + goal * np.sign(np.outer([-1, 1, 1, 0], [-1, 1, 1, 0]))
-    table = model.copy()
-    keep_trends([table], [model], [Margin((0, 1), noisy, 10.0)], {0: 3, 1: 3})
-    assert np.isfinite(table).all()
-    assert (table >= 0).all()
-    assert table.sum() == pytest.approx(model.sum())
-
-
-def counts_of_visits(slope: float) -> np.ndarray:
-    """Of two kinds of visits, which most people make none of, and who makes one makes the other."""
-    shares = np.array([0.77, 0.12, 0.05, 0.03, 0.02, 0.01])
-    ranks = np.cumsum(shares) - shares / 2
-    ranks = (ranks - shares @ ranks) / np.sqrt(shares @ (ranks - shares @ ranks) ** 2)
-    table = np.outer(shares, shares) * np.exp(slope * np.outer(ranks, ranks))
-    for _ in range(50):
-        for axis in (0, 1):
-            table *= np.expand_dims(shares, axis) / table.sum(axis, keepdims=True)
-    return 4000 * table
-
-
-def correlation(table: np.ndarray) -> float:
-    """Of the ranks of both sides."""
-    scores = []
-    for axis in (0, 1):
-        shares = table.sum(1 - axis) / table.sum()
-        ranks = np.cumsum(shares) - shares / 2
-        ranks = ranks - shares @ ranks
-        scores.append(ranks / np.sqrt(shares @ ranks**2))
-    return float(np.sum(np.outer(*scores) * table) / table.sum())
-
-
-@pytest.mark.parametrize(("error", "most"), [(0.1, 0.005), (20.0, 0.05)])
-def test_rare_cells_hardly_spoil_a_correlation(error: float, most: float):
-    """Noise of 20 in each cell, as many as rare ones hold, would be 0.1 in their sum of products."""
-    generator = np.random.default_rng(11)
-    truth = [counts_of_visits(slope) for slope in np.linspace(-0.15, 0.35, 21)]
-    models = [np.outer(t.sum(1), t.sum(0)) / t.sum() for t in truth]
-    noisy = [Margin((0, 1), t + generator.normal(0, error, t.shape), error**2) for t in truth]
-    tables = [model.copy() for model in models]
-    keep_trends(tables, models, noisy, {0: 6, 1: 6})
-    wrong = [correlation(table) - correlation(t) for table, t in zip(tables, truth, strict=True)]
-    assert max(map(correlation, truth)) > 0.3
-    assert np.sqrt(np.mean(np.square(wrong))) < most
-
-
-def test_columns_that_no_record_has_both_of_have_no_correlation():
-    """Hours of who works, and months without work of who does not."""
-    model = np.array([[0.0, 0.0, 30.0], [0.0, 0.0, 40.0], [20.0, 50.0, 5.0]])
-    table, noisy = model.copy(), np.where(model > 0, model + 3.0, 0.0)
-    keep_trends([table], [model], [Margin((0, 1), noisy, 10.0)], {0: 2, 1: 2})
-    np.testing.assert_array_equal(table, model)

@@ -1,0 +1,174 @@
+"""Rank correlations of two columns, which many cells show together and none alone.
+
+A table of two columns in order has a noisy correlation.  Weighed cell by cell it would be lost: as
+``keep_trends`` finds it, with little noise, it stays in the table that records are to follow.  Records
+cannot follow all tables, since these contradict each other, and a least sum of squares gives up a
+correlation before it gives up the noise of many cells.  ``follow_trends`` fits them again to targets
+that exaggerate what they lack: a method of multipliers, which ends at the least sum of squares among
+records with about these correlations.
+
+Source: M. R. Hestenes, Journal of Optimization Theory and Applications 4 (1969), 303-320.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.post.records.shrinkage import SCALES, log_likelihoods
+from dpcore.post.tables.margins import Margin, margins_of
+
+TILTS, RAKED = 12, 3
+"""Steps to a table with a rank correlation, and how often its columns are adjusted in each."""
+
+FITTED = 3
+"""How often a correlation and the other deviations of a table from its model are estimated in turn."""
+
+LEAST = 1e-3
+"""Of the model, in any cell of such a table."""
+
+STEEPEST = 20.0
+"""The largest exponent of a step: factors stay finite."""
+
+REFITTED = 6
+"""How often records are fitted again at most."""
+
+CLOSE = 0.02
+"""Correlations that differ by less are alike."""
+
+
+def keep_trends(
+    shrunken: Sequence[Floats],
+    models: Sequence[Floats],
+    noisy: Sequence[Margin],
+    values: Mapping[int, int],
+) -> None:
+    """Give the tables of two ordered columns the rank correlations that the noisy tables show.
+
+    Shrinkage cell by cell takes away much of a correlation that no single cell shows.  Its noise is
+    small, being spread over all cells, so it is shrunken by itself, towards that of the model and
+    as much as the correlations of all pairs say.  Cells that a strong correlation excludes become
+    empty.  ``values``: by ordered attribute, how many of its first cells are values; changes
+    ``shrunken``.
+    """
+    trends = [
+        (place, trend)
+        for place, margin in enumerate(noisy)
+        if len(margin.attributes) == 2 and all(a in values for a in margin.attributes)
+        if (trend := _trend(models[place], [values[a] for a in margin.attributes])) is not None
+    ]
+    if not trends:
+        return
+    both = np.array([float(np.sum(models[place] * trend**2)) for place, trend in trends])
+    moments, variances = np.transpose([_moment(models[i], noisy[i], t) for i, t in trends])
+    found, errors = moments / both, variances / both**2
+    spread = max(float(np.mean(found**2 - errors)), 0.0)
+    kept = np.maximum(spread / (spread + errors), 1 - errors / np.maximum(found**2, 1e-300))
+    for (place, trend), change in zip(trends, both * kept * found, strict=True):
+        model = models[place]
+        goal = float(np.sum(trend * model)) + change
+        shrunken[place][...] = _tilted(
+            np.maximum(shrunken[place], LEAST * model), model, trend, goal
+        )
+
+
+def _moment(model: Floats, noisy: Margin, trend: Floats) -> tuple[float, float]:
+    """How much larger the sum of products with the trend is than the model's, and its variance.
+
+    Least squares for a in: noisy = model (1 + a trend) + other deviations, of variance in proportion
+    to the model, + noise.  Where these other deviations are large beside the noise, it is the sum
+    of the noisy table itself; where noise is all, cells count by how many records they have.
+    """
+    linear, distance = model * trend, noisy.table - model
+    slope = 0.0
+    for _ in range(FITTED):
+        evidence = log_likelihoods(model, model + distance - slope * linear, noisy.variance)
+        others = SCALES[int(evidence[0].argmax())] * model + noisy.variance
+        known = float(np.sum(linear**2 / others))
+        slope = float(np.sum(linear * distance / others)) / known
+    scale = float(np.sum(linear * trend))
+    return scale * slope, scale**2 / known
+
+
+def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
+    """The positive table times exp(a trend), with about this sum of its products with the trend and the
+    model's counts of either column: all three have one shape."""
+    # Where all but a few records share one value, the trend of the others is in the hundreds.
+    furthest = min(1.0, STEEPEST / float(np.abs(trend).max()))
+    for _ in range(TILTS):
+        now = float(np.sum(trend * table))
+        spread = float(np.sum(trend**2 * table)) - now**2 / float(table.sum())
+        step = np.clip((goal - now) / max(spread, 1e-300), -furthest, furthest)
+        table = table * np.exp(step * trend)
+        for _ in range(RAKED):
+            for axis in (0, 1):
+                counts = np.maximum(table.sum(axis, keepdims=True), 1e-300)
+                table = table * model.sum(axis, keepdims=True) / counts
+    return table
+
+
+def _trend(model: Floats, values: Sequence[int]) -> Floats | None:
+    """A table of products of both columns' ranks, of variance one each; None where one has no spread, or
+    no record has values of both."""
+    scores = []
+    for axis, count in enumerate(values):
+        shares = model.sum(1 - axis)
+        inside = np.maximum(shares[:count], 0) / max(shares[:count].sum(), 1e-300)
+        ranks = np.cumsum(inside) - inside / 2
+        ranks -= np.sum(inside * ranks)
+        variance = float(np.sum(inside * ranks**2))
+        if variance <= 1e-6:
+            return None
+        scores.append(np.concatenate([ranks / variance**0.5, np.zeros(len(shares) - count)]))
+    products = np.outer(*scores)
+    return products if np.sum(model * products**2) > 1e-6 * np.sum(model) else None
+
+
+class _Followed(NamedTuple):
+    """The ``place`` of a target of two columns, its ``trend``, the ``goal``: what the sum of products is
+    for each record, and ``unit``: counts that add one to it, and nothing to either column's counts."""
+
+    place: int
+    trend: Floats
+    goal: float
+    unit: Floats
+
+
+def follow_trends(
+    sizes: Sequence[int],
+    targets: Sequence[Margin],
+    values: Mapping[int, int],
+    codes: Integers,
+    refit: Callable[[Sequence[Margin], Integers], Integers],
+) -> tuple[list[Margin], Integers]:
+    """Targets, and records (rows, k) fitted to them, that have the correlations of the given targets.
+
+    ``values``: as for ``keep_trends``; ``codes``: records fitted to the targets, which may be fewer
+    than these count; ``refit``: fits records to other targets, from such records on.
+    """
+    moved, followed = list(targets), list[_Followed]()
+    for place, target in enumerate(targets):
+        table = np.maximum(target.table, 0.0)
+        if len(target.attributes) == 2 and all(a in values for a in target.attributes):
+            trend = _trend(table, [values[a] for a in target.attributes])
+            if trend is not None:
+                unit = np.outer(table.sum(1), table.sum(0)) * trend
+                unit *= table.sum() / np.sum(unit * trend)
+                goal = float(np.sum(trend * table)) / float(table.sum())
+                followed.append(_Followed(place, trend, goal, unit))
+    for _ in range(REFITTED):
+        held = margins_of(codes, sizes, [targets[each.place].attributes for each in followed])
+        lacking = [
+            each.goal - float(np.sum(each.trend * counts)) / len(codes)
+            for each, counts in zip(followed, held, strict=True)
+        ]
+        if max(map(abs, lacking), default=0.0) <= CLOSE:
+            break
+        for each, part in zip(followed, lacking, strict=True):
+            before = moved[each.place]
+            moved[each.place] = before._replace(table=before.table + part * each.unit)
+        codes = refit(moved, codes)
+    return moved, codes
