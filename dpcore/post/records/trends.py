@@ -1,11 +1,10 @@
 """Rank correlations of two columns, which many cells show together and none alone.
 
-A table of two columns in order has a noisy correlation.  Weighed cell by cell it would be lost: as
-``keep_trends`` finds it, with little noise, it stays in the table that records are to follow.  Records
-cannot follow all tables, since these contradict each other, and a least sum of squares gives up a
-correlation before it gives up the noise of many cells.  ``follow_trends`` fits them again to targets
-that exaggerate what they lack: a method of multipliers, which ends at the least sum of squares among
-records with about these correlations.
+Shrunken cell by cell it would be lost.  ``keep_trends`` measures it with less noise than any cell has,
+and keeps it in the table that records are to follow.  But tables contradict each other, and the records
+with the least sum of squares have less of a correlation and more of the noise of many cells.  So
+``follow_trends`` fits them again, to targets that exaggerate what they lack: a method of multipliers,
+which ends at the least sum of squares among records with about these correlations.
 
 Source: M. R. Hestenes, Journal of Optimization Theory and Applications 4 (1969), 303-320.
 """
