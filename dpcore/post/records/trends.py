@@ -32,8 +32,8 @@ LEAST = 1e-3
 STEEPEST = 20.0
 """The largest exponent of a step: factors stay finite."""
 
-REFITTED = 6
-"""How often records are fitted again at most."""
+REFITTED, OVER = 3, 2.5
+"""How often records are fitted again at most, and how much of what they lack is added each time."""
 
 CLOSE = 0.02
 """Correlations that differ by less are alike."""
@@ -168,6 +168,6 @@ def follow_trends(
             break
         for each, part in zip(followed, lacking, strict=True):
             before = moved[each.place]
-            moved[each.place] = before._replace(table=before.table + part * each.unit)
+            moved[each.place] = before._replace(table=before.table + OVER * part * each.unit)
         codes = refit(moved, codes)
     return moved, codes
