@@ -101,8 +101,8 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
     As many groups as together hold something, since how many of the largest values there are is known
     of all of them and hardly of each; not those that are as dense as what comes before them.  The
     density is that of the groups beside: of as many as hold something, and of as many again, the lower
-    one, as a value that many have, such as 40 hours, begins no tail.  The bulk of a column may be one,
-    or stand beside a top code, or noise.
+    one, as a value that many have, such as 40 hours, begins no tail.  The bulk of a column may thin
+    out too, or stand beside a top code or noise: such a tail is marked, and the counts decide.
     """
     sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
     of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))
@@ -155,8 +155,8 @@ def _nearest(likely: Floats, others: Sequence[Floats], noisy: Floats, variance: 
 
     Bins that become wider and wider hold equal counts where the logarithms of amounts are spread evenly,
     but hardly any below the amounts that are usual: there are more people between 9,000 and 10,000
-    dollars than between 90 and 100.  And where one group holds the third of a column that lies far
-    apart, most of it may be near the others.
+    dollars than between 90 and 100.  And of a third of all people, who share the last group, most may
+    be near its beginning.
     """
 
     def misfit(each: Floats) -> float:

@@ -1,10 +1,10 @@
-"""Rank correlations of two columns, which many cells show together and none alone.
+"""Rank correlations of two columns, which many cells of their table show together and none alone.
 
-Shrunken cell by cell it would be lost.  ``keep_trends`` measures it with less noise than any cell has,
-and keeps it in the table that records are to follow.  But tables contradict each other, and the records
-with the least sum of squares have less of a correlation and more of the noise of many cells.  So
-``follow_trends`` fits them again, to targets that exaggerate what they lack: a method of multipliers,
-which ends at the least sum of squares among records with about these correlations.
+Shrinkage cell by cell would lose them.  ``keep_trends`` measures a correlation, weighing cells by their
+records, and keeps it in the table that records are to follow.  But tables contradict each other, and
+the records with the least sum of squares have less of a correlation and more of the noise of many
+cells.  So ``follow_trends`` fits them again, to targets that exaggerate what they lack: a method of
+multipliers, which tends to the least sum of squares among records with these correlations.
 
 Source: M. R. Hestenes, Journal of Optimization Theory and Applications 4 (1969), 303-320.
 """

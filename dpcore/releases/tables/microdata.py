@@ -52,8 +52,8 @@ MODELLED, MODELLED_LARGE, MODELLED_LEAST = 1.3e-5, 0.018, 0.1
 """Seconds of the model for each pair of the columns' cells, for each table of three columns or more, and
 whatever is modelled."""
 
-TIMES = 2
-"""How much longer a fit takes that follows correlations."""
+FOLLOWING = 2
+"""How many times as long a fit takes that follows correlations."""
 
 TOLERANCE = 0.01
 """The records follow denoised pairs closely: there is little noise left to copy."""
@@ -138,7 +138,7 @@ class Microdata(FittedTables):
 
     def fit_seconds(self, rows: int) -> float:
         ruled = RULED * min(rows, LARGEST_FIT) * len(self.rules)
-        return TIMES * super().fit_seconds(rows) + ruled
+        return FOLLOWING * super().fit_seconds(rows) + ruled
 
     def require_memory(self, rows: int) -> None:
         """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
