@@ -4,8 +4,10 @@ Sensitivity, noise and price are claims of ``test_contract``, made of every rele
 """
 
 import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import combinations
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from dpcore.post.tables.margins import margins_of
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
+from tests.conftest import short_fits
 from tests.dpcore.releases.contract import drawn
 
 SHARE = Budget.of("1", "1e-6")
@@ -103,20 +106,27 @@ SHAPES = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_fits")
-@pytest.mark.parametrize(("kind", "sizes", "ways", "rows", "more"), SHAPES)
-def test_publishing_and_records_stay_within_the_memory_that_is_stated(
+def memory_measured_and_stated(
     kind: type, sizes: tuple[int, ...], ways: int, rows: int, more: dict[str, int]
-):
+) -> tuple[int, int]:
+    """Bytes at the peak, traced in a process of one thread: tracing may crash where others allocate."""
     domain = Domain(tuple(Categories(f"c{i}", tuple(range(s))) for i, s in enumerate(sizes)))
     sets = tuple(combinations(range(len(sizes)), ways))
     made = kind("x", domain, rows, SHARE, sets, "discrete-gaussian", **more)
     codes = np.random.default_rng(1).integers(0, sizes, (rows, len(sizes)))
     noisy = drawn(made, domain.pack(codes), 3)
-    tracemalloc.start()
-    made.publish(noisy)
-    made.sample(noisy, 2 * rows)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < made.memory_needed(2 * rows) < 12 * peak + 2**25
+    with short_fits():
+        tracemalloc.start()
+        made.publish(noisy)
+        made.sample(noisy, 2 * rows)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak, made.memory_needed(2 * rows)
+
+
+@pytest.mark.slow
+def test_publishing_and_records_stay_within_the_memory_that_is_stated():
+    with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+        for measured in [apart.submit(memory_measured_and_stated, *shape) for shape in SHAPES]:
+            peak, stated = measured.result()
+            assert peak < stated < 12 * peak + 2**25
