@@ -25,6 +25,7 @@ from tests.flows.kills import (
     install,
     new_cases,
     sabotage,
+    warm_up,
 )
 
 HOMES = ("first", "second")
@@ -90,7 +91,10 @@ def main() -> None:
     boundaries = Boundaries()
     install(boundaries)
     sabotage(options.sabotage)
+    if options.ledger:
+        os.environ["DPRELEASE_LEDGER"] = options.ledger
     cases = new_cases(options.folder, "concentrated")
+    warm_up(next(cases))
     row = races(cases, boundaries, options.pairs, options.ledger)
     print(f"{options.pairs} pairs, {row.kills} kills, {row.resumes} resumes", file=sys.stderr)
     print(*row.violations, sep="\n")
