@@ -386,30 +386,43 @@ def table(rows: dict[str, Row]) -> str:
     return "\n".join(lines)
 
 
+def kill(
+    folder: Path,
+    ledger: str | None = None,
+    *,
+    at_random: int = 40,
+    broken: str | None = None,
+    composition: str = "basic",
+    only: str = "",
+) -> dict[str, Row]:
+    """What became of the kills, by boundary; the options of the command, by other names."""
+    if ledger:
+        os.environ["DPRELEASE_LEDGER"] = ledger
+        Ledger(ledger)
+    boundaries = Boundaries(files=not ledger, only=only)
+    install(boundaries)
+    sabotage(broken)
+    cases = new_cases(folder, composition)
+    warm_up(next(cases))
+    rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(broken))
+    if at_random:
+        rows |= kill_at_random(cases, boundaries, at_random)
+    print(table(rows), file=sys.stderr)
+    return rows
+
+
 def main() -> None:
     """Print the kill table on standard error, and every row of it as JSON on standard output."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("ledger", nargs="?", metavar="LEDGER_URL")
-    parser.add_argument("--random", type=int, default=40, metavar="KILLS")
-    parser.add_argument("--sabotage", metavar="NAME")
+    parser.add_argument("--random", type=int, default=40, metavar="KILLS", dest="at_random")
+    parser.add_argument("--sabotage", metavar="NAME", dest="broken")
     parser.add_argument("--composition", default="basic")
     parser.add_argument(
         "--only", default="", metavar="BOUNDARY", help="those whose name holds this"
     )
-    options = parser.parse_args()
-    if options.ledger:
-        os.environ["DPRELEASE_LEDGER"] = options.ledger
-        Ledger(options.ledger)
-    boundaries = Boundaries(files=not options.ledger, only=options.only)
-    install(boundaries)
-    sabotage(options.sabotage)
-    cases = new_cases(options.folder, options.composition)
-    warm_up(next(cases))
-    rows = kill_at_every_boundary(cases, boundaries, until_harm=bool(options.sabotage))
-    if options.random:
-        rows |= kill_at_random(cases, boundaries, options.random)
-    print(table(rows), file=sys.stderr)
+    rows = kill(**vars(parser.parse_args()))
     print(json.dumps({label: vars(row) for label, row in rows.items()}))
 
 

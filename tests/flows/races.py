@@ -81,23 +81,29 @@ def races(cases: Iterator[Case], boundaries: Boundaries, pairs: int, ledger: str
     return row
 
 
+def race_pairs(
+    folder: Path, ledger: str | None = None, *, pairs: int = 200, broken: str | None = None
+) -> list[str]:
+    """Every harm that was seen; the options of the command, by other names."""
+    boundaries = Boundaries()
+    install(boundaries)
+    sabotage(broken)
+    if ledger:
+        os.environ["DPRELEASE_LEDGER"] = ledger
+    cases = new_cases(folder, "concentrated")
+    warm_up(next(cases))
+    row = races(cases, boundaries, pairs, ledger)
+    print(f"{pairs} pairs, {row.kills} kills, {row.resumes} resumes", file=sys.stderr)
+    return row.violations
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("ledger", nargs="?", metavar="LEDGER_URL")
     parser.add_argument("--pairs", type=int, default=200)
-    parser.add_argument("--sabotage", metavar="NAME")
-    options = parser.parse_args()
-    boundaries = Boundaries()
-    install(boundaries)
-    sabotage(options.sabotage)
-    if options.ledger:
-        os.environ["DPRELEASE_LEDGER"] = options.ledger
-    cases = new_cases(options.folder, "concentrated")
-    warm_up(next(cases))
-    row = races(cases, boundaries, options.pairs, options.ledger)
-    print(f"{options.pairs} pairs, {row.kills} kills, {row.resumes} resumes", file=sys.stderr)
-    print(*row.violations, sep="\n")
+    parser.add_argument("--sabotage", metavar="NAME", dest="broken")
+    print(*race_pairs(**vars(parser.parse_args())), sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,25 +1,20 @@
 """The ledger among processes that race, and that are killed at every step.
 
-Each test runs this module as a program (``python -m tests.tasks.ledger.test_processes <scenario>
-<url>``), which forks contenders that all start at once and prints what became of them as JSON.
-Forking happens in that small program only, because a test runner may have threads.
+Each test calls a scenario in a process of its own, which forks contenders that all start at once and
+says what became of them: a test runner may have threads, and is not to be forked.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,9 +25,8 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import LedgerError
 from dpcore.line.statistic import Noisy
 from tasks.ledger import Charge, Ledger, State, queries
-from tests.waiting import SECONDS
+from tests.apart import apart
 
-REPOSITORY = Path(__file__).parents[3]
 SHARE = Charge(Budget.of("1/7", "1/7000000", "1/70"))
 WHO_WHY = {"who": "A. Officer", "why": "test"}
 P_WINS, Q_WINS = (["BudgetError"] * 8 + [plan] * 8 for plan in "pq")
@@ -277,41 +271,31 @@ def killed_at_random(url: str) -> dict[str, int]:
     return states
 
 
-def run(scenario: Callable[[str], Any], url: str) -> Any:
-    program = [sys.executable, "-m", "tests.tasks.ledger.test_processes", scenario.__name__, url]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # do not fork a process with threads
-    done = subprocess.run(
-        program, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=SECONDS
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 class TestRaces:
     def test_of_two_processes_exactly_one_gets_what_one_may_have(self, url):
-        assert run(two_race, url) == [{"['a']": 1, "BudgetError": 1}] * 6
+        assert apart(two_race, url) == [{"['a']": 1, "BudgetError": 1}] * 6
 
     @pytest.mark.slow
     def test_of_sixty_four_processes_exactly_those_that_can_be_afforded_get_it(self, url):
-        assert run(sixty_four_race, url) == [{"['a']": 23, "BudgetError": 41}] * 3
+        assert apart(sixty_four_race, url) == [{"['a']": 23, "BudgetError": 41}] * 3
 
     @pytest.mark.slow
     def test_a_lock_that_is_not_had_in_time_is_a_clear_error(self, url):
-        outcomes = run(held_lock, url)
+        outcomes = apart(held_lock, url)
         for outcome in outcomes:
             assert "held_the_lock_of_the_ledger_for_0.5_s;_nothing_was_changed" in outcome
         assert len(outcomes) == 16
 
     def test_sixteen_runs_of_one_release_are_charged_once(self, url):
-        assert Counter(run(same_release, url)) == {"a+b": 1, "nothing": 15}
+        assert Counter(apart(same_release, url)) == {"a+b": 1, "nothing": 15}
 
     @pytest.mark.slow
     def test_of_two_plans_at_once_one_may_spend_gamma_in_all_its_runs(self, url):
-        assert all(got in (Q_WINS, P_WINS) for got in run(two_plans_race, url))
+        assert all(got in (Q_WINS, P_WINS) for got in apart(two_plans_race, url))
 
     @pytest.mark.slow
     def test_sixteen_first_runs_make_one_ledger_and_one_grant(self, url, tmp_path):
-        answers = Counter(run(create, url))
+        answers = Counter(apart(create, url))
         granted = not Ledger(url).shared
         assert answers == ({"True": 1, "False": 15} if granted else {"False": 16})
         assert Ledger(url).granted("wages") == (shares(1) if granted else None)
@@ -319,33 +303,28 @@ class TestRaces:
 
     @pytest.mark.slow
     def test_processes_that_draw_for_the_same_charge_all_see_one_draw(self, url):
-        for digests in run(commit, url):
+        for digests in apart(commit, url):
             assert len(digests) == 5
             assert len(set(digests)) == 1
 
     @pytest.mark.slow
     def test_a_charge_is_committed_or_voided_but_never_both(self, url):
-        for first, second, state in run(commit_or_void, url):
+        for first, second, state in apart(commit_or_void, url):
             assert {first, second} == {"LedgerError", state}
 
 
 class TestKilled:
     def test_in_the_middle_of_a_reservation_leaves_nothing_of_it(self, url):
-        assert run(killed_in_reserve, url) > 5
+        assert apart(killed_in_reserve, url) > 5
 
     @pytest.mark.slow
     def test_between_reservation_and_commit_leaves_the_charge_and_the_way_to_a_commit(self, url):
-        assert run(killed_in_commit, url) > 5
+        assert apart(killed_in_commit, url) > 5
 
     @pytest.mark.slow
     def test_at_random_leaves_every_release_whole_and_every_draw_with_its_charge(self, url):
-        states = run(killed_at_random, url)
+        states = apart(killed_at_random, url)
         assert states["COMMITTED"] > 0
         if url.startswith("sqlite"):
             with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
                 assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
-if __name__ == "__main__":
-    scenario, ledger_url = sys.argv[1:]
-    print(json.dumps(globals()[scenario](ledger_url)))

@@ -4,10 +4,8 @@ Sensitivity, noise and price are claims of ``test_contract``, made of every rele
 """
 
 import tracemalloc
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import combinations
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -21,6 +19,7 @@ from dpcore.post.tables.margins import margins_of
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
+from tests.apart import apart
 from tests.conftest import short_fits
 from tests.dpcore.releases.contract import drawn
 
@@ -119,14 +118,11 @@ def memory_measured_and_stated(
         tracemalloc.start()
         made.publish(noisy)
         made.sample(noisy, 2 * rows)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return peak, made.memory_needed(2 * rows)
+    return tracemalloc.get_traced_memory()[1], made.memory_needed(2 * rows)
 
 
 @pytest.mark.slow
-def test_publishing_and_records_stay_within_the_memory_that_is_stated():
-    with ProcessPoolExecutor(1, get_context("spawn")) as apart:
-        for measured in [apart.submit(memory_measured_and_stated, *shape) for shape in SHAPES]:
-            peak, stated = measured.result()
-            assert peak < stated < 12 * peak + 2**25
+@pytest.mark.parametrize("shape", SHAPES)
+def test_publishing_and_records_stay_within_the_memory_that_is_stated(shape: tuple[object, ...]):
+    peak, stated = apart(memory_measured_and_stated, *shape)
+    assert peak < stated < 12 * peak + 2**25
