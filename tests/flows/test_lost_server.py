@@ -81,10 +81,11 @@ def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
 
 
 def test_a_wiped_database_of_prefect_costs_no_second_draw_and_no_second_charge(
-    tmp_path, environment
+    tmp_path, environment, put_database
 ):
     own = {k: v for k, v in environment.items() if k != "PREFECT_API_URL"}
     own["PREFECT_HOME"] = str(tmp_path / "prefect")
+    put_database(tmp_path / "prefect")  # the second run makes its own
     place, name = tmp_path / "out" / "survey", "tables/people.parquet"
 
     def published(release_id: str) -> bytes:
