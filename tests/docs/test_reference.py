@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import cache
 
 import pytest
 
@@ -13,11 +14,14 @@ from docs.reference.plan import kind_of, plan_page, sections
 from dpcore.errors import DPReleaseError
 from flows.cli import EXIT_CODES
 
+# Each page is made once: that takes longer than all that is looked for on it.
+page_of_commands, page_of_plans = cache(commands_page), cache(plan_page)
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "command"), [pytest.param(*c, id=c[0]) for c in commands()])
 def test_every_command_and_option_says_what_it_is_for(name, command):
-    page = commands_page()
+    page = page_of_commands()
     section, common = (
         page.partition(f"## {title}\n")[2].partition("\n## ")[0] for title in (name, COMMON)
     )
@@ -32,14 +36,14 @@ def test_every_command_and_option_says_what_it_is_for(name, command):
 
 
 def test_every_exit_code_of_an_error_is_on_the_page():
-    page = commands_page()
+    page = page_of_commands()
     for error in (DPReleaseError, *DPReleaseError.__subclasses__()):
         assert f"| {error.exit_code} | {EXIT_CODES[error.exit_code]} |" in page
 
 
 @pytest.mark.parametrize(("name", "section"), [pytest.param(*s, id=s[0]) for s in sections()])
 def test_every_key_of_a_plan_says_what_it_means(name, section):
-    page = plan_page()
+    page = page_of_plans()
     assert section["description"], name
     for key, node in section["properties"].items():
         closed = "const" in node or "enum" in node or "$ref" in node
