@@ -41,7 +41,7 @@ from dpcore.audit.bounds import loss_estimate, loss_lower_bound, mu_lower_bound
 from dpcore.audit.draws import LARGEST_BATCH, Audited
 from dpcore.audit.outcomes import Bound, Outcome, Shortlist, choose_outcomes
 from dpcore.audit.results import AuditResult, GaussianLoss
-from dpcore.audit.scores import Outputs
+from dpcore.audit.scores import Scored
 from dpcore.sampling.source import RandomSource
 
 LARGEST_SEARCH = 2**23
@@ -164,9 +164,9 @@ def _fresh_scores(
     batch = max(1, LARGEST_BATCH // width)
     scores: list[list[Floats]] = [[] for _ in outcomes]
     for start in range(0, draws, batch):
-        outputs: Outputs = pair.draw(side, min(batch, draws - start), source)
+        scored = Scored(pair.draw(side, min(batch, draws - start), source))
         for outcome, parts in zip(outcomes, scores, strict=True):
-            parts.append(outcome.score(outputs))
+            parts.append(scored.by(outcome.score))
     return [np.concatenate(parts) for parts in scores]
 
 

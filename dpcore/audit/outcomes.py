@@ -22,7 +22,7 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.audit.bounds import loss_lower_bound, mu_lower_bound
 from dpcore.audit.learn import propose, refined
-from dpcore.audit.scores import Outputs, Score
+from dpcore.audit.scores import Outputs, Score, Scored
 
 SORTED = 2**14
 """Draws of each side among which the places to cut are chosen."""
@@ -103,17 +103,18 @@ def choose_outcomes(
     near, far = near[half:], far[half:]
     of_alpha = partial(loss_lower_bound, beta=beta)
     if len(near) > 2 * SORTED:
-        ranked = _ranked(scores, near[:SORTED], far[:SORTED], of_alpha)
+        ranked = _ranked(scores, (Scored(near[:SORTED]), Scored(far[:SORTED])), of_alpha)
         short = [outcome.score for kind in KINDS for _, outcome in ranked[kind][:SHORTLIST]]
         scores = list({id(score): score for score in short}.values())
-    ranked = _ranked(scores, near, far, of_alpha)
+    sides = Scored(near), Scored(far)
+    ranked = _ranked(scores, sides, of_alpha)
     best = sorted((ranked[kind][0] for kind in KINDS[:2]), key=lambda pair: -pair[0])
     best += [ranked[kind][0] for kind in KINDS[2:]]
     outcomes = {(id(e.score), e.cut, e.above, e.favoured): e for _, e in best}
     if not gaussian:
         return Shortlist(tuple(outcomes.values()), best[0][0])
     promising = {id(s): s for s in (*stated, *(e.score for e in outcomes.values()))}
-    by_mu = _ranked(list(promising.values()), near, far, mu_lower_bound)
+    by_mu = _ranked(list(promising.values()), sides, mu_lower_bound)
     of_mu = [by_mu[kind][0] for kind in KINDS[:2]]
     return Shortlist(
         (*outcomes.values(), *(outcome for _, outcome in of_mu)),
@@ -123,16 +124,17 @@ def choose_outcomes(
 
 
 def _ranked(
-    scores: Sequence[Score], near: Outputs, far: Outputs, lower_bound: Bound
+    scores: Sequence[Score], sides: tuple[Scored, Scored], lower_bound: Bound
 ) -> dict[tuple[float, int], list[tuple[float, Outcome]]]:
     """For each kind of outcome, the best bound and outcome of every score, best first."""
     ranked: dict[tuple[float, int], list[tuple[float, Outcome]]] = {kind: [] for kind in KINDS}
+    sizes = [len(side.outputs) for side in sides]
     for score in scores:
-        sides = [np.nan_to_num(score(side), nan=-np.inf) for side in (near, far)]
-        cuts = _cuts(sides)
-        below = [_below(cuts, side) for side in sides]
+        values = [np.nan_to_num(side.by(score), nan=-np.inf) for side in sides]
+        cuts = _cuts(values)
+        below = [_below(cuts, each) for each in values]
         for kind in KINDS:
-            bound, cut, above = _best_cut(cuts, below, [len(near), len(far)], lower_bound, *kind)
+            bound, cut, above = _best_cut(cuts, below, sizes, lower_bound, *kind)
             ranked[kind].append((bound, Outcome(score, cut, above, favoured=kind[1])))
     for tried in ranked.values():
         tried.sort(key=lambda pair: -pair[0])

@@ -19,7 +19,8 @@ An output is a row of (size, d); an absent number is NaN.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -177,6 +178,28 @@ class StatedRatio:
         return "log-ratio of the stated law"
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of the same outputs, each computed once.
+
+    Several outcomes cut one score, a sum has parts that are scores as well, and the log-ratio of a
+    mechanism of many rounds takes longer than its draws.
+    """
+
+    outputs: Outputs
+    _found: dict[int, tuple[Score, Floats]] = field(default_factory=dict)
+    """By ``id``, which is a score's own for as long as it is kept here."""
+
+    def by(self, score: Score) -> Floats:
+        if id(score) not in self._found:
+            if isinstance(score, Sum):
+                values = score.of(map(self.by, score.scores))
+            else:
+                values = score(self.outputs)
+            self._found[id(score)] = score, values
+        return self._found[id(score)][1]
+
+
 @dataclass(frozen=True)
 class Slice:
     """A score of the numbers ``start``, ..., ``stop`` - 1 of a longer output."""
@@ -199,8 +222,11 @@ class Sum:
     scores: tuple[Score, ...]
 
     def __call__(self, outputs: Outputs) -> Floats:
+        return self.of(score(outputs) for score in self.scores)
+
+    def of(self, parts: Iterable[Floats]) -> Floats:
         # Equal sums of floats must not differ by their rounding.
-        return np.asarray(np.round(sum(score(outputs) for score in self.scores), 9))
+        return np.asarray(np.round(sum(parts), 9))
 
     def __str__(self) -> str:
         if len(self.scores) > FEW:

@@ -9,7 +9,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.audit import Simulated, audit_mechanism
 from dpcore.audit.learn import linear
 from dpcore.audit.outcomes import Outcome, choose_outcomes
-from dpcore.audit.scores import Coordinate, Extreme, Linear
+from dpcore.audit.scores import Coordinate, Extreme, Linear, Scored, Slice, Sum
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, ThresholdedLaplace
 from dpcore.mechanisms.laplace import log_cdf
 from dpcore.sampling.source import SeededSource
@@ -58,6 +58,24 @@ def test_events_of_all_kinds_agree_with_their_definition():
         np.testing.assert_array_equal(outcome.holds(near), inside)
         shares = [outcome.holds(side).mean() for side in (near, far)]
         assert shares[outcome.favoured] > shares[1 - outcome.favoured]
+
+
+def test_scores_of_the_same_outputs_are_computed_once():
+    """As parts of a sum as well: the ratio of a mechanism of many rounds takes longer than its draws."""
+    computed = []
+
+    class Counting:
+        def __call__(self, outputs):
+            computed.append(self)
+            return outputs[:, 0].astype(float)
+
+    parts = Slice(Counting(), 0, 1), Slice(Counting(), 1, 2)
+    outputs = np.array([[1, 2], [3, 5]])
+    scored = Scored(outputs)
+    for score in (Sum(parts), *parts, Sum(parts)):
+        np.testing.assert_array_equal(scored.by(score), score(outputs))
+    alone = 2 + 1 + 1 + 2  # those that were called here to compare with
+    assert len(computed) == alone + len(parts)
 
 
 def test_an_absent_score_lies_below_every_cut():
