@@ -1,5 +1,8 @@
-"""One bundle of the demo for all tests that read one."""
+"""One bundle of the demo, and one site, for all tests that read one."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,3 +23,31 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = made_once(tmp_path_factory, "demo", publish)
     (bundle,) = (folder / "out").glob("*/demo")
     return bundle
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built without a warning and without contact to another host.
+
+    That releases all kinds in one plan, whose audit takes most of the time.
+    """
+    return made_once(tmp_path_factory, "site", build_site) / "site"
+
+
+def build_site(folder: Path) -> None:
+    contacts = folder / "contacts"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/mkdocs.yml"]
+    built = subprocess.run(
+        [*command, "--site-dir", str(folder / "site")],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "NO_MKDOCS_2_WARNING": "true",
+            "OUTSIDE_CONTACTS": str(contacts),
+            "PYTHONPATH": str(ROOT / "tests" / "flows" / "alone"),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    assert not contacts.exists(), contacts.read_text()

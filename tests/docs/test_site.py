@@ -1,9 +1,6 @@
 """The site builds without a warning, and neither the build nor a page contacts other hosts."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,30 +8,6 @@ import pytest
 from docs.reference import PAGES
 from tests.conftest import ROOT
 from tests.tasks.browser import PHONE
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, contacts = (
-        tmp_path_factory.mktemp("site"),
-        tmp_path_factory.mktemp("alone") / "contacts",
-    )
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "docs/mkdocs.yml"]
-    built = subprocess.run(
-        [*command, "--site-dir", str(folder)],
-        cwd=ROOT,
-        env=os.environ
-        | {
-            "NO_MKDOCS_2_WARNING": "true",
-            "OUTSIDE_CONTACTS": str(contacts),
-            "PYTHONPATH": str(ROOT / "tests" / "flows" / "alone"),
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert built.returncode == 0, built.stderr
-    assert not contacts.exists(), contacts.read_text()
-    return folder
 
 
 @pytest.mark.slow
