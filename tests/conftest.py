@@ -105,6 +105,20 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
+@pytest.fixture(scope="session")
+def put_database(prefect: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], None]:
+    """Put a copy of Prefect's database where a process will look for it: making one takes seconds."""
+    made = tmp_path_factory.mktemp("made") / "prefect.db"
+    with closing(sqlite3.connect(prefect / "prefect.db")) as connection:
+        connection.execute("VACUUM INTO ?", [str(made)])
+
+    def put(folder: Path) -> None:
+        folder.mkdir(parents=True)
+        shutil.copy(made, folder)
+
+    return put
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder that tests read: the first process of the run that needs it makes it for all."""
     if "PYTEST_XDIST_WORKER" not in os.environ:

@@ -10,7 +10,9 @@ PAGES = [page for page in sorted((ROOT / "docs" / "pages").rglob("*.md")) if lis
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_whole_pages_go_as_shown(page, tmp_path):
+def test_whole_pages_go_as_shown(page, tmp_path, own_home, put_database, monkeypatch):
+    put_database(own_home / "prefect")
+    monkeypatch.setenv("PREFECT_HOME", str(own_home / "prefect"))
     for name, text in files(page).items():
         (tmp_path / name).write_text(text)
     for command in commands(page):

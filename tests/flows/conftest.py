@@ -1,10 +1,6 @@
 """One server for all tests that need one."""
 
-import shutil
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,20 +21,6 @@ def small_plan_of_every_kind() -> dict:
 @pytest.fixture
 def plan_document() -> dict:
     return small_plan_of_every_kind()
-
-
-@pytest.fixture(scope="session")
-def put_database(prefect: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], None]:
-    """Put a copy of Prefect's database where a process will look for it: making one takes seconds."""
-    made = tmp_path_factory.mktemp("made") / "prefect.db"
-    with closing(sqlite3.connect(prefect / "prefect.db")) as connection:
-        connection.execute("VACUUM INTO ?", [str(made)])
-
-    def put(folder: Path) -> None:
-        folder.mkdir(parents=True)
-        shutil.copy(made, folder)
-
-    return put
 
 
 @pytest.fixture(scope="session")
