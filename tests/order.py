@@ -29,7 +29,7 @@ LONG = (
     ("tests/flows/test_alone.py",),
     ("tests/flows/test_lost_server.py",),
     ("tests/deployments/test_plans.py",),
-    ("tests/docs/test_site.py",),
+    ("tests/docs/test_site.py", "tests/docs/test_kinds.py"),
 )
 """Groups of files by the time that they take, the longest first; one process runs all of a group."""
 
