@@ -137,11 +137,12 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 
 @contextmanager
 def short_fits() -> Iterator[None]:
-    """Fits of mixtures to noisy tables stop early: for tests to which the records do not matter."""
-    from dpcore.post.records import denoise
+    """Fits to noisy tables stop early: for tests to which it does not matter how close records are."""
+    from dpcore.post.records import denoise, weighted
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(denoise, "fit_mixture", functools.partial(denoise.fit_mixture, steps=3))
+        patch.setattr(weighted, "fit_records", functools.partial(weighted.fit_records, sweeps=8))
         yield
 
 
