@@ -132,7 +132,7 @@ class Said:
 
 
 def _table(text: str, of: Described) -> Wish:
-    names = _names("--table", text, of, r"\s+x\s+|\s*[×*,]\s*")
+    names = _names("--table", text, of, r"\s+x\s+|\s*[×*,]\s*|\s+and\s+")
     if len({*names}) != len(names):
         raise InputError(f"--table {text!r}: names a column twice")
     return Wish("table", text, names)
@@ -257,6 +257,8 @@ def _names(
     if whole in of.columns:
         return (whole,)
     words = [word for word in re.split(between, whole) if word]
+    if not {*words} <= {*of.columns} and {*whole.split()} <= {*of.columns}:
+        words = whole.split()
     return _known(option, text, words, of, tuple(ColumnType), "")
 
 

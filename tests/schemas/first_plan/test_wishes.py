@@ -51,8 +51,10 @@ PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
     ("said", "made"),
     [
         (Said(tables=["health x visits"]), {"table-health-visits": "histogram"}),
+        (Said(tables=["health visits"]), {"table-health-visits": "histogram"}),
         (Said(tables=["health x visits", "region"]), {"tables": "margins"}),
         (Said(means=["income by region"]), {"mean-income-by-region": "mean"}),
+        (Said(means=["income by region insured"]), {"mean-income-by-region-insured": "mean"}),
         (Said(means=["income"]), {"mean-income": "mean"}),
         (
             Said(densities=["age"], maps=["lon lat"]),
