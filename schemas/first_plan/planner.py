@@ -294,10 +294,10 @@ class Draft(Written):
         elif wish.kind == "model":
             if self.model_error is not None:
                 ratio = self.model_error(plan, wish.formula, wish.family)
-                error = GOOD * min(ratio, MOST_ERROR)
+                error = GOOD * ratio
         else:
             error = relative_error(built, shares)
-        return GOOD if error is None else error
+        return GOOD if error is None else min(error, GOOD * MOST_ERROR)
 
     def finished(self) -> Draft:
         """With weights that share the budget, and the mechanisms that the comparison chose."""

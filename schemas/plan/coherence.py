@@ -129,7 +129,8 @@ def _design(plan: PlanDocument) -> None:
         raise ValueError(
             f"cluster: {plan.cluster!r} has fewer than {LEAST_CLUSTERS} clusters more than there are"
             " strata: from so few no sampling error can be estimated; name the column of the units"
-            " that were drawn first, or leave cluster out"
+            " that were drawn first (where each stratum numbers its own from 1, make a column that"
+            " numbers them all), or leave cluster out"
         )
 
 

@@ -148,11 +148,22 @@ def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
 
 
 def called(name: str, columns: Columns) -> str:
-    """What readers call a column: its label, a short first clause of its description, or its name."""
+    """What readers call a column: its label, a short first clause of its description, or its name.
+
+    Where other descriptions begin with the same clause, as of parts of one date, the whole one.
+    """
     if columns[name].label:
         return columns[name].label
-    first = CLAUSE.split(columns[name].description, maxsplit=1)[0].strip()
+    text = columns[name].description
+    first = _first_clause(text)
+    others = (each.description for n, each in columns.items() if n != name)
+    if any(other.startswith(first) and _first_clause(other) == first for other in others):
+        first = text.strip()
     return first if 0 < len(first) <= LONGEST else name
+
+
+def _first_clause(description: str) -> str:
+    return CLAUSE.split(description, maxsplit=1)[0].strip()
 
 
 def quoted(name: str, columns: Columns) -> str:

@@ -152,6 +152,21 @@ def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_populat
     }
 
 
+def test_a_share_by_group_that_noise_may_hide_is_planned(tmp_path):
+    """Of a column that not everybody has a value of, in few clusters: the expected error is infinite."""
+    points = "; ".join(str(each) for each in range(1, 46))
+    survey = (
+        "column,type,values,lower,upper,step,unit,missing\n"
+        f"point,cluster,{points},,,,,\n"
+        f"place,stratum,{points.partition('; 16')[0]},,,,,\n"
+        "w,weight,,0,160000,,,\n"
+        "high,,0=no; 1=yes,,,,,empty\n"
+        "age,,young; middle; old; oldest,,,,,\n"
+    )
+    text = planned(tmp_path, Said(means=["high by age"]), survey)
+    assert kinds(text) == {"share-high-by-age": "model"}
+
+
 def test_a_share_is_measured_without_a_design_too(tmp_path):
     assert kinds(planned(tmp_path, Said(means=["insured"]))) == {"share-insured": "model"}
 

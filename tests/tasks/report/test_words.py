@@ -7,7 +7,9 @@ import pytest
 
 from schemas.bundle.manifest import Guarantee
 from schemas.plan import Plan
+from schemas.survey.columns import IntegerColumn
 from tasks.explain.explain import describe_dataset
+from tasks.report.cells import called
 from tasks.report.words import SYNTHETIC, best_guess, how_often, in_plain_words, in_symbols, limits
 
 
@@ -100,3 +102,14 @@ def test_it_says_which_tables_the_promise_is_for(plan_document):
     assert "holds for any records that the survey may contain" in said
     assert "stopped" not in said
     assert "fit" not in dict(in_symbols(total, promise).rows)["promise"]
+
+
+def test_columns_whose_descriptions_begin_alike_are_told_apart():
+    """As parts of one date are, which ``init`` describes."""
+    said = {"y": "Date of hire: year", "m": "Date of hire: month", "age": "Age, in years", "no": ""}
+    columns = {
+        name: IntegerColumn(type="integer", bounds=(1, 9), description=text)
+        for name, text in said.items()
+    }
+    shown = {name: called(name, columns) for name in columns}
+    assert shown == {"y": said["y"], "m": said["m"], "age": "Age", "no": "no"}
