@@ -85,7 +85,7 @@ def deployed_run() -> FlowRun:
 def require_due(
     plan: Plan, path: Path, due: datetime, deployed: datetime | None, made: list[str]
 ) -> None:
-    """Raise ``InputError`` unless the plan's schedule was due then, since it began, and not again since.
+    """Raise ``InputError`` unless ``due`` is a due time since the schedule began, and the latest so far.
 
     Without ``since`` it began when the plan was ``deployed``, or with an earlier release of it that was
     ``made``.  After an outage several runs of a plan start: only the last one reads the table of its
@@ -115,7 +115,7 @@ def require_due(
         then = local_text(schedule, due)
         raise InputError(
             f"operation.schedule: the run that was due at {then} is overtaken: another was due"
-            f" at {local_text(schedule, again)}, so the table may no longer be that of its time; nothing"
-            f" was charged. If it is, make the run with `dprelease run {path.name} --due {then}`, where"
+            f" at {local_text(schedule, again)}, so the table may have changed; nothing"
+            f" was charged. If it is unchanged, use `dprelease run {path.name} --due {then}`, where"
             " the ledger is"
         )

@@ -26,9 +26,9 @@ Dense = Histogram | FittedTables
 
 
 def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]]:
-    """Tables that are equally wrong, together, the smallest ones first.
+    """Groups of tables with equal error, the group with the smallest tables first.
 
-    Where all sets of one number of columns are drawn, columns of equal size are interchangeable.
+    If all tables of, say, two columns are drawn, columns with equally many cells are interchangeable.
     """
     shape, every = release.domain.shape, True
     if isinstance(release, FittedTables):

@@ -66,7 +66,7 @@ MOST_TABLES = 12
 
 
 def verdict(error: float) -> str:
-    """Of a relative error."""
+    """Whether a relative error is good, rough or not usable."""
     return "good" if error <= GOOD else "rough" if error <= ROUGH else "not usable"
 
 
@@ -240,7 +240,7 @@ def in_words(release: Release, error: float) -> str:
 def table_error(
     release: Release, names: Sequence[str], shares: Shares | None = None
 ) -> float | None:
-    """Of the table of some columns that a release draws, alone or inside a larger one; else None."""
+    """The error of the table of these columns, if the release draws it or a larger one; else None."""
     if isinstance(release, Microdata | CompressedMicrodata):
         if not {*names} <= {*release.domain.names}:
             return None

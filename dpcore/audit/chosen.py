@@ -33,7 +33,7 @@ class Frequencies:
 
 @dataclass
 class Hits:
-    """Of each choice: hits of each candidate less its chances (candidates,), and the draws."""
+    """For each choice: hits minus expected hits of each candidate (candidates,), and number of draws."""
 
     excess: dict[int, Floats] = field(default_factory=dict)
     draws: dict[int, int] = field(default_factory=dict)

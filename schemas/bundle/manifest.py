@@ -141,9 +141,10 @@ class ReleaseRecord(Section):
 
 
 class Understated(Section):
-    """How many times too small standard errors are that are computed from records as from a survey.
+    """How many times too small standard errors are if one treats the records as a survey.
 
-    Of the slopes of one column on another that was measured with it, over all such pairs.
+    The median and the 90% quantile, over the slopes of one column on another, for all pairs of columns
+    that were measured together.
     """
 
     median: float

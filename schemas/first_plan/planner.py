@@ -178,7 +178,7 @@ class Draft(Written):
             return None
         else:
             held = held.but(also=[*also, [*wish.columns]])
-            text = "Asked for, and more accurate here than with a share of its own."
+            text = "You asked for this table. Here it is more accurate than as a separate release."
         more = {"also" if len(wish.columns) > 2 and kind != "histogram" else "columns": text}
         return self.having(held.but(more).serving(wish))
 

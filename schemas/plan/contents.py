@@ -305,8 +305,10 @@ class PlanDocument(Section):
         return [section.name for section in self.releases if section.judges]
 
     def with_found(self, found: Mapping[str, Any]) -> Self:
-        """The plan with what was found, which is not checked; ``found``: by column, texts with their
-        noisy counts, or bounds."""
+        """The plan with the categories and bounds that were found; they are not checked.
+
+        ``found``: for each column, its texts with their noisy counts, or its bounds.
+        """
         columns = {
             name: column.with_found(found.get(name))
             if column.open and not isinstance(column, IntegerColumn)

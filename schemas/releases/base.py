@@ -286,7 +286,7 @@ def check_names(release: Release, replicates: bool = False) -> None:
     """Raise ``ValueError`` where two columns or two files that a release publishes have one name.
 
     Capitals make no difference, as for DuckDB and many file systems.  ``replicates``: whether the tables
-    have columns of them, which readers know by how their names begin.
+    have columns of replicates; readers know these by the beginning of their names.
     """
     if not release.statistics:
         return

@@ -35,7 +35,7 @@ class Condition(Section):
     @model_validator(mode="after")
     def _one_of(self) -> Self:
         if (self.categories is None) == (self.at_least is None and self.below is None):
-            raise ValueError("state either categories, or at_least and below or one of them")
+            raise ValueError("state either categories, or at_least, below or both")
         return self
 
     @property

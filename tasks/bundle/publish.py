@@ -186,7 +186,9 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
 @step("count records", run_name="count records: {name}")
 def tally_records(plan: Plan, release_id: str, name: str, path: Path) -> None:
-    """Count, by cell, the records whose quality a release measures, from the draws of all others."""
+    """Make the synthetic records whose quality a release measures, from the draws of the other releases,
+    and count them by cell.
+    """
     release = plan.built[name]
     assert isinstance(release, RecordQuality)
     tally = tally_of_records(plan, release.of, release.domain, draws_of(plan, release_id))

@@ -79,7 +79,7 @@ def propensity_auc(pair: TablePair) -> float:
 
 
 def default_label(pair: TablePair) -> str:
-    """The last column with two values in the real table, or with the number nearest to two."""
+    """The column whose number of values in the real table is closest to two; of several, the last."""
     return min(reversed(pair.columns), key=lambda name: abs(pair.real[name].nunique() - 2))
 
 

@@ -88,7 +88,7 @@ def _margins(e: Evaluation) -> PageSection:
             for a in names
         ]
     )
-    says = "Total variation in percent; on the diagonal that of one column, elsewhere that of two"
+    says = "Total variation in percent: of single columns on the diagonal, of pairs elsewhere"
     title = "Distance of the tables of one and two columns"
     side = Axis(names=names)
     worst = sorted(

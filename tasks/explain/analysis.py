@@ -124,7 +124,7 @@ def analyses_text(plan: Plan) -> list[str]:
 
 
 def analysis_dict(plan: Plan, formula: str, family: str) -> dict[str, Any]:
-    """What is expected of a model, as JSON values; of an unsupported one why, and what would do."""
+    """The expected fit of a model as JSON values; if it is unsupported, the reason and what to add."""
     asked = {"formula": formula, "family": family}
     try:
         name, found = expected_fit(plan, formula, family)

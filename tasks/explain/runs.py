@@ -26,7 +26,7 @@ def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
 def runs_left(plan: Plan, left: Budget, ledger: Ledger | None = None) -> int:
     """How many more runs of the plan the budget covers.
 
-    Of a series, from the plan's run on, or from the first that a ``ledger`` has no release of.
+    For a series, count from the plan's run, or from the first run without a release in the ``ledger``.
     """
     if plan.series is None:
         runs = left.times(plan.requested)

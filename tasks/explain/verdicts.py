@@ -51,7 +51,7 @@ class Verdict:
 
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
-    """Of each release and each model of which the noise is known."""
+    """A verdict for each release and each model whose noise is known."""
     for name, built in plan.built.items():
         error = None if name in plan.finding else relative_error(built, _shares(plan, built))
         if error is not None:

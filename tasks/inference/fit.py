@@ -102,10 +102,10 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
 
 
 def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
-    """The releases of counts of records that can be combined; that with the columns of a model first.
+    """The releases of counts of records that can be combined; first one with all columns of the model.
 
-    Of several that have all of them it is the one with the most columns, and then one that records are
-    drawn from.
+    If several have them all, the one with the most columns is first; of equal ones, one from which
+    records are drawn.
     """
     drawn = {section.from_ for section in plan.synthesis}
     named = {name for name in plan.record_columns if re.search(rf"\b{re.escape(name)}\b", formula)}

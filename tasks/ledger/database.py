@@ -69,7 +69,7 @@ class Database(ABC):
 
     @abstractmethod
     def require_sound(self, connection: Connection, dataset: str) -> None:
-        """Raise ``LedgerError`` where charges of a dataset are out of view; reads its charges alone."""
+        """Raise ``LedgerError`` if damage hides charges of the dataset; reads only charges."""
 
     @abstractmethod
     def begin(self, connection: Connection, *, write: bool) -> None:

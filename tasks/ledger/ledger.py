@@ -125,8 +125,8 @@ class Ledger(LedgerReader):
         """Let an analyst spend (alpha, beta) more of a dataset's grant; returns the analyst's new token.
 
         From then on each request of the dataset is charged to the allowance of an analyst.  Allowances
-        are never taken back; only the newest token of an analyst is valid, so that one of nothing makes
-        the earlier token void.  Raises ``BudgetError`` without a grant that covers it.
+        are never taken back; only the newest token of an analyst is valid, so that an allowance of
+        zero makes the earlier token void.  Raises ``BudgetError`` without a grant that covers it.
         """
         require_text(analyst=analyst, who=who, why=why)
         if analyst != analyst.strip() or len(analyst) > LONGEST_NAME or not may_be_listed(analyst):

@@ -41,7 +41,7 @@ def how_supported(
         text = (
             f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}."
             " In an accurate table, noise and fit put at most about a tenth of the records into a wrong"
-            " cell; in a rough one it may be a third, and one of noise says nothing."
+            " cell; in a rough one it may be a third. A table graded noise says nothing."
         )
         if triples:
             text += (

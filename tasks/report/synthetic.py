@@ -62,7 +62,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
             " not explain the difference."
         )
     if unfollowed := _unfollowed(record, source):
-        notes.append(f"They do not follow {', '.join(unfollowed)}, where other counts may stand.")
+        notes.append(f"They do not follow {', '.join(unfollowed)}; counts there may differ.")
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow another release: {refined}.")

@@ -61,7 +61,7 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
     doubt = (
         f"all other {one}s, and that the last one is one of two"
         if replaced
-        else f"all other {one}s, and that one more {one} took part or did not"
+        else f"all other {one}s, but not whether one more {one} took part"
     )
     words = [
         "Everything computed from the survey was changed at random, in a known way, before it left the"

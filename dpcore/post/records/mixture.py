@@ -99,7 +99,8 @@ def fit_mixture(
 
     ``margins``: noisy margins or residuals, of one attribute or more each, from which the table of every
     attribute follows.  ``ordered``: the attributes whose cells are ordered; ``linked``: for each
-    attribute, how many of its first cells are (by default all; a null cell at the end has no neighbour).
+    attribute, how many of its cells, from the first, are in order (by default all; a null cell at the
+    end is not).
     ``forms``: (forms, sum of sizes) cells of all attributes side by side; each component is of one form,
     in equal numbers, and has nothing outside its cells.  ``nested``: attributes that follow from others.
     ``progress(done, steps)`` is called after every step.

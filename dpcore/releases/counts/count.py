@@ -136,7 +136,9 @@ class Count(SingleCount):
         ]
         uncertainty = (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
-            Uncertainty("count", None, ENDS, "exact", f"{AT_LEAST} It is that of noisy_count."),
+            Uncertainty(
+                "count", None, ENDS, "exact", f"{AT_LEAST} It is the interval of noisy_count."
+            ),
         )
         return self.published(columns, uncertainty)
 

@@ -104,7 +104,7 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def longest(self) -> float:
-        """No U is longer, as a multiple of 2^bits for each axis."""
+        """Upper bound for the length of U, divided by 2^bits for each axis."""
         return math.prod(1 + whitening.slack(self.bits) for whitening in self.whitenings)
 
     @property
@@ -113,7 +113,7 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def sensitivity(self) -> float:
-        """Of the sum of U, in the Euclidean norm, as a multiple of 2^bits for each axis."""
+        """Euclidean sensitivity of the sum of U, divided by 2^bits for each axis."""
         moved = distance(self.kernels) + 2 * (self.longest - 1)
         present = math.hypot(self.longest, self.mass_steps / self.whole)
         moved = self.between_records(moved, present)

@@ -96,7 +96,7 @@ class LeastLoss:
         worse *= float(self.sensitivities[-1] + self.sensitivities.max())
         what = "90% bound of what the choice of the regularisation adds to the mean loss"
         largest = self.machines[-1].regularisation
-        return (ErrorStatement(what, worse, f"beside {largest:g}, the largest candidate"),)
+        return (ErrorStatement(what, worse, f"compared with {largest:g}, the largest candidate"),)
 
 
 @dataclass(frozen=True)

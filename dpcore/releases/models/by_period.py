@@ -42,7 +42,9 @@ from dpcore.releases.work import Work
 
 ERRORS = ("sampling_error", "privacy_error")
 
-STATED = " A change is that of two runs, whose noises are independent. Its sampling error {}."
+STATED = (
+    " A change is the difference between two runs with independent noise. Its sampling error {}."
+)
 ONE, SEVERAL = (
     "supposes that the records of both periods were drawn independently",
     "is at most the sum of both, as a unit may be in both periods",

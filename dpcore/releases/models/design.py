@@ -105,7 +105,7 @@ class SurveyDesign:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What errors assume in addition to records that are drawn independently, in sentences."""
-        said = f"Intervals are for {self.population}, and suppose that {self.drawn}."
+        said = f"Intervals are for {self.population}, and assume that {self.drawn}."
         return () if self.simple else (said,)
 
     def domain(self, axes: Sequence[Axis]) -> Domain:

@@ -66,7 +66,7 @@ HIDDEN = "noise hides how much the records say of this term: there may be too fe
 
 STATED = (
     "Sampling and noise together, to first order and by the normal law; the interval is for {}, and"
-    " holds it 19 times in 20 where the model is right. Sampling errors suppose that {}. The error"
+    " holds it 19 times in 20 where the model is right. Sampling errors assume that {}. The error"
     " includes an estimate of what the cutting of very large residuals moves. Not included: records with"
     " unusual terms count less, which moves coefficients where the model is wrong; a value beyond a"
     " bound, where the plan clamps, counts as the bound, and one on a grid as the middle of its cell"

@@ -237,7 +237,7 @@ class MeanCurve(Release):
         return np.asarray(np.sqrt(np.diag(self.covariance) + (means * self._per_row) ** 2))
 
     def factor(self, means: Floats) -> float:
-        """Standard errors that the noise in a mean curve m (T,) nowhere exceeds in 90% of draws."""
+        """In 90% of draws the noise in a mean curve m (T,) stays within so many standard errors."""
         sums, rows = self._again
         largest = np.max(np.abs(sums - means * rows) / self._lengths(means), axis=1)
         return float(np.quantile(largest, LEVEL, method="higher"))

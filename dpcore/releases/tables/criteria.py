@@ -138,11 +138,11 @@ class Copies(Criterion):
 
 @dataclass(frozen=True)
 class Prediction(Criterion):
-    """By how much the mean error of a predictor is larger for the rows than for the records.
+    """The mean error of a predictor over the rows, minus its mean error over the records.
 
-    The predictor is fitted to the records by least squares: of each category of the response, or of its
-    number.  Its error is the chance that it gives to other categories, or the distance as a part of the
-    response's range.  Null is a category.
+    The predictor is fitted to the records by least squares.  It predicts each category of the response,
+    or its number.  Its error is the probability that it gives to other categories, or its distance as
+    a fraction of the response's range.  Null is a category.
     """
 
     response: str = ""

@@ -59,7 +59,7 @@ NEVER_REVISED = (
 
 @dataclass(frozen=True)
 class SeriesRun(Release):
-    """Run ``run`` of a series, of the tables of ``tables``.
+    """Run number ``run`` of a series that counts the tables of ``tables``.
 
     ``domain``: the period, and the columns of ``tables``; without a period, where each run's table holds
     one period alone.  ``tables``: which counts, of records; ``year``: the periods in a year.
@@ -237,7 +237,7 @@ UNCERTAINTY = Uncertainty(
     ENDS,
     "exact",
     "The noise adds up the independent noises of the runs, each times a public number. Its standard"
-    " deviation is exact, and the interval holds the exact number with probability 90% at least; that"
+    " deviation is exact, and the interval holds the exact number with probability at least 90%. That"
     " of a count is cut at zero, so that it is not empty where the estimate is negative. Tables over"
     " different columns are not made to agree. Not included: records of earlier periods that changed"
     " since, where a run counts all periods to date.",
