@@ -191,9 +191,7 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    quiet += [
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    ]  # nor reaches another host
+    quiet += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]  # reaches no other host
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=quiet)
         yield browser

@@ -102,7 +102,7 @@ def fit(evidence: Evidence, formula: str, family: str = "gaussian") -> Fit:
 
 
 def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
-    """The releases of counts of records that can be combined; first one with all columns of the model.
+    """Releases of counts that can be combined; one with all columns of the model comes first.
 
     If several have them all, the one with the most columns is first; of equal ones, one from which
     records are drawn.

@@ -150,7 +150,7 @@ def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
 def called(name: str, columns: Columns) -> str:
     """What readers call a column: its label, a short first clause of its description, or its name.
 
-    Where other descriptions begin with the same clause, as of parts of one date, the whole one.
+    If another description begins with the same clause, as for parts of one date, it is the whole one.
     """
     if columns[name].label:
         return columns[name].label

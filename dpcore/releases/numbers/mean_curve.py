@@ -237,7 +237,7 @@ class MeanCurve(Release):
         return np.asarray(np.sqrt(np.diag(self.covariance) + (means * self._per_row) ** 2))
 
     def factor(self, means: Floats) -> float:
-        """In 90% of draws the noise in a mean curve m (T,) stays within so many standard errors."""
+        """The standard errors within which noise in a mean curve m (T,) stays in 90% of draws."""
         sums, rows = self._again
         largest = np.max(np.abs(sums - means * rows) / self._lengths(means), axis=1)
         return float(np.quantile(largest, LEVEL, method="higher"))
