@@ -221,38 +221,57 @@ def report(name: str, terms: list[Term]) -> None:
 
 def measured(case: Case, alpha: str, draws: int) -> list[Term]:
     """The terms of a table, with what came in each draw."""
-    with tempfile.TemporaryDirectory() as folder:
-        plan, frame = planned(case, alpha, Path(folder))
-        survey = ingest(
-            plan.source, plan.read_columns, plan.rows, Path(folder) / "w", plan.adjacency
-        )
-        tallies = tally_releases(plan, list(plan.built), survey)
+    plan, frame, tallies, drawings = drawn(case, alpha, draws)
     said = {each.name: each.says == "not usable" for each in verdicts(plan)}
-    exact = {name: release.statistic(tallies[name]) for name, release in plan.built.items()}
     terms: dict[tuple[str, str], Term] = {}
-    for draw in range(draws):
-        drawn = {
-            name: perturb(exact[name], release.mechanism, release.share, SeededSource(seed))
-            for seed, (name, release) in enumerate(plan.built.items(), 1000 * draw)
-        }
+    for noisy in drawings:
         for name, release in plan.built.items():
             for term in of_release(
-                plan, release, tallies[name], drawn[name], frame, said.get(name)
+                plan, release, tallies[name], noisy[name], frame, said.get(name)
             ):
                 known = terms.setdefault((name, term.name), term)
                 known.misses += term.misses if known is not term else []
         for name, formula, family in models_of(plan):
-            for term in of_model(plan, formula, family, drawn, frame, said[name]):
+            for term in of_model(plan, formula, family, noisy, frame, said[name]):
                 known = terms.setdefault((name, term.name), term)
                 known.misses += term.misses if known is not term else []
     return [term for term in terms.values() if term.misses]
 
 
-def planned(case: Case, alpha: str, folder: Path) -> tuple[Plan, pd.DataFrame]:
+def drawn(
+    case: Case, alpha: str, draws: int, rows: int | None = None
+) -> tuple[Plan, pd.DataFrame, dict[str, Tally], Iterator[dict[str, Noisy]]]:
+    """The plan of a case, its table (or so many ``rows`` of it, drawn by chance), the tally of each
+    release, and draws of all releases."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan, frame = planned(case, alpha, Path(folder), rows)
+        survey = ingest(
+            plan.source, plan.read_columns, plan.rows, Path(folder) / "w", plan.adjacency
+        )
+        tallies = tally_releases(plan, list(plan.built), survey)
+    exact = {name: release.statistic(tallies[name]) for name, release in plan.built.items()}
+    drawings = (
+        {
+            name: perturb(exact[name], release.mechanism, release.share, SeededSource(seed))
+            for seed, (name, release) in enumerate(plan.built.items(), 1000 * draw)
+        }
+        for draw in range(draws)
+    )
+    return plan, frame, tallies, drawings
+
+
+def planned(
+    case: Case, alpha: str, folder: Path, rows: int | None = None
+) -> tuple[Plan, pd.DataFrame]:
     """The plan that ``init`` writes, with its blanks filled in, and the table."""
     source = DATA / case.table
     read = pd.read_parquet if source.suffix == ".parquet" else pd.read_csv
     frame: pd.DataFrame = read(source)
+    if rows and rows < len(frame):
+        frame = frame.sample(rows, random_state=0).reset_index(drop=True)
+        source = folder / f"part{source.suffix}"
+        write = frame.to_parquet if source.suffix == ".parquet" else frame.to_csv
+        write(source, index=False)
     questions = DATA / case.questions
     if "\n" in case.questions:
         questions, (first, *rest) = folder / "questions.csv", case.questions.splitlines()

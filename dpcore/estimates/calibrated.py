@@ -30,10 +30,27 @@ Errors, with J the derivative of the corrected mean of psi:
     privacy     the totals T have a known covariance, and J^-1 c' T is linear in them but for J
     sampling    m J^-1 mean(psi psi') J^-T / n, as for the survey's own records (sandwich); m: the most
                 records of one unit (``units``)
+    assumed     what is left of psi has mean zero over the survey only if columns are related inside the
+                cells of tables as they are in the records.  Let cells leave shares f and g of the
+                variances of x and y.  A correlation r inside them adds r sqrt(f g) standard deviations
+                to the mean of (x - mean x)(y - mean y), of which the tables leave f + g - f g.  So with
+                f = g and r = 1 the mean of psi moves by (1 - spanned) / 2 of its standard deviation,
+                and half of that is one more standard error.  It counts as privacy: without noise
+                cells would be narrow.  This is an argument, not a bound, and ``benchmarks.first_hour``
+                measures what intervals hold
 
-These hold while the noise in J itself is small.  ``blur`` is its size: with J0 the derivative in the
-records and E the noise of J0^-1/2 J J0^-1/2, the root of the mean of |E|^2 over the rows.  Lines of a
-curved model depend on where they are drawn, and from 1 on that is anywhere.
+Noise in J is counted as Fieller (1954) does for a quotient: the interval of a coefficient contains all
+values R with
+
+    (solution - R)^2 <= z^2 variance(R),
+
+its part from noise being a quadratic function of R, as the other coefficients solve their equations with
+it.  The privacy error is that of the symmetric interval around this set, and infinite if the set has no
+end.
+
+``blur`` is the size of the noise in J: with J0 the derivative in the records and E the noise of
+J0^-1/2 J J0^-1/2, the root of the mean of |E|^2 over the rows.  Lines of a curved model depend on where
+they are drawn, and from 1 on that is anywhere.
 
 >>> generator = np.random.default_rng(1)
 >>> x = generator.integers(0, 2, 4000).astype(float)
@@ -55,6 +72,8 @@ import numpy as np
 
 from dpcore.arrays import Floats
 from dpcore.estimates.families import FAMILIES, Family
+from dpcore.estimates.fieller import fieller
+from dpcore.post.levels import SIGMAS_95
 
 __all__ = ["FAMILIES", "Fitted", "fit_calibrated"]
 
@@ -66,6 +85,9 @@ CONVERGED = 1e-8
 MOST_LINES = 20
 CLOSE = 1e-4
 
+ASSUMED = 0.25
+"""Of what the tables leave of a score, the part that one standard error allows for."""
+
 NEGLIGIBLE = 1e-10
 """Eigenvalues of the features' moments below this share of the largest are rounding errors."""
 
@@ -73,9 +95,10 @@ NEGLIGIBLE = 1e-10
 class Fitted(NamedTuple):
     """A solution of calibrated equations.
 
-    ``coefficients``: (p,); ``sampling``, ``privacy``: (p, p) covariances;
-    ``spanned``: (p,) the share of each score's variance that the tables hold; ``blur``: the noise in the
-    derivative of the equations, of which errors take no account from 1 on; 0 for linear models.
+    ``coefficients``: (p,); ``sampling``, ``privacy``: (p,) standard errors, infinite where noise hides
+    how the terms vary; ``spanned``: (p,) the share of each score's variance that the tables hold;
+    ``blur``: the noise in the derivative of the equations, of which errors of a curved model take no
+    account from 1 on; 0 for linear models.
     """
 
     coefficients: Floats
@@ -131,11 +154,8 @@ def fit_calibrated(
         if not np.all(np.isfinite(to)) or np.allclose(to, line.at, rtol=CLOSE, atol=0.0):
             break
         line = known.line(line.at + _limited(to - line.at, sizes, family)[0])
-    sampling, privacy = line.errors(line.solution)
-    left = known.shares @ (line.score - known.features @ line.on) ** 2
-    spanned = 1 - left / np.maximum(known.shares @ line.score**2, 1e-300)
     blur = 0.0 if family.name == "gaussian" else known.line(start).blur
-    return Fitted(line.solution, sampling, privacy, np.asarray(spanned), blur)
+    return Fitted(line.solution, *line.standard_errors(), line.spanned, blur)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +232,48 @@ class _Line:
         whiten = directions / np.sqrt(np.maximum(sizes, NEGLIGIBLE * sizes[-1]))
         change = (whiten.T @ self.on_change @ whiten).reshape(len(known.totals), -1)
         return float(np.sqrt(np.sum(change * (known.noise @ change)) / len(expected)))
+
+    @cached_property
+    def left(self) -> Floats:
+        """(m, p) what the regression leaves of the score of each record."""
+        return np.asarray(self.score - self.known.features @ self.on)
+
+    @cached_property
+    def spanned(self) -> Floats:
+        shares = self.known.shares
+        return np.asarray(1 - shares @ self.left**2 / np.maximum(shares @ self.score**2, 1e-300))
+
+    def standard_errors(self) -> tuple[Floats, Floats]:
+        """(p,) of the solution, by sampling and by all else: so large that intervals contain Fieller's
+        sets."""
+        known = self.known
+        moved = self.solution - self.at
+        score = (self.score + self.slope * (known.design @ moved)[:, None]) @ self.inverse.T
+        sampling = known.shares @ score**2 * (known.most / known.rows)
+        lacking = self.left * np.sqrt(np.clip(1 - self.spanned, 0, 1)) @ self.inverse.T
+        assumed = ASSUMED**2 * (known.shares @ lacking**2)
+        found = []
+        for j, direction in enumerate(self.inverse.T):
+            fixed = sampling[j] + assumed[j]
+            step = (fixed + self._noise(j, 0.0 * direction)) ** 0.5
+            if step == 0 or direction[j] == 0:
+                found.append(0.0 if direction[j] else np.inf)
+                continue
+            # Coefficients that solve the other equations if this one is a step away.
+            away = direction * (step / direction[j])
+            below, at, above = (self._noise(j, k * away) for k in (-1, 0, 1))
+            of_divisor = ((above + below) / 2 - at) / step**2
+            covariance = (below - above) / (4 * step)
+            ends = fieller(0.0, fixed + at, 1.0, of_divisor, covariance, SIGMAS_95)
+            width = max(-ends[0][0], ends[-1][1])
+            found.append(max((width / SIGMAS_95) ** 2 - sampling[j], 0.0) ** 0.5)
+        return np.sqrt(sampling), np.array(found)
+
+    def _noise(self, j: int, away: Floats) -> float:
+        """The variance of a coefficient by noise, if the true ones are ``away`` from the solution."""
+        moved = self.solution + away - self.at
+        weights = (self.on + self.on_change @ moved) @ self.inverse[j]
+        return float(weights @ self.known.noise @ weights)
 
     def errors(self, true: Floats) -> tuple[Floats, Floats]:
         """Covariances of the solution from sampling and from noise, if these coefficients are true."""

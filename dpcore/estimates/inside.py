@@ -1,81 +1,102 @@
-r"""Where values lie inside their bins, as the counts of neighbouring bins say.
+r"""Where values lie inside their bins, as the shares of neighbouring bins say.
 
 A total over records of a function g of some columns is computed from a table: the sum over its cells
-of count times the mean of g in the cell.  Inside a bin a of one column, of width w, the values of
-records that are in cell b of the other columns need not have the mean of all records of the bin: wages
-differ by experience inside five years of it too.  With the density p(x, b) nearly straight inside a bin,
+of count times the mean of g in the cell.  Inside a bin a of one column, the values of records that are
+in cell b of the other columns need not have the mean of all records of the bin: wages differ by
+experience inside five years of it too.  Let q_b(x) be the share of records with value x that are in b.
+Where it is nearly straight inside the bin, and the values of all records of the bin have variance v(a),
 
-    mean of x in (a, b), less the middle   =   w^2 / 12 * p'(a, b) / p(a, b) + O(w^4),
+    mean of x in (a, b), less the mean in a   =   v(a) q_b'(a) / q_b(a),
 
-and the same of all records of the bin, which is what their mean in a column alone says.  To first order
-the total is therefore too small by
+and to first order the total is therefore too small by
 
-    sum over a, b of  n(a, b) dg/dx (a, b) w^2 / 12 (p'(a, b) / p(a, b) - p'(a) / p(a)),
+    sum over a, b of  n(a) dg/dx (a, b) v(a) q_b'(a),
 
-(Sheppard 1898 corrects moments of one column in this way).  It is linear in the table but for the part
-n(a, b) / n(a), so its noise is that of the table times w^2 / 12 over squared distances of bins: little.
-Whole numbers have w^2 - 1 in the place of w^2.  Cells of a single value that many records have, say
-nothing of the density beside them and are left out.
+(Sheppard 1898 corrects moments of one column in a similar way).  Shares change slowly also where bins
+differ in width or counts fall by half from one to the next, so their slope is taken between the means
+of neighbouring bins.  The total is linear in the table but for n(a).  Cells of a single value that many
+records have, say nothing of the values beside them and are left out.
 
->>> from dpcore.domain.axes import Bins, Categories
->>> axes = (Bins("age", (0, 10, 20, 30), False), Categories("old", ("no", "yes")))
+>>> from dpcore.domain.axes import Bins
+>>> age = Bins("age", (0, 10, 20, 30), False)
 >>> rising = np.array([[30.0, 0.0], [20.0, 10.0], [10.0, 20.0]])  # older ones are more often "yes"
 >>> age_of_old = np.outer([1.0, 1.0, 1.0], [0.0, 1.0])  # changes by 1 with each year, of old ones
->>> round(moved_inside(age_of_old, rising, axes, 0)[0], 1)
+>>> means, variances = np.array([5.0, 15.0, 25.0]), np.full(3, 100 / 12)
+>>> round(moved_in_bins(age_of_old, rising, age, 0, means, variances)[0], 1)
 25.0
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.domain.axes import Axis, Bins
+from dpcore.domain.axes import Bins
 from dpcore.estimates.design import ModelRecords, Variable
+from dpcore.estimates.evidence import Evidence
 
 FEW = 10.0
 """Bins with fewer records than the average over this number correct nothing."""
 
 
 def moved_inside(
-    changes: Floats, table: Floats, axes: Sequence[Axis], place: int
-) -> tuple[float, Floats]:
-    """By how much the sum of a function over a table is too small, because of the bins of one axis;
-    and by how much more for one more record in each cell.
+    evidence: Evidence, records: ModelRecords, first: Variable, second: Variable, table: Floats
+) -> float:
+    """The amount by which the sum of a product over its table is too small, because of all bins: as much
+    of it as chance alone would not show (James & Stein 1961)."""
+    attributes = sorted({*first.attributes, *second.attributes})
+    axes, found = [records.domain.axes[a] for a in attributes], 0.0
+    for place, axis in enumerate(axes):
+        if not isinstance(axis, Bins) or len(axes) < 2:
+            continue
+        # The evidence has the columns' own names, a formula's domain those without dots.
+        column = evidence.columns[evidence.domain.names[attributes[place]]]
+        changes: Floats = np.zeros(table.shape)
+        for one, other in ((first, second), (second, first)):
+            slopes = replace(one, cells=slopes_in_cells(one, records, axis.name, column))
+            product = slopes.times(other, records)
+            assert product is not None  # the product itself was made
+            changes = changes + product.cells
+        inside = bins_of(records, attributes[place], column)
+        moved, weights = moved_in_bins(changes, table, axis, place, *inside)
+        chance = float(np.sum(weights**2 * np.maximum(table, 0.0)))
+        chance += evidence.agreement.combination_variance({tuple(attributes): weights})
+        found += moved * max(1 - chance / max(moved**2, 1e-300), 0.0)
+    return found
 
-    ``changes``: dg/dx inside each cell, x being the column of this axis; like ``table`` it has the shape
-    of the axes.
+
+def moved_in_bins(
+    changes: Floats, table: Floats, axis: Bins, place: int, means: Floats, variances: Floats
+) -> tuple[float, Floats]:
+    """The amount by which the sum of a function over a table is too small, because of the bins of one
+    axis; and how much more that is for one more record in each cell (n(a) taken as fixed).
+
+    ``changes``: dg/dx inside each cell, x being the column of this axis, in the shape of the table;
+    ``means``, ``variances``: (cells,) of x in each bin.
     """
-    axis, weights = axes[place], np.zeros(table.shape)
-    if not isinstance(axis, Bins) or len(axes) < 2:
+    weights = np.zeros(table.shape)
+    counts = np.moveaxis(table, place, 0).reshape(table.shape[place], -1)
+    alone = counts.sum(axis=1)
+    kept = np.flatnonzero((np.diff(axis.edges) > 0) & ~np.isin(axis.edges[:-1], axis.masses))
+    # Noise would make shares of any size in bins of few records.
+    kept = kept[alone[kept] * len(kept) > abs(alone[kept].sum()) / FEW]
+    if len(kept) < 2 or counts.shape[1] < 2:
         return 0.0, weights
-    edges = np.array(axis.edges, dtype=np.float64)
-    width, middles = np.diff(edges), (edges[:-1] + edges[1:]) / 2
-    kept = np.flatnonzero((width > 0) & ~np.isin(edges[:-1], axis.masses))
-    if len(kept) < 2:
-        return 0.0, weights
-    width, middles = width[kept], middles[kept]
-    change, counts = (
-        np.moveaxis(each, place, 0)[kept].reshape(len(kept), -1) for each in (changes, table)
-    )
-    squared = width**2 - 1 if axis.integer else width**2
-    slopes = np.gradient(np.eye(len(kept)), middles, axis=0) * width[:, None] / width
-    alone = counts.sum(axis=1, keepdims=True)
-    many = alone > abs(alone.mean()) / FEW  # elsewhere noise would make shares of any size
-    alone = np.where(many, alone, 1.0)
-    change = change * (squared / 12)[:, None]
-    apart = many * (change - np.sum(change * counts / alone, axis=1, keepdims=True))
-    slope = slopes @ counts
-    moved = slopes.T @ apart - apart * (slope.sum(axis=1, keepdims=True) / alone)
+    change = np.moveaxis(changes, place, 0).reshape(counts.shape)[kept]
+    alone, shares = alone[kept, None], counts[kept] / alone[kept, None]
+    slopes: Any = np.gradient(np.eye(len(kept)), means[kept], axis=0)
+    of_share = slopes.T @ (alone * variances[kept, None] * change)
+    # One more record in a cell makes the shares of the others in its bin smaller.
+    moved = (of_share - np.sum(of_share * shares, axis=1, keepdims=True)) / alone
     whole = np.moveaxis(weights, place, 0)
     whole[kept] = moved.reshape(len(kept), *whole.shape[1:])
-    return float(np.sum(apart * slope)), weights
+    return float(np.sum(of_share * shares)), weights
 
 
-def slopes_inside(variable: Variable, records: ModelRecords, name: str, column: Any) -> Floats:
+def slopes_in_cells(variable: Variable, records: ModelRecords, name: str, column: Any) -> Floats:
     """How a variable changes with a column inside its cells, in their shape: by regression over the
     records (m,) in each cell; 0 where it does not, as of a condition that a bin meets as a whole."""
     place = records.domain.names.index(name)
@@ -90,3 +111,20 @@ def slopes_inside(variable: Variable, records: ModelRecords, name: str, column: 
     squares, products = (np.bincount(cells, x * each, size) for each in (x, u))
     found = np.divide(products, squares, out=np.zeros(size), where=squares > 0)
     return np.asarray(found.reshape(variable.cells.shape))
+
+
+def bins_of(records: ModelRecords, attribute: int, column: Any) -> tuple[Floats, Floats]:
+    """(cells,) the mean and the variance of a column of numbers (m,) in each bin, as the records have
+    them; in a bin without records those of values spread evenly."""
+    axis = records.domain.axes[attribute]
+    assert isinstance(axis, Bins)
+    kept = ~np.ma.getmaskarray(column)
+    x, cells = np.ma.getdata(column)[kept].astype(np.float64), records.codes[kept, attribute]
+    number = np.bincount(cells, minlength=axis.cells)
+    some, number = number > 0, np.maximum(number, 1)
+    mean = np.bincount(cells, x, axis.cells) / number
+    variance = np.bincount(cells, (x - mean[cells]) ** 2, axis.cells) / number
+    edges = np.array(axis.edges, dtype=np.float64)
+    even = np.maximum(np.diff(edges) ** 2 - axis.integer, 0.0) / 12
+    middle = (edges[:-1] + edges[1:] - axis.integer) / 2
+    return np.where(some, mean, middle), np.where(some, variance, even)

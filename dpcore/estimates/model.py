@@ -7,7 +7,7 @@ are those of all releases of the bundle together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
@@ -18,10 +18,10 @@ from dpcore.domain.axes import Bins, in_order
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.estimates.calibrated import Fitted, fit_calibrated
-from dpcore.estimates.design import ModelDesign, ModelRecords, Variable
+from dpcore.estimates.design import ModelDesign, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
-from dpcore.estimates.inside import moved_inside, slopes_inside
+from dpcore.estimates.inside import moved_inside
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.table import FEWEST_ERRORS
@@ -33,13 +33,16 @@ of its standard errors."""
 MADE_UP, HARDLY = 1000, 1e-6
 """At least this many records are made up in any cells; their weight together, as a share of all."""
 
-BLURRED = "the noise hides how the terms vary together; use wider bins or fewer terms"
-INSIDE = (
-    "where values lie inside their bins is estimated from neighbouring bins, and half of that correction"
-    " is part of the error; beyond it the synthetic records assume a place, which the intervals do not"
-    " cover: use narrower bins"
+BLURRED = (
+    "the noise hides how the terms vary together; use wider bins or fewer terms; these have no"
+    " interval"
 )
-HARDLY_ANY = "too few records for this much noise: there may be hardly any"
+INSIDE = (
+    "where values lie inside their bins is estimated from neighbouring bins and synthetic records; half"
+    " of what neighbours correct, and a part of what the records assume, is in the error: narrower bins"
+    " assume less"
+)
+HARDLY_ANY = "too few records for this much noise: there may be hardly any; these have no interval"
 
 DECIDED = 15.0
 """A predictor this far from zero is a share of less than one in three million."""
@@ -51,6 +54,11 @@ ENDLESS = (
 
 SPANNED = 0.9
 """A coefficient gets a note if tables explain less than this share of the variance of its score."""
+
+LEANING = (
+    f"less than {SPANNED:.0%} of the information comes from noisy tables; the rest is assumed by the"
+    " synthetic records, and the interval allows for a part of that"
+)
 
 
 @dataclass(frozen=True)
@@ -76,11 +84,11 @@ class Coefficient:
         "standard_error": "Standard error of the estimate; it includes sampling and privacy noise",
         "sampling_error": "Standard error from sampling alone, as the survey itself would have it; its"
         " units are taken as independent draws from a population",
-        "privacy_error": "Standard error from privacy noise alone",
+        "privacy_error": "Standard error from privacy: its noise, and what tables with bins leave open",
         "lower_95": "Lower end of a 95% interval for the coefficient in the population",
         "upper_95": "Upper end of a 95% interval for the coefficient in the population",
         "spanned": "Share of the estimate's information that comes from noisy tables; the rest comes"
-        " from the model of the synthetic records, and no error includes it",
+        " from the model of the synthetic records, and the privacy error allows for some of it",
     }
 
     @property
@@ -115,26 +123,25 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
     """
     _require_measured(design, evidence)
     found, unmeasured = _calibrated(evidence, design, family)
-    coefficients, rare, endless = [], list[str](), list[str]()
+    coefficients, hidden = [], dict[str, list[str]]()
     for j, term in enumerate(design.terms):
-        variances = [max(float(each[j, j]), 0.0) for each in (found.sampling, found.privacy)]
-        if found.blur >= 1:
-            variances = [np.inf, np.inf]
+        estimate, sampling, privacy, spanned = (float(each[j]) for each in found[:4])
+        reason = None
+        if found.blur >= 1 or not np.isfinite(privacy):
+            reason = BLURRED
         elif _is_rare(term, evidence):
-            variances = [np.inf, np.inf]
-            rare.append(term.name)
-        elif family != "gaussian" and _is_endless(float(found.coefficients[j]), term):
-            variances = [np.inf, np.inf]
-            endless.append(term.name)
-        sampling, privacy = (variance**0.5 for variance in variances)
-        estimate, spanned = float(found.coefficients[j]), float(found.spanned[j])
+            reason = HARDLY_ANY
+        elif family != "gaussian" and _is_endless(estimate, term):
+            reason = ENDLESS
+        if reason:
+            sampling = privacy = np.inf
+            hidden.setdefault(reason, []).append(term.name)
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
-    notes = (*design.notes, *_notes(coefficients, rare, endless, unmeasured))
+    notes = [f"{', '.join(names)}: {reason}" for reason, names in hidden.items()]
+    notes += [*design.notes, *_notes(coefficients, unmeasured)]
     if spread := _spread_in_cells(design, evidence):
-        notes = (*notes, f"{spread}: {INSIDE}")
-    if found.blur >= 1:
-        notes = (f"{BLURRED}; no coefficient has an interval", *notes)
-    return tuple(coefficients), notes
+        notes.append(f"{spread}: {INSIDE}")
+    return tuple(coefficients), tuple(notes)
 
 
 def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[Fitted, bool]:
@@ -161,7 +168,7 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
         [{each.attributes: each.cells / evidence.rows} for each in features]
     )
     inside = [
-        _inside(evidence, records, *pair, tables[each.attributes]) / evidence.rows
+        moved_inside(evidence, records, *pair, tables[each.attributes]) / evidence.rows
         for pair, each in zip(pairs, features, strict=True)
     ]
     noise = (
@@ -190,31 +197,6 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
     except ValueError as error:
         raise InputError(f"{design.formula}: {error}") from None
     return found, unmeasured
-
-
-def _inside(
-    evidence: Evidence, records: ModelRecords, first: Variable, second: Variable, table: Floats
-) -> float:
-    """By how much the sum of a product over its table is too small, because of all bins: as much as
-    chance alone would not show (James & Stein 1961)."""
-    attributes = sorted({*first.attributes, *second.attributes})
-    axes, found = [records.domain.axes[a] for a in attributes], 0.0
-    for place, axis in enumerate(axes):
-        if not isinstance(axis, Bins) or len(axes) < 2:
-            continue
-        # The evidence has the columns' own names, a formula's domain those without dots.
-        column = evidence.columns[evidence.domain.names[attributes[place]]]
-        changes: Floats = np.zeros(table.shape)
-        for one, other in ((first, second), (second, first)):
-            slopes = replace(one, cells=slopes_inside(one, records, axis.name, column))
-            product = slopes.times(other, records)
-            assert product is not None  # the product itself was made
-            changes = changes + product.cells
-        moved, weights = moved_inside(changes, table, axes, place)
-        chance = float(np.sum(weights**2 * np.maximum(table, 0.0)))
-        chance += evidence.agreement.combination_variance({tuple(attributes): weights})
-        found += moved * max(1 - chance / max(moved**2, 1e-300), 0.0)
-    return found
 
 
 def _anywhere(domain: Domain, rows: int) -> Integers:
@@ -294,25 +276,12 @@ def _is_endless(coefficient: float, term: Variable) -> bool:
     return not abs(coefficient) * float(np.max(np.abs(term.values), initial=0.0)) < DECIDED
 
 
-def _notes(
-    coefficients: Sequence[Coefficient],
-    rare: Sequence[str],
-    endless: Sequence[str],
-    unmeasured: bool,
-) -> tuple[str, ...]:
+def _notes(coefficients: Sequence[Coefficient], unmeasured: bool) -> list[str]:
     notes = []
-    if rare:
-        notes.append(f"{', '.join(rare)}: {HARDLY_ANY}; these have no interval")
-    if endless:
-        notes.append(f"{', '.join(endless)}: {ENDLESS}")
-    leaning = [c.name for c in coefficients if c.spanned < SPANNED]
-    if leaning:
-        notes.append(
-            f"{', '.join(leaning)}: less than {SPANNED:.0%} of the information comes from noisy tables;"
-            " the rest is assumed by the synthetic records, and the intervals do not include that"
-        )
+    if leaning := [c.name for c in coefficients if c.spanned < SPANNED]:
+        notes.append(f"{', '.join(leaning)}: {LEANING}")
     if unmeasured:
         notes.append(
             "some products of terms involve three or more columns that were not measured together"
         )
-    return tuple(notes)
+    return notes

@@ -18,9 +18,11 @@ from scipy.special import chdtrc
 from dpcore.arrays import Booleans, Floats
 from dpcore.domain.axes import Bins, Categories, Grid, middles
 from dpcore.errors import InputError
+from dpcore.estimates.calibrated import ASSUMED
 from dpcore.estimates.design import ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
-from dpcore.estimates.model import Coefficient, unmeasured
+from dpcore.estimates.inside import moved_inside
+from dpcore.estimates.model import LEANING, SPANNED, Coefficient, unmeasured
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.post.tables.refined import MOST_REFINED, Refined
@@ -53,13 +55,14 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     """Pearson's correlation of two columns of numbers; records with a null in either are left out.
 
     How two numbers go together inside a cell is what the synthetic records assume; ``spanned`` is the
-    share of their spread that lies between cells.
+    share of their spread that lies between cells, and the errors allow for the rest as those of a model
+    do (``estimates.calibrated``).
     """
     attributes, shares, rows, kept = _shares(evidence, one, other)
     records = _without_nulls(evidence, attributes)
+    first, second = (_number(evidence, records, name, f"{one}, {other}") for name in (one, other))
     moments = []
-    for name in (one, other):
-        side = _number(evidence, records, name, f"{one}, {other}")
+    for side in (first, second):
         axis = attributes.index(side.attributes[0])
         cells = evidence.codes[records.kept, side.attributes[0]]
         counts = np.bincount(cells, minlength=len(side.cells))
@@ -79,7 +82,9 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     counts = np.bincount(cells, minlength=shares.size).reshape(shares.shape)
     sums = np.bincount(cells, (x_of * y_of)[records.kept], shares.size).reshape(shares.shape)
     xy = np.where(counts > 0, sums / np.maximum(counts, 1), x * y)
-    value = float(np.sum(shares * xy)) / scale
+    moved = moved_inside(evidence, records, first, second, evidence.table(attributes))
+    moved = moved / rows / scale
+    value = float(np.sum(shares * xy)) / scale + moved
     influence = (xy / scale - value * (x2 / vx + y2 / vy) / 2) * kept
     sampling = evidence.most * float(np.sum(np.maximum(shares, 0) * influence**2)) / rows
     privacy = evidence.agreement.combination_variance({attributes: influence / rows})
@@ -89,8 +94,10 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     )
     spanned = min(between**0.5, 1.0)
     value = float(np.clip(value, -1.0, 1.0))  # the nearest that a correlation can be
-    errors = sampling**0.5, privacy**0.5
-    return Coefficient(name, value, *errors, spanned, bound=1.0, notes=evidence.assumes)
+    open_inside = (moved / 2) ** 2 + (ASSUMED * (1 - spanned)) ** 2
+    errors = sampling**0.5, (privacy + open_inside) ** 0.5
+    notes = evidence.assumes + (f"{name}: {LEANING}",) * (spanned < SPANNED)
+    return Coefficient(name, value, *errors, spanned, bound=1.0, notes=notes)
 
 
 def independence(evidence: Evidence, one: str, other: str) -> Independence:

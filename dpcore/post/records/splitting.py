@@ -84,7 +84,7 @@ def split_groups(
         others = [falling[cells]] if end else []
         if end and not end.bulk:
             near = falling[cells]
-        elif numbers is not None and cells[-1] < len(numbers):
+        elif numbers is not None and cells[-1] < len(numbers) and numbers[cells].any():
             others += [near.sum() * n / n.sum() for n in (numbers[cells] ** 0.5, numbers[cells])]
         near = _nearest(near, others, noisy[cells], variance)
         shares = _shares(near, noisy[cells], len(rows), variance)

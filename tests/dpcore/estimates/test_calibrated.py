@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from dpcore.estimates.calibrated import fit_calibrated
+from dpcore.estimates.calibrated import Fitted, fit_calibrated
 from dpcore.estimates.families import FAMILIES
+from dpcore.post.levels import SIGMAS_95
 
 RANDOM = np.random.default_rng(3)
 ROWS = 3000
@@ -45,7 +46,7 @@ def test_with_the_records_own_totals_it_is_maximum_likelihood(family):
     }
     expected = sm.GLM(response, DESIGN, family=families[family]).fit(cov_type="HC0")
     np.testing.assert_allclose(found.coefficients, expected.params, atol=1e-5)
-    np.testing.assert_allclose(np.sqrt(found.sampling.diagonal()), expected.bse, rtol=3e-3)
+    np.testing.assert_allclose(found.sampling, expected.bse, rtol=3e-3)
 
 
 def test_a_linear_model_solves_the_normal_equations_with_the_tables_moments():
@@ -59,14 +60,14 @@ def test_a_linear_model_solves_the_normal_equations_with_the_tables_moments():
     expected = np.linalg.lstsq(DESIGN, MEANS["gaussian"], rcond=None)[0]
     np.testing.assert_allclose(found.coefficients, expected, atol=1e-6)
     np.testing.assert_allclose(found.spanned, 1.0, atol=1e-9)
-    # The covariance is that of the derivatives of the coefficients by the totals.
+    # Without sampling, errors are those of the derivatives of the coefficients by the totals.
     change = RANDOM.normal(0, 1e-6, len(totals))
     noise = np.outer(change, change)
     again = fit_calibrated(
-        records, response, FAMILIES["gaussian"], features, totals + change, noise, ROWS
+        records, response, FAMILIES["gaussian"], features, totals + change, noise, 1e18
     )
     moved = again.coefficients - found.coefficients
-    np.testing.assert_allclose(again.privacy, np.outer(moved, moved), rtol=1e-2, atol=1e-16)
+    np.testing.assert_allclose(again.privacy, np.abs(moved), rtol=1e-3)
 
 
 def test_moments_beyond_any_survey_give_finite_coefficients():
@@ -106,3 +107,29 @@ def test_blur_is_the_noise_in_the_derivative(spread):
     assert found.blur == pytest.approx(spread)
     linear = fit_calibrated(ones, response, FAMILIES["gaussian"], features, totals, noise, ROWS)
     assert linear.blur == 0
+
+
+def one_predictor(noise_of_square: float) -> Fitted:
+    """A slope from noisy totals of 1, x, y, x y and x^2; only the last one has noise."""
+    generator = np.random.default_rng(5)
+    x = generator.normal(0, 1, 5000)
+    x = (x - x.mean()) / x.std()
+    y = 2 * x + generator.normal(0, 1, 5000)
+    features = np.column_stack([np.ones(5000), x, y, x * y, x * x])
+    noise = np.zeros((5, 5))
+    noise[4, 4] = noise_of_square**2
+    design = np.column_stack([np.ones(5000), x])
+    return fit_calibrated(
+        design, y, FAMILIES["gaussian"], features, features.mean(axis=0), noise, 1e12
+    )
+
+
+def test_noise_in_a_divisor_counts_as_in_fiellers_set():
+    """A slope of 2 = N / W with N = 2 exactly and W = 1 with an error e lies from 2 / (1 + z e) to
+    2 / (1 - z e), and anywhere if z e >= 1."""
+    for error in (0.001, 0.1, 0.3, 0.5):
+        found = one_predictor(error)
+        slope = found.coefficients[1]
+        upper = slope / (1 - SIGMAS_95 * error)
+        assert found.privacy[1] * SIGMAS_95 == pytest.approx(upper - slope, rel=1e-3)
+    assert np.isinf(one_predictor(0.52).privacy[1])

@@ -210,3 +210,17 @@ def test_bins_that_become_wider_hold_records_by_their_width_where_the_counts_say
         assert wrong(numbers) < 0.5 * wrong(None)
     else:
         assert wrong(numbers) <= wrong(None) + 1
+
+
+def test_cells_of_single_numbers_have_no_width_to_go_by():
+    column, groups = np.zeros(30, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    with np.errstate(all="raise"):
+        cells = split_groups(
+            column,
+            groups,
+            np.array([20.0, 10.0]),
+            1.0,
+            np.random.default_rng(0),
+            numbers=np.zeros(2),
+        )
+    assert np.bincount(cells).tolist() == [20, 10]
