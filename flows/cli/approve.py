@@ -53,7 +53,9 @@ def _decide(
     words = [f"{dataset} {release_id}: {decision}"]
     published = bool(known.seals(dataset, release_id))
     if published and not approved:
-        words.append("its bundle is already published, or is just being published: withdraw it")
+        words.append(
+            "its bundle is already published or is being published now; withdraw the bundle instead"
+        )
     elif approved and not known.asks(dataset, release_id):
         words.append(
             "no run of this release asks for an approval: without `publication: {approval: true}` in"
