@@ -31,7 +31,7 @@ class HeapingSection(ReleaseSection):
     def _steps_of(self, survey: SurveyFacts, name: str) -> StepValues:
         column = declared(survey.columns, name)
         if isinstance(column, CategoricalColumn) or column.listed is not None:
-            raise ValueError(f"columns: {name!r} is no column of numbers with bounds")
+            raise ValueError(f"columns: {name!r} is not a column of numbers with bounds")
         step = column.written or (Fraction(1) if column.type == "integer" else None)
         if step is None:
             raise ValueError(
