@@ -1,4 +1,4 @@
-"""How many more runs of a plan its dataset's budget covers, and when a schedule runs dry."""
+"""Computes how many more runs of a plan the budget covers, and when a schedule exhausts it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tasks.ledger import Ledger
 
 FAR = 1000
-"""The date on which a schedule runs dry is given up to this many runs ahead."""
+"""The date on which a schedule exhausts the budget is computed for at most this many runs ahead."""
 
 
 def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
@@ -37,7 +37,7 @@ def runs_left(plan: Plan, left: Budget, ledger: Ledger | None = None) -> int:
 
 
 def to_come(plan: Plan, ledger: Ledger | None = None) -> range:
-    """The numbers of runs of the plan's series that are still to come."""
+    """The numbers of the future runs of the plan's series."""
     from tasks.ledger.runs_and_grant import runs_charged
 
     assert plan.series is not None
@@ -53,7 +53,7 @@ def price_of_run(plan: Plan, run: int) -> Budget:
 
 
 def series_text(plan: Plan) -> list[str]:
-    """What the runs of the plan's series that are still to come cost together; a line or none."""
+    """A line on the cost of all future runs of the plan's series together; empty without a series."""
     if plan.series is None:
         return []
     costs = total(price_of_run(plan, run) for run in to_come(plan))
@@ -73,11 +73,11 @@ def runs_text(plan: Plan, left: Budget, now: datetime, ledger: Ledger | None = N
 
     last = list(islice(due_times(schedule, now), min(runs, FAR)))[-1]
     when = f"{'after' if runs > FAR else 'on'} {local_text(schedule, last)} ({schedule.timezone})"
-    return f"{words}: the schedule runs dry {when}"
+    return f"{words}: the schedule exhausts the budget {when}"
 
 
 def last_release_text(ledger: Ledger, dataset: str) -> str:
-    """How many more releases of the last one's cost the account covers; empty without a release."""
+    """Text on how many more releases at the price of the last the account covers; empty without one."""
     account = ledger.account(dataset)
     known = [
         charges
