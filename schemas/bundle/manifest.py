@@ -138,7 +138,7 @@ class ReleaseRecord(Section):
 
     @property
     def price(self) -> Budget:
-        """What the ledger was charged."""
+        """The charge to the ledger."""
         return Budget(self.alpha, self.beta, self.gamma, self.rho)
 
 
@@ -217,7 +217,7 @@ class SynthesisRecord(Section):
 
     @property
     def rules(self) -> str:
-        """How to analyse implicates."""
+        """Rules for the analysis of implicates."""
         if self.rows_per_unit == 1:
             return IMPLICATES
         return (

@@ -64,7 +64,7 @@ def keywords(manifest: Manifest, plan: Plan) -> list[str]:
 
 
 def cited(manifest: Manifest, publication: Publication) -> str:
-    """How the release is cited."""
+    """The citation of the release."""
     publisher, year = publication.publisher.strip(), manifest.drawn_at[:4]
     promise = manifest.guarantee.statement.partition(" with ")[2].partition(" (")[0]
     return (

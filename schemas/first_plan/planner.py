@@ -268,7 +268,7 @@ class Draft(Written):
     def errors(self) -> Mapping[str, float]:
         """By release, the sum of the errors of the wishes that it answers, if it had the whole budget.
 
-        Raises ``InputError`` where no plan can serve them.
+        Raises ``InputError`` if no plan can answer them.
         """
         return {section.name: self._error_of(section) for section in self.sections}
 

@@ -65,7 +65,7 @@ class PlannedRelease:
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """What the wishes imply for the columns of the plan."""
+    """The consequences of all wishes for the columns of the plan."""
 
     of: Described
     wishes: Sequence[Wish]
@@ -227,7 +227,7 @@ class ColumnUse:
     def for_models(
         self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()
     ) -> PlannedRelease:
-        """Counts of records, to which the models are fitted that moments cannot answer."""
+        """Counts of records, for fits of the models that moments cannot answer."""
         needed = {name for wish in wishes for name in wish.columns}
         columns = tuple(name for name in self.columns if name in needed)
         made = self.records(Wish("records", columns=columns))

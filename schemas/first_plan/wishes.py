@@ -236,9 +236,7 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
     if len(categories) != 2:
         scale = ""
         if categories and all(isinstance(each, int) for each in categories):
-            scale = (
-                "; for the mean of these numbers, describe them by lower and upper, not by values"
-            )
+            scale = "; for their mean, describe the column by lower and upper instead of values"
         raise InputError(
             f"{option}: {response} is a column of categories; say which one is meant, as"
             f" {{{written} == 'CATEGORY'}}{scale}"

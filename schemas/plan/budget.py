@@ -106,8 +106,8 @@ class BudgetSection(Section):
             )
         if self.composition == "concentrated" and self.requested.alpha and not self.requested.beta:
             raise ValueError(
-                "requested.beta: with concentrated composition (alpha, beta) is a promise that needs"
-                " it; or request rho, or a part of the grant"
+                "requested.beta: with concentrated composition, a request of alpha needs a beta; state"
+                " one, or request rho, or a part of the grant"
             )
         return self
 
@@ -133,7 +133,7 @@ class BudgetSection(Section):
         return Budget(asked.alpha, asked.beta, asked.gamma)
 
     def cost(self, needs_beta: bool, needs_gamma: bool) -> Budget:
-        """What one release costs, in the coordinates of the caps.
+        """The price of one release, in the coordinates of the caps.
 
         ``needs_beta``, ``needs_gamma``: whether a mechanism of the plan spends beta or gamma.  Stated
         amounts are returned unchanged; others are 0 if nothing spends them.

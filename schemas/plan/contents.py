@@ -204,7 +204,8 @@ class PlanDocument(Section):
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What the sampling errors of models and moments assume in addition to independent records."""
+        """The assumptions of sampling errors of models and moments, in addition to
+        independent records."""
         weights = self.weights.column if self.weights else None
         return tuple(assumptions(self.adjacency.most, weights))
 
@@ -279,7 +280,8 @@ class PlanDocument(Section):
 
     @property
     def requested(self) -> Budget:
-        """What one release of the plan costs the grant: (alpha, beta, gamma), or (rho, beta, gamma)."""
+        """The price of one release of the plan in the grant's terms: (alpha, beta, gamma), or (rho,
+        beta, gamma)."""
         composition = self.budget.composition
         return self.budget.cost(
             any(section.spends_beta(composition) for section in self.releases),

@@ -85,7 +85,7 @@ class Requests(Section):
 
 
 class Operation(Section):
-    """How an agency runs a plan."""
+    """The section on how an agency runs a plan."""
 
     schedule: Schedule | None = Field(
         default=None, description="Without a schedule, releases are made only on demand."

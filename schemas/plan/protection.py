@@ -15,7 +15,7 @@ RULES: dict[Invalid, str] = {
     "own-cell": "a value that is not valid counts as null, which has a cell in every column",
     "drop": "a record with a value that is not valid is left out",
 }
-"""What happens to values that are not valid, for each rule that accepts all tables."""
+"""Words on what happens to values that are not valid, for each rule that accepts all tables."""
 
 
 GROWS = (
@@ -79,7 +79,7 @@ class Protection:
 
     @property
     def difference(self) -> str:
-        """How neighbouring tables differ, to follow the word "tables"."""
+        """Words on how neighbouring tables differ; they follow the word "tables"."""
         if self.replaces:
             return f"that differ in {'all records of ' * bool(self.unit)}one {self.one}"
         if self.unit is None:
@@ -156,7 +156,7 @@ class Protection:
 
     @property
     def fate(self) -> str:
-        """What happens to the one unit in which neighbours differ."""
+        """Words on what happens to the one unit in which neighbours differ."""
         return "replaced by an entirely different one" if self.replaces else "left out"
 
     @property

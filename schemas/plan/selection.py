@@ -25,7 +25,7 @@ RELEASES = TypeAdapter[list[AnyRelease]](list[AnyRelease])
 
 
 def asked_for(plan: Plan, alpha: str) -> Budget:
-    """What a request of this alpha costs, with beta and gamma in the same proportion as in the plan.
+    """The price of a request of this alpha, with beta and gamma in the same proportion as in the plan.
 
     Under concentrated composition the alpha is the one at the grant's beta.  Without an alpha, it is all
     that the plan requests.  Raises ``InputError`` for text that is not a valid amount, and for more than

@@ -145,7 +145,7 @@ class Series(Section):
         return Fraction(factor.moved(self.run, self.most), STEPS * self._in_one_run)
 
     def price(self, run: Release) -> Budget:
-        """What this run adds to the price of the series, if runs 1..run-1 had the same noise.
+        """The amount that this run adds to the price of the series, if runs 1..run-1 had the same noise.
 
         rho times the square of the part, or alpha times the part of Laplace noise: see
         ``domain.series``, the price of a run, for the proof.  Gaussian noise under basic composition has
@@ -216,7 +216,7 @@ class Series(Section):
             )
 
     def bound(self, columns: Mapping[str, Column]) -> Periods | None:
-        """How the engine bounds units of several records; None where the table holds one period."""
+        """How the engine bounds units of several records; None if the table holds only one period."""
         if self.column is None:
             return None
         return Periods(columns[self.column].axis(self.column), self.most)

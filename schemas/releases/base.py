@@ -85,7 +85,7 @@ class SurveyFacts:
 
 
 Product = Literal["Summary statistics", "Machine learning model", "Synthetic data"]
-"""Kinds of published data, as the registry of deployments names them."""
+"""Kinds of published data, in the terms of the registry of deployments."""
 
 
 class ReleaseSection(Section):
@@ -149,7 +149,7 @@ class ReleaseSection(Section):
 
     @property
     def by_design(self) -> bool:
-        """Whether the release uses the survey's weights and strata without being told to."""
+        """Whether the release always uses the survey's weights and strata, without a key `weighted`."""
         return False
 
     @property

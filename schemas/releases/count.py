@@ -19,7 +19,8 @@ LARGEST_GRID = 2**20
 
 
 class Condition(Section):
-    """Which records are counted: those with one of some categories, or a number in an interval."""
+    """The condition on the records that are counted: one of some categories, or a number in
+    an interval."""
 
     column: StrictStr = Field(description="The column that the condition is about.")
     categories: list[StrictStr | StrictBool | StrictInt | StrictFloat] | None = Field(
@@ -64,7 +65,7 @@ MECHANISMS = {"discrete-laplace": CountMechanism(Count, has_prior=True)}
 
 
 class CountSection(ReleaseSection):
-    """How many records satisfy a condition."""
+    """The number of records that satisfy a condition."""
 
     words: ClassVar[str] = "Count"
     kind: Literal["count"]

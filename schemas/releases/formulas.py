@@ -43,7 +43,7 @@ TRUE_OR_FALSE = (
 )
 
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
-"""A name in a formula that is not a function call; names inside quoted text do not count."""
+"""The pattern of a name in a formula that is not a function call; names in quoted text do not count."""
 
 WrittenFormula = Annotated[
     StrictStr,

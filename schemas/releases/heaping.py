@@ -14,7 +14,7 @@ from schemas.survey.columns import CategoricalColumn
 
 
 class HeapingSection(ReleaseSection):
-    """Which values of columns many records share, and how round the others are."""
+    """Finds which values of columns many records share, and how round the others are."""
 
     words: ClassVar[str] = "Shared and round values"
     kind: Literal["heaping"]

@@ -33,7 +33,9 @@ def read_inequality(domain: Domain, text: str) -> Difference:
         raise syntax.fault(node, FORM)
     (compared,) = node.ops
     if not isinstance(compared, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-        raise syntax.fault(node, "compare with <, <=, > or >=; if equal, derive one from the other")
+        raise syntax.fault(
+            node, "compare with <, <=, > or >=; if two columns are equal, derive one from the other"
+        )
     greater, less = node.left, node.comparators[0]
     if isinstance(compared, ast.Lt | ast.LtE):
         greater, less = less, greater

@@ -79,7 +79,7 @@ class RuleSection(Section):
         return {"then": given} if isinstance(given, str) else given
 
     def stated_at(self, place: str) -> Self:
-        """The same rule, whose errors name this place of the plan."""
+        """The rule with this place of the plan for its error messages."""
         copy = self.model_copy()
         copy._place = place
         return copy
@@ -101,7 +101,7 @@ class RuleSection(Section):
         return f"if {when} then {then}" if when else then
 
     def in_detail(self, details: Details, place: str) -> Self:
-        """The same rule, with groups replaced by the categories that belong to them."""
+        """The rule with groups replaced by the categories that belong to them."""
         changed: dict[str, Any] = {"if_": _in_detail(self.if_, details, f"{place}.if")}
         if isinstance(self.then, dict):
             changed["then"] = _in_detail(self.then, details, f"{place}.then")

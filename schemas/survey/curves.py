@@ -12,7 +12,7 @@ Number = StrictInt | StrictFloat
 
 
 class Curve(Section):
-    """A record's values of one quantity, one column for each time."""
+    """One quantity of a record at several times, with a column for each time."""
 
     columns: list[StrictStr] = Field(
         min_length=2,

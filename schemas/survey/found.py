@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping
 from schemas.text import may_be_listed, seen_as
 
 OPEN = "open"
-"""What a plan writes where it has no list or bounds."""
+"""The word in a plan that replaces a list of categories or bounds."""
 
 OTHER = "(other)"
 """The last category: every text that is not one of the others."""

@@ -1,4 +1,4 @@
-"""What columns of whole and of real numbers have in common in a plan."""
+"""The common parts of columns of whole and of real numbers in a plan."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ def two_numbers(value: Any) -> Any:
 
 
 class NumberColumn(Section):
-    """What columns of whole and of real numbers have in common."""
+    """Base class of columns of whole and of real numbers."""
 
     outside: Outside = Field(
         default="refuse",

@@ -93,7 +93,7 @@ class Weights(Section):
 
     @property
     def read(self) -> ContinuousColumn:
-        """How the column is read."""
+        """The column of weights as a column that is read."""
         stated = {"source_name": self.source_name, "format": self.format}
         return WEIGHT.model_copy(update=stated)
 
