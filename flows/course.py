@@ -1,7 +1,7 @@
 """The steps of a release and of an audit, in order.
 
-A Prefect flow runs it with its steps as tasks.  ``dprelease.release`` and ``dprelease.audit`` run it
-with the same steps as plain functions, without Prefect.
+A Prefect flow runs the steps as tasks.  ``dprelease.release`` and ``dprelease.audit`` call them as plain
+functions, without Prefect.
 """
 
 from fractions import Fraction

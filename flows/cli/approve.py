@@ -35,7 +35,7 @@ def reject(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Forbid a drawn release to be published; its budget stays spent."""
+    """Forbid the publication of a drawn release; its budget stays spent."""
     _decide(dataset, release_id, False, who, why, output)
 
 

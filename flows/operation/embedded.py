@@ -40,7 +40,7 @@ STARTUP_SECONDS = 120
 LOST_SECONDS = 60
 
 _OUTCOMES: list[Any] = []
-"""What the flow that this process runs returned or raised, if it has ended."""
+"""The result or error of the flow that this process runs, if it has ended."""
 
 if FLOW_RUN in os.environ:  # a worker started this process for one run, and logs it
     atexit.register(end_quietly)

@@ -44,7 +44,7 @@ _BATCH = 2**19
 
 @dataclass(frozen=True)
 class Body:
-    """``directions`` (k, d), ``widths`` (k,) and ``diameter``: w_q and D, public whole numbers."""
+    """``directions`` (k, d), ``widths`` (k,) and ``diameter`` are w_q and D: public integers."""
 
     directions: tuple[tuple[int, ...], ...]
     widths: tuple[int, ...]

@@ -53,10 +53,9 @@ LARGEST_WORK = 2**34
 
 @dataclass(frozen=True)
 class NearMeansEvent(Event):
-    """``draws`` synthetic records z, P(z) proportional to exp(-|S/rows - S(z)/draws|^2/scale), S the
-    sum of whole features of the records: a neighbour moves S, and a mean, by at most
-    ``l2_sensitivity_squared`` squared, and so a square by 2 l2_sensitivity_squared/rows.
-    """
+    """``draws`` synthetic records z, P(z) proportional to exp(-|S/rows - S(z)/draws|^2/scale), S the sum
+    of integer features of the records.  Between neighbours, S moves by at most the root of
+    ``l2_sensitivity_squared``, and the squared distance by 2 l2_sensitivity_squared/rows."""
 
     kind = "series-exponential"
 
@@ -80,8 +79,8 @@ class NearMeansEvent(Event):
 
 @dataclass(frozen=True)
 class NearMeansMechanism(Mechanism):
-    """P(records) proportional to exp(-score/scale), score the squared distance of their series from the
-    exact one: (4 D^2/(n scale))-DP, exactly.
+    """P(records) proportional to exp(-score/scale), where the score is the squared distance of their
+    series from the exact one: exactly (4 D^2/(n scale))-DP.
 
     ``draws`` records over ``cells`` cells by ``terms`` coefficients; ``scale``: in squared steps.
     """

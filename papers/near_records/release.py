@@ -188,7 +188,7 @@ class NearMean(NearRecordsRelease):
     draws: int = 1
 
     distance_fact = "mean_distance_90"
-    holds = "whatever the data; the noise of kind: mean is about two fifths of it"
+    holds = "whatever the data; a release of kind mean has about two fifths of this error"
 
     def __post_init__(self) -> None:
         super().__post_init__()

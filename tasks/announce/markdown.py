@@ -18,7 +18,7 @@ from tasks.report.release import headed, release_part
 
 FIRST_ROWS = 10
 MOST_TABLES = 4
-"""Of each release."""
+"""The preview shows at most this many tables of each release."""
 
 NONE = [{"": "none"}]
 

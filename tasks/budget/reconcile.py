@@ -73,7 +73,7 @@ def _compare(ledger: Ledger, dataset: str, folder: Path) -> Iterator[Fault]:
 
 
 def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> tuple[str, str] | None:
-    """What is wrong with a bundle, and the remedy."""
+    """The fault of a bundle and its remedy; None if it has no fault."""
     try:
         if is_bundle(bundle) and not ledger.release(dataset, bundle.name):
             return "published, but never charged", RESTORE_OR_WITHDRAW

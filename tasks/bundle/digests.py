@@ -1,4 +1,4 @@
-"""The files at the top of a bundle, and the digests that show a change."""
+"""The files at the top of a bundle, and digests that reveal changes to them."""
 
 import hashlib
 import stat

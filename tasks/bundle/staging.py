@@ -19,7 +19,8 @@ READABLE = 0o755
 """The most that the mode of a published folder allows: only its owner may write."""
 
 SHARED = READABLE | S_ISGID | S_IWGRP
-"""The same for a dataset's folder if its parent passes its group on: the group may write too."""
+"""The most that the mode of a dataset's folder allows if its parent passes its group on: the group may
+write too."""
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks between two axes; names on y go down from the top, each with ``step`` units of room.
+    """Marks between two axes; names on y are listed from the top, ``step`` units apart.
 
     ``height``: of the plot if y has numbers; ``key``: classes, with the meaning of their marks.
     """

@@ -71,7 +71,7 @@ def bars(
     class_: Classes = "bar",
     thick: float = 0.62,
 ) -> Mark:
-    """Horizontal bars at y, from start to end; ``thick``: as a fraction of the room."""
+    """Horizontal bars at y, from start to end; ``thick``: height of a bar, as a fraction of its row."""
 
     def paint(points: Points, _: Scale, to_y: Scale) -> Iterator[Markup]:
         size = thick * min(to_y.unit, 20)

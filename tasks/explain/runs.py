@@ -17,7 +17,7 @@ FAR = 1000
 
 
 def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
-    """What is left of the dataset's grant; the plan's grant if the ledger does not know the dataset."""
+    """The budget that is left of the dataset's grant, or the plan's grant for a new dataset."""
     if ledger is None or ledger.granted(plan.dataset) is None:
         return plan.budget.caps
     return ledger.remaining(plan.dataset)
@@ -46,7 +46,7 @@ def to_come(plan: Plan, ledger: Ledger | None = None) -> range:
 
 
 def price_of_run(plan: Plan, run: int) -> Budget:
-    """What one run of the plan's series costs."""
+    """The price of one run of the plan's series."""
     assert plan.series is not None
     series = plan.series.at(run)
     return total(series.price(release) for release in plan.built.values())

@@ -23,7 +23,7 @@ READ = 1.2e-7
 """Seconds for each value that is read, checked and counted, and for each synthetic value."""
 
 IMPLICATE = 1e-5
-"""Seconds for each value of an implicate, about (``python -m benchmarks.implicates``)."""
+"""Approximate seconds for each value of an implicate (``python -m benchmarks.implicates``)."""
 
 DRAWN_BYTES, CODE_BYTES, STORED_BYTES = 120, 2, 4
 """Bytes of a synthetic value: in memory while its block is drawn, in memory afterwards, and on disk."""

@@ -51,7 +51,7 @@ class PostgreSQLDatabase(Database):
                 raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
 
     def require_whole(self, connection: Connection) -> None:
-        """Check nothing: a cluster with checksums itself refuses pages with wrong ones."""
+        """Check nothing, because a cluster with checksums itself refuses damaged pages."""
 
     def require_sound(self, connection: Connection, dataset: str) -> None:
         """Check nothing, as in ``require_whole``."""

@@ -40,7 +40,7 @@ def lock(connection: Connection, dataset: str) -> bool:
 
 
 def datasets(connection: Connection) -> list[str]:
-    """Every dataset that the ledger knows, by name."""
+    """The names of all datasets in the ledger."""
     return sorted(connection.scalars(select(tables.dataset.c.dataset)))
 
 
@@ -233,7 +233,7 @@ def seals(connection: Connection, dataset: str, release_id: str) -> set[str]:
 
 
 def sources(connection: Connection) -> dict[str, str]:
-    """The dataset of every source that the ledger knows."""
+    """The dataset of every source in the ledger."""
     table = tables.source
     found = select(table.c.source, table.c.dataset).order_by(table.c.number)
     return {row.source: row.dataset for row in connection.execute(found)}
@@ -258,7 +258,7 @@ def insert_source(
 
 
 def times_recorded(connection: Connection, source: str) -> int:
-    """How often the dataset of a source was recorded."""
+    """How many times a dataset was recorded for a source."""
     table = tables.source
     return len(connection.execute(select(table.c.id).where(table.c.source == source)).all())
 

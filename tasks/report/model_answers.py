@@ -47,7 +47,7 @@ class Model(NamedTuple):
     """A model of the bundle.
 
     ``names``: of all coefficients; ``means``: whether each is a mean of all records or of a group;
-    ``terms``: coefficients with an interval; unless they are means, without the levels of groups.
+    ``terms``: coefficients with an interval, except levels of groups if the others are not means.
     """
 
     title: str

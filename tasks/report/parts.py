@@ -47,7 +47,7 @@ class DataTable:
 
     @property
     def hidden(self) -> int:
-        """How many rows the page leaves out."""
+        """The number of rows that the page leaves out."""
         return len(self.rows) - len(self.shown)
 
 

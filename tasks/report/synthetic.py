@@ -138,7 +138,7 @@ def support(source: Source) -> str:
 
 
 def count_records(values: NDArray[Any], keys: Any) -> Floats:
-    """How many records have each key: a value, an interval (from, to), or None for null."""
+    """The number of records with each key: a value, an interval (from, to), or None for null."""
     if values.dtype.kind == "O":
         missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
     else:

@@ -41,7 +41,7 @@ class Wording(NamedTuple):
         return self.plan.publication.units or ("the population" if self.weighted else "records")
 
     def described(self, axis: Axis, part: Part) -> str:
-        """Such as: with “Self-rated health”: poor; aged 65 or older."""
+        """Words such as: with “Self-rated health”: poor; aged 65 or older."""
         if _aged(self._columns[axis.name]):
             return f"aged {self.values(axis, part)}"
         return f"with {self.having(axis, part)}"
@@ -54,16 +54,16 @@ class Wording(NamedTuple):
         return f"with {self.having(axis, part) if values.lower() in ANSWERS else values}"
 
     def event(self, axis: Axis, part: Part) -> str:
-        """Such as: have “Doctor visits”: 12 or more visits; are 65 or older."""
+        """Words such as: have “Doctor visits”: 12 or more visits; are 65 or older."""
         aged = _aged(self._columns[axis.name])
         return f"are {self.values(axis, part)}" if aged else f"have {self.having(axis, part)}"
 
     def having(self, axis: Axis, part: Part) -> str:
-        """Such as: “Self-rated health”: poor."""
+        """Words such as: “Self-rated health”: poor."""
         return f"“{called(axis.name, self._columns)}”: {self.values(axis, part)}"
 
     def values(self, axis: Axis, part: Part) -> str:
-        """Such as: poor, 12 or more visits, under 10,000 dollars."""
+        """Words for values, such as: poor, 12 or more visits, under 10,000 dollars."""
         column = self._columns[axis.name]
         if isinstance(axis, Categories):
             names = [_category(c, column) for c in self._categories(axis, part)]

@@ -52,7 +52,7 @@ def keep_identified(table: Any, unit: UnitColumn) -> Any:
     """Keep the records whose unit is known.
 
     Records with null, blank or inexact identifiers may belong to different units, which must not
-    displace each other's records; so each such record is left out, by its own identifier alone.
+    displace each other's records; so each such record is left out because of its own identifier alone.
     """
     return table.filter(table[unit.column].strip() != "")
 

@@ -73,7 +73,8 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
 
 @contextmanager
 def held_open(survey: Survey) -> Iterator[Survey]:
-    """The survey for several readings: a private copy, which does not change, is opened only once."""
+    """Yield the survey for several readings; a private copy is opened only once, as it does
+    not change."""
     if isinstance(survey, Session):
         yield survey
         return

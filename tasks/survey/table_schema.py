@@ -126,7 +126,7 @@ def _named_columns(source: str, columns: Mapping[str, ColumnType]) -> Mapping[st
 
 VALUE = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*")
 YEAR = re.compile(r"(19|20)\d\d")
-"""A name that is a year is allowed; plans leave such columns out like others whose name is not valid."""
+"""The pattern of a name that is a year: tables may have such columns, which plans leave out."""
 
 DATES = {"date": ColumnType.DAY, "datetime": ColumnType.TIME, "timestamp": ColumnType.TIME}
 

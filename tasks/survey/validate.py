@@ -51,7 +51,7 @@ LOOKS: Mapping[str, Mapping[str, str]] = {
         "text": "text",
     },
 }
-"""By wanted type and by kind of the unreadable values: words for them, and what would read them."""
+"""For each wanted type, words for each kind of unreadable values, with the setting that reads them."""
 
 IDENTIFIERS = (
     "The privacy unit's column must hold text or a whole number in every record: correct it at the"
@@ -70,7 +70,7 @@ Faults = dict[tuple[str, str], int]
 def validate(
     survey: Survey, columns: Mapping[str, ReadColumn], invalid: Invalid = "refuse"
 ) -> None:
-    """Raise ``DataError`` with everything that does not fit the plan, and every broken rule of values.
+    """Raise ``DataError`` that lists everything that does not fit the plan, and every broken rule.
 
     ``survey`` is private.  The error names columns, rules and numbers of records, and holds no
     value, nor does its cause or context.  Where ``invalid`` is another rule, no value is refused.

@@ -23,7 +23,7 @@ OUTSIDE = "outside"
 
 
 def home() -> Path:
-    """The folder, created if it is missing."""
+    """The path of dprelease's home, which is created if it is missing."""
     data = Path(os.environ.get("XDG_DATA_HOME", ""))
     default = (data if data.is_absolute() else Path.home() / ".local/share") / "dprelease"
     return private_folder((place("DPRELEASE_HOME") or default).absolute())
