@@ -1,7 +1,8 @@
 """A published bundle as data frames, and answers with their errors.
 
-Tables need numpy, pandas and pyarrow only.  What is computed from noisy statistics (``total``, ``fit``,
-``sample`` and so on) comes from ``tasks.bundle.reader``, which needs more; an error names it.
+Tables need only numpy, pandas and pyarrow.  Results computed from noisy statistics (``total``, ``fit``,
+``sample`` and so on) come from ``tasks.bundle.reader``, which needs more packages; an error names those
+that are missing.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Bundle:
 
     @cached_property
     def listing(self) -> BundleTables:
-        """Where its tables are."""
+        """The list of its tables and their files."""
         return BundleTables.of(self.path, self.manifest)
 
     @property
@@ -53,7 +54,7 @@ class Bundle:
         return self.listing.tables
 
     def table(self, name: str, replicates: bool = False) -> pd.DataFrame:
-        """A table as a data frame; with ``replicates`` also the columns to compute errors with."""
+        """A table as a data frame; with ``replicates``, also the columns to compute errors from."""
         return frame_of(self.listing.read(name, replicates=replicates))
 
     def best(self, table: str) -> pd.DataFrame:
@@ -149,7 +150,7 @@ def open_bundle(path: str | Path) -> Bundle:
         path: The bundle's folder, DATASET/RELEASE_ID.
 
     Raises:
-        InputError: The folder is no bundle.
+        InputError: The folder is not a bundle.
         BundleError: The manifest is not valid, or a file was changed, added or removed after
             publication.
     """
@@ -165,7 +166,7 @@ def open_bundle(path: str | Path) -> Bundle:
 
 
 def _weights(weights: Weights) -> Any:
-    """Weights as the reader takes them, which knows no pandas; those that are null are masked."""
+    """Weights without pandas, as the reader takes them; nulls are masked."""
 
     def masked(given: Any) -> Any:
         if not isinstance(given, pd.Series):

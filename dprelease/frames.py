@@ -24,7 +24,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def frame_of_columns(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Arrays, in which nulls are masked, as a data frame."""
+    """Arrays, with nulls masked, as a data frame."""
     arrays = {
         name: pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values), from_pandas=False)
         for name, values in columns.items()

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from dpcore.audit import AuditResult
 
 PlanLike = Plan | Mapping[str, Any] | str | Path
-"""A plan: as ``load_plan`` gives it, as a document, or as a YAML file."""
+"""A plan: the result of ``load_plan``, a document as a dictionary, or the path of a YAML file."""
 
 NOWHERE = "(given to release)"
-"""The source of a plan that names none."""
+"""A placeholder for the source if a plan names none."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,7 +231,7 @@ def _shown(plan: Plan | None, wanted: bool) -> AbstractContextManager[None]:
 
 @contextmanager
 def _using(ledger: str | Path | None) -> Iterator[None]:
-    """Within this context, the ledger of every step is this one."""
+    """Within this context, every step uses this ledger."""
     before = os.environ.get("DPRELEASE_LEDGER")
     if ledger is not None:
         url = str(ledger) if "://" in str(ledger) else f"sqlite:///{Path(ledger).absolute()}"

@@ -1,8 +1,8 @@
-"""The ad hoc flow: some releases of a plan, or wishes over its columns, for a part of its budget.
+"""The ad hoc flow: publishes releases of a plan, or answers wishes, for a part of the plan's budget.
 
-Prefect makes its form from this flow's parameters; ``deployment.deploy`` adds as choices what plans
-open to requests.  The flow checks its parameters again, because everybody can switch the form's checks
-off, and the ledger adds up what was requested.
+Prefect makes its form from this flow's parameters; ``deployment.deploy`` adds the releases and columns
+that plans open to requests as choices.  The flow checks its parameters again, because everybody can
+switch the form's checks off.  The ledger adds up what the requests spend.
 """
 
 from typing import Annotated
@@ -49,30 +49,30 @@ def ad_hoc(
     dry_run: bool = False,
     requester: Annotated[str, Field(min_length=1, max_length=200, pattern=LINE)],
 ) -> str:
-    """Publish some releases of a plan, or what is wished for over its columns, once.
+    """Publish some releases of a plan, or statistics on its columns that you wish for, once.
 
-    Wishes name columns that the plan opens to them, and are served by the releases that suit them best.
-    The run's artifact `cost-and-accuracy` shows at once what the release costs and how wrong its
-    numbers may be. The budget is spent when the noise is drawn, and is never given back. What was asked
-    before is answered by the bundle of then, and costs nothing.
+    Wishes name columns that the plan opens to them. The run chooses the releases that answer them best.
+    The run's artifact `cost-and-accuracy` shows at once what the release costs and how wrong its numbers
+    may be. The budget is spent when the noise is drawn, and is never given back. A question that was
+    asked before is answered by the earlier bundle, and costs nothing.
 
     Args:
         plan: The name of a plan in the folder of plans.
-        releases: Which releases of the chosen plan, as PLAN: RELEASE. None chosen means all that
-            may be requested, unless there are wishes.
+        releases: Which releases of the chosen plan, as PLAN: RELEASE. If you choose none and have no
+            wishes: all that may be requested.
         records: Whether to make synthetic records of all columns that the plan opens to wishes.
         tables: Counts of all combinations, such as "health x visits".
         means: Means, such as "income by region".
         densities: Columns of numbers of which to draw a curve, such as "income".
         models: Models, such as "visits ~ chronic + insurance".
         maps: Densities of two columns, such as "longitude latitude".
-        alpha: What the releases may cost together, such as 0.5; they share it by their weights. Empty:
-            what the plan requests, which is the most. All requests together spend no more than the
-            part of the grant that the plan opens.
+        alpha: What the releases may cost together, such as 0.5; they share it by their weights. If
+            empty, what the plan requests, which is also the maximum. All requests together spend no more
+            than the part of the grant that the plan opens.
         title: Title of the bundle. If empty, the wishes or the plan's title.
         dry_run: First only show what the release costs, how accurate it is and what is left of the
-            grant, and charge nothing. The run then waits a week: Resume publishes. With wishes, or
-            where analysts have allowances, this is always so.
+            grant, and charge nothing. The run then waits a week; press Resume to publish. Runs with
+            wishes, or for datasets whose analysts have allowances, always wait.
         requester: Your name, as the agency wrote it if it gave you an allowance. It is published with
             the bundle and recorded in the ledger.
 
@@ -80,8 +80,8 @@ def ad_hoc(
         The path of the bundle.
 
     Raises:
-        InputError: The choice is impossible, or the survey is not as the plan declares; or a dry run
-            is not of a deployment, and nobody could resume it.
+        InputError: The choice is impossible, or the survey is not as the plan declares; or a dry run was
+            started outside a deployment, where nobody could resume it.
         BudgetError: The dataset has too little budget left. Nothing was charged.
         AuditError: The audit found more privacy loss than is claimed. Nothing was charged.
         ApprovalError: A disclosure officer has not approved the release, or has rejected it.

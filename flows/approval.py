@@ -1,4 +1,4 @@
-"""A disclosure officer's approval, after the last synthetic record and before publication.
+"""A disclosure officer's approval, once all tables and records are made and before publication.
 
 The first decision in the ledger counts, whether it came from the form of a suspended Prefect run
 (``flows.operation.form``), the terminal or ``dprelease approve``.

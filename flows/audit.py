@@ -1,9 +1,9 @@
 """The audit flow of deployments: lower bounds on the privacy loss of every release of a plan.
 
-Neighbouring surveys are made up inside the plan's public domain, the real release path runs on them
-many times, and the outputs give a lower bound on the privacy loss.  No real survey is read and
-nothing is charged.  A lower bound above the claim fails the run.  ``dprelease audit`` takes the same
-course without Prefect.
+Neighbouring surveys are made up inside the plan's public domain, the real release path runs on them many
+times, and the outputs give a lower bound on the privacy loss.  No real survey is read and nothing is
+charged.  A lower bound above the claim fails the run.  ``dprelease audit`` runs the same steps without
+Prefect.
 """
 
 from flows.course import audit_plan

@@ -1,7 +1,7 @@
-"""The course of a release and of an audit, written as prose.
+"""The steps of a release and of an audit, in order.
 
-A Prefect flow runs it with its steps as tasks.  ``dprelease.release`` and ``dprelease.audit`` run it
-with the same steps as the plain functions that they are, without Prefect.
+A Prefect flow runs the steps as tasks.  ``dprelease.release`` and ``dprelease.audit`` call them as plain
+functions, without Prefect.
 """
 
 from fractions import Fraction
@@ -101,9 +101,9 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
 def draw_missing(
     plan: Plan, release_id: str, sources: list[str], part: Fraction | None = None
 ) -> list[AuditResult]:
-    """The private part, one run at a time for each dataset: from the survey to committed draws.
+    """Run the private steps, from the survey to committed draws; one run at a time for each dataset.
 
-    Returns the results of the short audit, which comes once the survey is known to fit the plan.
+    Returns the results of the short audit, which runs after the survey was checked against the plan.
     """
     if not missing_draws(plan, release_id):
         return passed_audit(plan)

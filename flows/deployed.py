@@ -1,9 +1,9 @@
-"""What the deployments of plans run: whoever starts a run names a plan of the agency, and nothing else.
+"""The flow that deployments of plans run: whoever starts a run can only name a plan of the agency.
 
-Prefect's API takes any arguments and any time from everybody who can open its page, and they can have it
-not compare them with the form.  So each flow checks what it may do: ``release/PLAN`` here makes the
-releases that are due on the plan's schedule, ``flows.audit`` reads no survey, and ``flows.ad_hoc``
-compares what is asked for with what the plan opens.
+Prefect's API accepts any arguments and any time from everybody who can open its page, and they can
+switch off its comparison with the form.  So each flow checks what it may do: ``release/PLAN`` here makes
+the releases that are due on the plan's schedule, ``flows.audit`` reads no survey, and ``flows.ad_hoc``
+compares the request with what the plan opens.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ from tasks.workplace.plans import known_plan, published_folder
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 
 CLOCKS_DIFFER = timedelta(minutes=1)
-"""How much earlier than its server's clock a worker's may be."""
+"""By how much a worker's clock may be behind its server's."""
 
 
 @flow(name="release", flow_run_name="release: {plan}", task_runner=task_runner(), **HOOKS)
@@ -65,8 +65,7 @@ def release_due(plan: str) -> str:
 
 
 def deployed_run() -> FlowRun:
-    """The current run, of a deployment; raises ``InputError`` for another, or for one that asks for an
-    environment of its own."""
+    """The current run; raises ``InputError`` if no deployment started it or it sets job variables."""
     run = current_run()
     if run.deployment_id is None:
         raise InputError(
@@ -87,9 +86,10 @@ def require_due(
 ) -> None:
     """Raise ``InputError`` unless ``due`` is a due time since the schedule began, and the latest so far.
 
-    Without ``since`` it began when the plan was ``deployed``, or with an earlier release of it that was
-    ``made``.  After an outage several runs of a plan start: only the last one reads the table of its
-    time, and each would pay for the same table.  A series tells its periods apart by itself.
+    If the plan states no ``since``, the schedule began when the plan was ``deployed``, or with the first
+    of its releases that were ``made``.  After an outage several runs of a plan start at once.  They
+    would all read and pay for the same table, so only the latest may run.  A series separates its
+    periods by itself.
     """
     schedule = plan.operation.schedule
     here = f"`dprelease run {path.name}`, where the ledger is"
@@ -100,8 +100,8 @@ def require_due(
         begins = min(filter(None, (begins, deployed)), default=None)
     if begins is None or not begins <= due <= datetime.now(UTC) + CLOCKS_DIFFER:
         raise InputError(
-            f"operation.schedule: {local_text(schedule, due)} is before the schedule began, or has not"
-            " come yet; nothing was charged"
+            f"operation.schedule: {local_text(schedule, due)} is before the schedule began, or in the"
+            f" future; nothing was charged"
         )
     following = next(due_times(schedule, due))
     if following != due:
@@ -114,8 +114,8 @@ def require_due(
     if not plan.series and again <= datetime.now(UTC):
         then = local_text(schedule, due)
         raise InputError(
-            f"operation.schedule: the run that was due at {then} is overtaken: another was due"
-            f" at {local_text(schedule, again)}, so the table may have changed; nothing"
+            f"operation.schedule: the run that was due at {then} is out of date: another was due at"
+            f" {local_text(schedule, again)}, so the table may have changed; nothing"
             f" was charged. If it is unchanged, use `dprelease run {path.name} --due {then}`, where"
             " the ledger is"
         )

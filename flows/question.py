@@ -1,11 +1,11 @@
-"""From what somebody asks of a plan that opens something to requests, to a plan of its own.
+"""Turns a question to a plan that is open to requests into a plan of its own.
 
 The form (``flows.ad_hoc``) and ``dprelease ask`` ask in the same way: the agency's plan says what may be
 asked for, the planner serves the wishes, and the ledger adds up what is spent.
 
-A question that was asked before is answered by the bundle of then, and charged to nobody again.  Bundles
-are public, so whoever may ask may read it.  Two questions are the same if their plans differ only in the
-title and in who asks, and the data are the same.  The data count as others from then on if
+A question that was asked before is answered by the earlier bundle and not charged again.  Bundles are
+public, so whoever may ask may read it.  Two questions are the same if their plans differ only in the
+title and in who asks, and the data are the same.  The data count as changed since then if
 
     the plan's source is unknown to the ledger, or a source of the dataset was recorded since
     a person recorded since that another survey took its place (``dprelease ledger source``)
@@ -40,16 +40,16 @@ def select_releases(
     requester: str,
     said: Said = NOTHING,
 ) -> tuple[Plan, Fraction]:
-    """The plan that is asked for, and the part of the grant that all requests may spend.
+    """The plan that answers the request, and the part of the grant that all requests may spend.
 
-    Without a title, wishes are the title.  Raises ``InputError`` for an impossible choice, or one that
-    the plan does not open.
+    Without a title, the text of the wishes becomes the title.  Raises ``InputError`` for an impossible
+    choice, or one that the plan does not open.
     """
     agency = load_plan(known_plan(plan))
     requests = agency.operation.requests
     if requests is None:
         raise InputError(
-            f"plan: {plan!r} opens nothing to requests; its author can, with operation.requests"
+            f"plan: {plan!r} opens nothing to requests; its author can do so with operation.requests"
         )
     if not isinstance(requester, str) or not requester.strip():
         raise InputError("requester: write who asks for the release")
@@ -88,15 +88,15 @@ def select_releases(
 
 
 ASK = "ask"
-"""What ``dprelease ask`` puts into the ids of its releases."""
+"""The text that ``dprelease ask`` puts into the ids of its releases."""
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """A release in which the same was asked before.
+    """An earlier release that answers the same question.
 
-    ``plan`` has the title and the requester of then; ``at`` is when it was drawn, or reserved if it is
-    not drawn yet; ``answered`` is whether its bundle was made.
+    ``plan`` has the earlier title and requester; ``at`` is the time when it was drawn, or reserved if it
+    is not drawn yet; ``answered`` is whether its bundle was made.
     """
 
     plan: Plan
@@ -114,7 +114,7 @@ class Earlier:
 
 
 def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
-    """The newest release in which the same was asked of the agency's plan of this ``name``, if any.
+    """The newest release that answers the same question to the agency's plan of this ``name``, if any.
 
     A release of earlier data counts until it is published or rejected, so that its answer is not lost.
     """
@@ -138,9 +138,9 @@ def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
 
 
 def question_id(plan: Plan, name: str, ledger: Ledger) -> str:
-    """The release id of a question that was not asked before, of this data.
+    """The release id for a question that was not asked before about this data.
 
-    It follows from the question, so that of two that ask at the same moment one is charged.
+    The id depends only on the question, so if two people ask at the same moment, only one is charged.
     """
     first = f"{name}-{ASK}-{plan.digest[:16]}"
     taken = sum(release_id.startswith(first) for release_id in ledger.releases(plan.dataset))
@@ -148,7 +148,7 @@ def question_id(plan: Plan, name: str, ledger: Ledger) -> str:
 
 
 def _asked(dataset: str, name: str, ledger: Ledger) -> dict[str, list[ChargeRecord]]:
-    """The charges of every question to a plan; of none that was given up."""
+    """The charges of every question to a plan, by release id, without questions that were given up."""
     starts = tuple(f"{name}-{word}-" for word in (ASK, WORDS["ad hoc release"]))
     return {
         release_id: [*charges.values()]
@@ -163,7 +163,7 @@ def _at(charges: Sequence[ChargeRecord]) -> str:
 
 
 def _data_changed(plan: Plan, since: str, ledger: Ledger) -> bool:
-    """Whether a public fact says that the survey is another one than at this time."""
+    """Whether public facts indicate that the survey has changed since this time."""
     own, known = name_survey(plan), ledger.sources()
     if not own or own[0] not in known or ledger.source_recorded(plan.dataset) > since:
         return True

@@ -1,8 +1,8 @@
 """The rarer mechanisms of the source papers, as a package that adds kinds to dprelease.
 
-Each folder holds one construction whole: its theorem, its mechanism, its release, its section of a plan,
-its page and its tests.  Entry points of the group ``dprelease.kinds`` name the sections; nothing in
-``dpcore``, ``schemas``, ``tasks`` or ``flows`` imports from here.
+Each folder holds all of one construction: its theorem, its mechanism, its release, its section of a
+plan, its page and its tests.  Entry points of the group ``dprelease.kinds`` name the sections; nothing
+in ``dpcore``, ``schemas``, ``tasks`` or ``flows`` imports from here.
 """
 
 import schemas.releases  # noqa: F401 - loads the sections here in their order, whichever is imported first
@@ -26,4 +26,4 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     RandomProportion,
     PairLaplace,
 )
-"""Number i - 1 is the mechanism of theorem Pi.  Others cite the numbers: new ones go to the end."""
+"""The mechanism of theorem Pi has number i - 1. Other files cite these numbers, so append new ones."""

@@ -1,4 +1,4 @@
-"""How many functions a density has whose noise is by a norm: of the gamma mechanism, or of a body."""
+"""Chooses the number of functions of a density with K-norm noise (gamma mechanism or body)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ B = TypeVar("B", bound=Basis)
 
 
 def least_left_out(bases: Sequence[B], most: int, noise: Callable[[B], float]) -> B:
-    """The best of the bases of at most ``most`` functions, or the first: public.
+    """The best of the bases with at most ``most`` functions, or the first; public.
 
-    A bound of what is left out weighs ``SMALL`` times as much as noise.
+    The bound of the truncation error weighs ``SMALL`` times as much as the noise.
     """
 
     def whole(basis: B) -> float:

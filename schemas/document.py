@@ -1,8 +1,8 @@
 """Reads YAML documents into strict sections; errors name the place of the fault.
 
-A section forbids unknown keys and cannot be changed once read.  ``read_yaml`` refuses a repeated
-key, which plain YAML would silently drop, and categories that YAML reads as something else than was
-written: yes is a truth value to it, 01 is 1, and 1:30 is 90.
+A section forbids unknown keys and cannot be changed once read.  ``read_yaml`` refuses a repeated key,
+which plain YAML would silently drop, and categories that YAML does not read as written: it reads yes as
+a truth value, 01 as 1, and 1:30 as 90.
 """
 
 import json
@@ -20,19 +20,20 @@ from dpcore.errors import PlanError
 from dpcore.suggestion import suggestion
 
 LARGEST_BYTES = 2_000_000
-"""Of a document: a list that is so long is read from a CSV file (``schemas.survey.public_files``)."""
+"""The largest size of a document; longer lists belong in CSV files (``schemas.survey.public_files``)."""
 
 LARGEST_BITS = 1023
-"""All such whole numbers are below the largest float; Python refuses to print much longer ones."""
+"""Whole numbers of so many bits are below the largest float; Python refuses to print much longer ones.
+"""
 
 LONGEST_WHOLE = 2 * LARGEST_BITS
-"""Characters in which each of them can be written."""
+"""Each of these whole numbers can be written in at most this many characters."""
 
 WHOLE = "tag:yaml.org,2002:int"
 
 
 def absent(value: Any) -> bool:
-    """Whether a key says nothing: ``exclude_if`` of keys that older plans, and their digests, lack."""
+    """Whether a value is empty: the ``exclude_if`` of new keys, so that digests of older plans stay."""
     return not value
 
 
@@ -43,7 +44,7 @@ class Section(BaseModel):
 
 
 MOST_REPEATED = 100_000
-"""What aliases may add to a document; a few nested levels of them can stand for billions of values."""
+"""Aliases may add at most this many values to a document; a few nested levels can stand for billions."""
 
 AS_WRITTEN = {
     "bool": "true|false",
@@ -52,7 +53,7 @@ AS_WRITTEN = {
     "null": "(?!)",
     "timestamp": "(?!)",
 }
-"""By YAML's type, how a category is written that needs no quotes to say what is meant."""
+"""For each YAML type, the form of a category that is unambiguous without quotes."""
 
 READ_AS = {
     "bool": "a truth value",
@@ -132,7 +133,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """The values of a node with its aliases written out; ``sizes`` keeps those of every node."""
+    """The number of values of a node with its aliases expanded; ``sizes``: cache of all nodes."""
     if id(node) not in sizes:
         sizes[id(node)] = (
             2 * MOST_REPEATED
@@ -154,7 +155,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         if len(content) > LARGEST_BYTES:
             raise PlanError(
                 f"{path}: is larger than {LARGEST_BYTES // 10**6} MB; put a long list of categories,"
-                " regions or totals into a CSV file beside the plan, and name that file"
+                " regions or totals into a CSV file in the plan's folder, and name that file"
             )
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -193,7 +194,7 @@ def read_value(text: str) -> Any:
 
 
 MOST_FAULTS = 50
-"""Lines of an error: whoever mends these sees the others next."""
+"""An error has at most this many lines; whoever mends these faults sees the others next."""
 
 
 def explain_errors(
@@ -201,7 +202,7 @@ def explain_errors(
 ) -> str:
     """A validation error as one line per fault: the place in the document, then what is wrong.
 
-    ``section``: what the document was read as, to suggest the key that was meant.
+    ``section``: the model that the document was read as; from it come suggestions for misspelt keys.
     """
     return written_faults(faults_of(error, document, section))
 
@@ -209,7 +210,7 @@ def explain_errors(
 def faults_of(
     error: ValidationError, document: Any, section: type[BaseModel] | None = None
 ) -> dict[str, str]:
-    """What is wrong, by place in the document; empty beyond the first ``MOST_FAULTS`` places."""
+    """The fault at each place in the document; empty text beyond the first ``MOST_FAULTS`` places."""
     first_at: dict[str, str] = {}
     for fault in error.errors():
         if (place := _place(fault, document)) not in first_at:
@@ -218,7 +219,7 @@ def faults_of(
 
 
 def written_faults(faults: Mapping[str, str]) -> str:
-    """A line for each place, up to ``MOST_FAULTS``."""
+    """Text with a line for each place, for at most ``MOST_FAULTS`` places."""
     lines = [f"  {place}: {reason}" if place else f"  {reason}" for place, reason in faults.items()]
     if len(lines) > MOST_FAULTS:
         lines[MOST_FAULTS:] = [f"  and {len(lines) - MOST_FAULTS:,} more"]
@@ -226,7 +227,7 @@ def written_faults(faults: Mapping[str, str]) -> str:
 
 
 def _place(fault: Any, document: Any) -> str:
-    """Pydantic's path without the names of the alternatives it tried: only the document's keys."""
+    """The place of a fault: pydantic's path, with only the keys of the document."""
     text, node = "", document
     for depth, part in enumerate(fault["loc"]):
         absent = fault["type"] == "missing" and depth == len(fault["loc"]) - 1
@@ -238,7 +239,7 @@ def _place(fault: Any, document: Any) -> str:
 
 
 FEW = 10
-"""Keys of a section that an error lists."""
+"""An error lists at most this many keys of a section."""
 
 
 def _reason(fault: Any, section: type[BaseModel] | None) -> str:

@@ -7,16 +7,16 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 LONGEST = 60
-"""The most characters of a number in a plan."""
+"""A number in a plan may have at most this many characters."""
 
 LONGEST_COMPUTED = 4000
-"""The most characters of a number in a manifest: shares are quotients of a plan's numbers."""
+"""The same for a number in a manifest, where shares are quotients of a plan's numbers."""
 
 LARGEST_EXPONENT = 50
 
 
 def plain(value: float) -> str:
-    """A number as it was written.
+    """A float in its shortest form, without an exponent or a trailing .0.
 
     >>> plain(22.0), plain(1000000.0), plain(0.1)
     ('22', '1000000', '0.1')
@@ -39,7 +39,7 @@ def read_rational(value: Any, longest: int = LONGEST) -> Fraction:
 
 
 def _exact(value: str | int, longest: int) -> Fraction:
-    """Check length and exponent before conversion: "1e999999999" would fill the memory."""
+    """Convert a number, after checking its length and exponent: "1e999999999" would fill the memory."""
     if (len(value) if isinstance(value, str) else value.bit_length() // 4) > longest:
         raise ValueError(f"a number may have at most {longest} characters")
     try:

@@ -1,4 +1,4 @@
-"""Text of a plan that is not what it looks like, or that a spreadsheet would run.
+"""Refuses text in a plan that is not what it looks like, or that a spreadsheet would run.
 
 Whoever approves a plan, or reads its codebook, sees what is written there, and opens the tables with
 whatever program is at hand.  So a plan is refused where
@@ -81,7 +81,7 @@ def look_alikes(categories: Iterable[Any]) -> tuple[str, str] | None:
 
 
 def told_apart(one: str, other: str) -> str:
-    """What is wrong with two names that look alike, in signs that anybody can tell apart."""
+    """The message on two names that look alike, in ASCII so that anybody can distinguish them."""
     return f"{one!a} and {other!a} look alike; write both in the same letters and blanks"
 
 
@@ -93,7 +93,7 @@ def may_be_listed(text: str) -> bool:
 
 
 def seen_as(text: str) -> str:
-    """The same for all texts that look alike."""
+    """A key that is equal for texts that look alike."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(LATIN)
     return " ".join(text.split())

@@ -1,9 +1,9 @@
-"""Prefect steps and what they use: the ledger, the survey, bundles, pages and files.
+"""Prefect steps and the parts that they use: the ledger, the survey, bundles, pages and files.
 
-Importing this package makes Prefect report nothing to its makers, from this process and from the
-servers and workers that it starts, and servers forget runs that ended 90 days ago, unless the
-environment says otherwise: the ledger and the bundles hold what an agency keeps.  It also keeps their
-traffic on this machine away from a proxy, which could not forward it.
+Importing this package sets defaults, for this process and the servers and workers that it starts, unless
+the environment sets others: Prefect reports nothing to its makers, servers forget runs that ended 90
+days ago (the ledger and the bundles keep all records), and traffic on this machine bypasses proxies,
+which could not forward it.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""The way in: what must hold before a release may be charged, behind one door.
+"""All checks that a release must pass before it may be charged.
 
-It reads public facts, the ledger, earlier bundles and the name of the survey's source.  The survey
-itself is looked at next, and the plan audited last: what is quick to find out comes first.
+They read public facts, the ledger, earlier bundles and the name of the survey's source.  Checks of the
+survey itself come next, and the audit last, so that quick checks come first.
 """
 
 import os
@@ -22,7 +22,7 @@ from tasks.workplace.room import require_room
 def admit(
     plan: Plan, release_id: str, bundle: Path, part: Fraction | None = None
 ) -> list[str] | None:
-    """The names of the survey, none where everything is drawn; None if the bundle is published already.
+    """The survey's names, empty if everything is drawn; None if the bundle is already published.
 
     Checks everything that can be checked before the survey is read.
     ``part``: the part of the grant that all requests together may spend; None for a release that nobody

@@ -1,7 +1,7 @@
 """Steps that tally a plan's releases and draw each noisy statistic across the privacy line.
 
-In between, the tallies are files in the private workspace, so that the draws can run in any order,
-in parallel and in other processes:
+Between the two steps, the tallies are files in the private workspace, so that the draws can run in any
+order, in parallel and in other processes:
 
     survey --tally--> WORKSPACE/tallies/NAME.npy --statistic, privacy line--> ledger
 """
@@ -82,7 +82,7 @@ def tally_releases(plan: Plan, names: Sequence[str], survey: Survey) -> dict[str
 
 
 def _units(plan: Plan, release: MeasuredModel, survey: Survey) -> Tally:
-    """The private tally of a survey's units, each of several records, or with weights or strata."""
+    """The private tally of units for a model with units of several records, weights or strata."""
     (tally,) = tallies(
         survey,
         [release.domain],
@@ -140,12 +140,12 @@ def draw(
 
 
 def records_file(name: str) -> str:
-    """Where the draw of a release finds the records whose quality it measures, beside its tally."""
+    """The file with the records whose quality a release measures; it is next to the release's tally."""
     return f"{name}.records.npy"
 
 
 def _require_reserved(plan: Plan, release_id: str, name: str) -> ChargeRecord:
-    """The charge of a release; nothing private may be read for it before it is reserved."""
+    """The charge of a release; raises ``LedgerError`` if it is not reserved, before its data is read."""
     charge = Ledger(ledger_url()).release(plan.dataset, release_id).get(name)
     if charge is None or charge.state not in (State.RESERVED, State.COMMITTED):
         raise LedgerError(f"{name}: its budget is not reserved, so its data may not be read")

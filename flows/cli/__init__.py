@@ -36,7 +36,7 @@ HELP = ("--help", "-h")
 GARBAGE_OBJECTS = 2_000_000
 EXIT_CODES = {
     0: "success",
-    1: "any error that is not below",
+    1: "any error without an exit code of its own",
     2: "bad input: a command, an option, a plan, a table or a file",
     3: "the budget does not allow it, or was granted for another privacy unit",
     4: "an audit found more loss than is claimed",
@@ -145,10 +145,10 @@ def complain(words: str) -> None:
 
 
 def console() -> NoReturn:
-    """The installed command: runs ``main`` and ends once every thread and exit function has.
+    """The installed command: runs ``main`` and exits once all threads and exit functions have ended.
 
-    A run makes many objects and few cycles, so that looking for those often, and freeing each object
-    before the process ends, would take a quarter of its time.
+    A run makes many objects and few reference cycles.  Frequent garbage collection, and freeing each
+    object before the process ends, would take a quarter of its time.
     """
     gc.set_threshold(GARBAGE_OBJECTS)
     atexit.register(end_quietly)

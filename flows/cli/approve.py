@@ -35,7 +35,7 @@ def reject(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Forbid a drawn release to be published; its budget stays spent."""
+    """Forbid the publication of a drawn release; its budget stays spent."""
     _decide(dataset, release_id, False, who, why, output)
 
 
@@ -53,7 +53,9 @@ def _decide(
     words = [f"{dataset} {release_id}: {decision}"]
     published = bool(known.seals(dataset, release_id))
     if published and not approved:
-        words.append("its bundle is already published, or is just being published: withdraw it")
+        words.append(
+            "its bundle is already published or is being published now; withdraw the bundle instead"
+        )
     elif approved and not known.asks(dataset, release_id):
         words.append(
             "no run of this release asks for an approval: without `publication: {approval: true}` in"

@@ -50,7 +50,7 @@ Bundle = Annotated[Path, Parameter(help="the folder of a release")]
 
 
 def _wish(option: str, what: str, example: str) -> Parameter:
-    """An option for what somebody wants; it may be repeated."""
+    """An option that states one wish for a statistic; it may be repeated."""
     words = f"wish: {what}, such as {example}; may be repeated"
     return Parameter(name=f"--{option}", metavar="WISH", negative="", help=words)
 
@@ -61,7 +61,7 @@ Texts = tuple[str, ...]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What somebody wants of a table, by the options of several commands."""
+    """The statistics that somebody wants of a table: options that several commands share."""
 
     records: Annotated[
         bool,
@@ -127,12 +127,12 @@ class Progress:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Output(Progress):
-    """The same, and the form of the answer on standard output."""
+    """The options of ``Progress``, and the form of the answer on standard output."""
 
     as_json: Annotated[bool, Parameter(name="--json", help="print the answer as JSON")] = False
 
     def answer(self, text: str, facts: Any) -> None:
-        """Print the answer: words for people, or the ``facts`` as JSON."""
+        """Print the answer: ``text``, or the ``facts`` as JSON."""
         print(json.dumps(facts, indent=2, allow_nan=False, default=str) if self.as_json else text)
 
 

@@ -33,8 +33,9 @@ def ask(
 ) -> None:
     """Show what an answer costs and how accurate it will be; with the analyst's token, publish it.
 
-    The token is asked on the terminal, or read from standard input. Without one, nothing is charged. A
-    question that was asked before, by whoever, is answered by the bundle of then, and costs nothing.
+    The command asks for the token on the terminal, or reads it from standard input. Without a token,
+    nothing is charged. A question that anybody asked before is answered by the earlier bundle, and costs
+    nothing.
     """
     from flows.course import carry_out
     from flows.question import asked_before, question_id, select_releases
@@ -70,7 +71,7 @@ def ask(
     except ApprovalError as waiting:
         if waiting.release_id:
             output.note(
-                "once it is approved, the same question publishes it, and costs nothing more"
+                "once it is approved, ask the same question again to publish it; this costs nothing more"
             )
         raise
     bundle = str(bundle_path(chosen, release_id, out))
@@ -78,9 +79,9 @@ def ask(
 
 
 def _read_token(analyst: str) -> str:
-    """The token, which no list of processes and no history of a shell shows; '' for none."""
+    """Return the token, or '' for none; neither process lists nor the shell's history show it."""
     if sys.stdin is None:  # it was closed
         return ""
     if sys.stdin.isatty():
-        return getpass(f"Token of {analyst} (nothing: charge nothing): ").strip()
+        return getpass(f"Token of {analyst} (leave empty to charge nothing): ").strip()
     return sys.stdin.readline().strip()

@@ -38,7 +38,7 @@ def check(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Check that ledger, draws and bundles agree; repairs nothing."""
+    """Check that ledger, draws and bundles agree; changes nothing."""
     from tasks.budget.reconcile import reconcile
     from tasks.budget.schedule import MOST_LATE, late_releases
     from tasks.explain.account import fault_rows
@@ -112,7 +112,7 @@ def checkpoint(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Write which draws the ledger knows, as a witness of it."""
+    """Write a list of the draws in the ledger, which later reveals an old copy of the ledger."""
     from tasks.budget.checkpoint import checkpoint_file, lost_draws, write_checkpoint
 
     path = file or checkpoint_file()
@@ -123,7 +123,7 @@ def checkpoint(
     if lost := lost_draws(known, path=path):
         places = [f"{each.dataset}/{each.release_id}/{each.release_name}" for each in lost]
         raise LostLedgerError(
-            f"the ledger does not know these draws, which stay in {path}: {', '.join(places)}; see"
+            f"these draws are not in the ledger, and stay in {path}: {', '.join(places)}; see"
             " `dprelease ledger check`"
         )
     output.answer(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}", {"file": path, "draws": drawn})
@@ -139,7 +139,7 @@ def backup(
     """Copy the ledger to a new file (SQLite)."""
     existing_ledger().copy_to(file)
     output.answer(
-        f"{file}: a copy of the ledger; it holds every noisy statistic, and no record",
+        f"{file}: a copy of the ledger; it holds every noisy statistic, and no survey record",
         {"file": file},
     )
 
@@ -151,7 +151,7 @@ def restore(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Make a ledger of a backup, where there is none (SQLite)."""
+    """Restore the ledger from a backup, if there is no ledger (SQLite)."""
     from tasks.budget.checkpoint import checkpoint_file, lost_draws
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_file
@@ -164,7 +164,7 @@ def restore(
         )
     if ledger_exists():
         raise InputError(
-            "there is a ledger already, and it may know draws that the backup does not: compare the two"
+            "there is a ledger already, and it may hold draws that the backup lacks: compare the two"
             " with `dprelease ledger show`, move it away if it is damaged, and restore again"
         )
     if not file.is_file():
@@ -184,11 +184,12 @@ def restore(
         compare = "the checkpoint knows of none."
         if lost:
             compare = (
-                f"the checkpoint knows some of {', '.join(lost)}, whose runs stop: restore a newer"
+                f"the checkpoint lists draws of {', '.join(lost)} that the backup lacks, so those runs"
+                f" stop: restore a newer"
             )
             compare += " backup, or use `dprelease ledger recover`."
     output.answer(
-        f"restored. Draws that were made after the backup are forgotten: {compare} Repeat grants and"
+        f"restored. Draws that were made after the backup are missing: {compare} Repeat grants and"
         " allowances that were given after it.",
         {"restored": file, "datasets": copy.datasets(), "lost": lost},
     )
@@ -204,7 +205,7 @@ def recover(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Enter the bundles of a dataset that the ledger has forgotten, with their own draws."""
+    """Enter bundles of a dataset that are missing in the ledger, with the draws that they contain."""
     from schemas.plan.identity import check_dataset
     from tasks.budget.checkpoint import lost_draws
     from tasks.budget.recover import recover as enter
@@ -220,7 +221,7 @@ def recover(
     output.answer(words, {"dataset": dataset, "entered": entered, "lost": lost})
     if lost:
         raise LostLedgerError(
-            f"the witness has seen draws of which {published} has no bundle ({', '.join(lost)}): find"
+            f"the checkpoint lists draws without a bundle in {published} ({', '.join(lost)}): find"
             " their bundles and repeat this. If nobody has seen a draw, give it up: dprelease ledger"
             f" void {dataset} {lost[0]} --who WHO --why WHY"
         )

@@ -18,8 +18,8 @@ def evaluate(
         str | None,
         Parameter(
             metavar="NAME",
-            help="the dataset of the real table; refused if it is in the ledger; required if the ledger"
-            " has any dataset",
+            help="the dataset of the real table; required if the ledger has any dataset, and refused"
+            " if it has this one",
         ),
     ] = None,
     plan: Annotated[

@@ -28,8 +28,8 @@ def explain(
         str | None,
         Parameter(
             metavar="RELEASE[:STATEMENT]=ERROR",
-            help="print the least alpha of the plan that brings an expected error of a release to this"
-            " value: its first error statement, or the one with STATEMENT in its name",
+            help="print the least alpha of the plan with which an expected error of a release is at"
+            " most this value: its first error statement, or the one with STATEMENT in its name",
         ),
     ] = None,
     analysis: Annotated[
@@ -42,7 +42,9 @@ def explain(
     ] = None,
     family: Annotated[
         Literal["gaussian", "binomial", "poisson"],
-        Parameter(help="of the model of --analysis: linear (the default), logistic or Poisson"),
+        Parameter(
+            help="family of the model of --analysis: linear (the default), logistic or Poisson"
+        ),
     ] = "gaussian",
     ledger: LedgerURL = None,
     output: Output = ANSWER,
@@ -77,7 +79,7 @@ def explain(
     if refusal:  # it may say why the grant does not cover the release
         raise BudgetError(refusal)
     if not grant.covers(spent + requested):
-        raise BudgetError("the grant does not cover this release, so it would be refused")
+        raise BudgetError("the grant does not cover this release: a run would be refused")
 
 
 def _say_analysis(plan: "Plan", formula: str, family: str, output: Output) -> None:

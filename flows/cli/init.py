@@ -26,8 +26,8 @@ def init(
         Literal["tables", "records", "functions"] | None,
         Parameter(
             name="--for",
-            help="what readers are to get of all columns: tables of pairs, which is the default without"
-            " any wish, synthetic records, or densities",
+            help="what to publish about all columns: tables of all pairs (the default if there is no"
+            " wish), synthetic records, or densities",
         ),
     ] = None,
     wishes: Wishes = NO_WISHES,
@@ -40,7 +40,7 @@ def init(
     ] = None,
     output: Output = ANSWER,
 ) -> None:
-    """Write the plan that serves wishes best, from names of columns, and a questionnaire or labels."""
+    """Write the plan that answers wishes best, from column names and a questionnaire or labels."""
     from schemas.first_plan.planner import first_plan
     from schemas.first_plan.questionnaire import read_questionnaire
     from schemas.first_plan.sections import named
@@ -61,7 +61,9 @@ def init(
     questions = read_questionnaire(questionnaire) if questionnaire else labels
     for name in [name for name in questions or {} if name not in columns]:
         meant = suggestion(name, columns)
-        output.note(f"{questionnaire}: {name!r} is no column of the table, and left out{meant}")
+        output.note(
+            f"{questionnaire}: {name!r} is not a column of the table and is left out{meant}"
+        )
     text = first_plan(dataset, source, columns, wishes.said(purpose), questions, model_error)
     if out is None:
         output.answer(text.removesuffix("\n"), {"plan": text})
@@ -70,12 +72,12 @@ def init(
         with out.open("x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError:
-        raise InputError(f"{out}: is there already; remove it, or give another name") from None
+        raise InputError(f"{out}: already exists; remove it, or give another name") from None
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
     output.answer(str(out), {"file": out})
 
 
 def _relative_to(folder: Path, file: str) -> str:
-    """The file's path as a plan in the folder writes it."""
+    """The file's path relative to the folder, as a plan there writes it."""
     return file if file.startswith("package://") else os.path.relpath(file, folder)

@@ -47,8 +47,8 @@ def grant(
     composition: Annotated[
         Literal["basic", "concentrated"],
         Parameter(
-            help="how the prices of releases add up: as alpha, or as rho of zero-concentrated"
-            " differential privacy, which needs a beta and opens an account of its own"
+            help="how the prices of releases add up: as alpha (basic), or as rho of zero-concentrated"
+            " differential privacy (concentrated), which needs a beta and opens a separate account"
         ),
     ] = "basic",
     who: Who,
@@ -73,9 +73,9 @@ def grant(
     words = [f"{dataset}: granted {known.promised(dataset)} in all"]
     if composition == "concentrated":
         words.append(
-            f"From now on charges count against {known.granted(dataset)}. That covers what"
-            " comes after this grant; its promise adds to those of earlier grants, and what they had"
-            " left can no longer be spent. A series that was begun before cannot go on: begin a new one."
+            f"From now on charges count against {known.granted(dataset)}. It covers only releases"
+            f" after this grant; its promise adds to those of earlier grants, and what they had left"
+            f" can no longer be spent. A series that was begun before cannot go on: begin a new one."
         )
     if os.environ.get("PREFECT_API_URL"):
         words += _resume_schedules()
@@ -107,8 +107,8 @@ def allow(
         Parameter(
             name=("--beta", "--delta"),
             metavar="NUMBER",
-            help="default: the same part of the grant's as of its alpha; with concentrated composition"
-            " the beta at which alpha is meant, by default the grant's",
+            help="default: the same fraction of the grant's beta as --alpha is of its alpha; with"
+            " concentrated composition, the beta that goes with --alpha, by default the grant's",
         ),
     ] = "0",
     who: Who,
@@ -118,8 +118,8 @@ def allow(
 ) -> None:
     """Let an analyst spend more of a dataset's grant; print the token with which the analyst does.
 
-    From the first allowance on, every request of the dataset is charged to one. Only the newest token of
-    an analyst is valid: with --alpha 0 it replaces one that was lost or stolen.
+    From the first allowance on, every request of the dataset is charged to an allowance. Only the newest
+    token of an analyst is valid: with --alpha 0 it replaces one that was lost or stolen.
     """
     known = existing_ledger()
     promise = _read_budget(alpha=alpha, beta=beta)
@@ -128,7 +128,7 @@ def allow(
     except ValueError as error:
         raise InputError(f"--alpha: {error}") from None
     allowance = known.allowances(dataset)[analyst]
-    output.note(f"{dataset}: {analyst} may spend {allowance.left}; the token is shown this once")
+    output.note(f"{dataset}: {analyst} may spend {allowance.left}; the token is shown only once")
     output.answer(token, _budget_facts(known, dataset) | {"token": token})
 
 
@@ -157,7 +157,7 @@ def source(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Give a plan's survey to its dataset, when another survey took the place of an earlier one."""
+    """Record that a plan's survey replaces an earlier survey of its dataset."""
     from schemas.plan import load_plan
     from tasks.survey.steps import name_survey
 
@@ -213,7 +213,7 @@ def void(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Give up a reservation that was never drawn, or whose draw is lost and nobody has seen."""
+    """Give up a reservation that was never drawn, or whose draw was lost before anybody saw it."""
     from tasks.budget.checkpoint import seen_draws
 
     known = existing_ledger()
@@ -235,13 +235,13 @@ def reprice(
         Parameter(
             name=("--beta", "--delta"),
             metavar="NUMBER",
-            help="beta of the whole history; default: what was charged",
+            help="beta of all past releases together; default: what was charged",
         ),
     ] = None,
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Print what the history costs by tighter accountants; changes nothing.
+    """Print what past releases cost together by tighter composition bounds; changes nothing.
 
     A lower price is a statement about what was published, not a refund.
     """
@@ -286,7 +286,7 @@ for _place, _action in enumerate(_ACTIONS):
 
 
 def _budget_facts(ledger: Ledger, dataset: str) -> dict[str, Any]:
-    """A dataset's budget as exact strings."""
+    """A dataset's budget, with amounts as exact decimals or fractions in text."""
     budgets = {
         "promised": ledger.promised(dataset),
         "granted": ledger.granted(dataset) or Budget(),
@@ -302,7 +302,7 @@ def _budget_facts(ledger: Ledger, dataset: str) -> dict[str, Any]:
 
 
 def _line(record: HistoryRecord) -> dict[str, Any]:
-    """A line of history; amounts are exact strings."""
+    """A line of history, with amounts as exact decimals or fractions in text."""
     return {
         "at": record.at,
         "action": str(record.action),

@@ -42,12 +42,12 @@ JOB = {
     "job_configuration": {"stream_output": True},
     "variables": {"type": "object", "properties": {}, "additionalProperties": False},
 }
-"""What a run may choose of its process: nothing.  Prefect's own template lets whoever starts a run set
-its command, its folder and its environment, which names the ledger."""
+"""A run may choose no settings of its process.  Prefect's own template lets whoever starts a run set its
+command, its folder and its environment, which names the ledger."""
 
 
 FORMS = {"ad hoc release/ad-hoc-release", "audit/audit-a-plan"}
-"""They stay while a plan waits for its budget: runs of theirs may wait for a decision."""
+"""These deployments stay while a plan waits for its budget: their runs may wait for a decision."""
 
 
 class Deployed(NamedTuple):
@@ -62,7 +62,7 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
 
     A plan that is not valid, or whose schedule does not fit its budget (``require_first_year``), is
     logged and skipped, and its earlier deployment stays.  Raises ``InputError`` if no plan is valid, and
-    ``BudgetError`` if ``some`` must be deployed and none can be paid.
+    ``BudgetError`` if ``some`` plan must be deployed and none can be paid.
     """
     if ledger_exists():
         Ledger(ledger_url()).require_whole()
@@ -109,7 +109,7 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
 def plans_to_deploy(
     folder: Path, say: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Plan], list[BudgetError]]:
-    """The plans of the folder that can be read, scheduled and paid, by name, and the refusals.
+    """The plans of the folder that can be read, scheduled and paid, by name, and the refusals of others.
 
     ``say``: called with the reason for each plan that is skipped; by default the log.
     """
@@ -132,7 +132,7 @@ def plans_to_deploy(
 
 
 def say_what_lacks_a_grant(plans: Mapping[str, Plan]) -> None:
-    """Log the command that grants what each plan says, for the datasets that have no grant."""
+    """For each dataset without a grant, log the command that grants what its plan states."""
     ledger = Ledger(ledger_url()) if ledger_exists() else None
     for name, plan in plans.items():
         if ledger is None or ledger.account(plan.dataset) is None:
@@ -204,7 +204,7 @@ def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan]) -> No
 
 
 def _remove_others(client: SyncPrefectClient, kept: set[str]) -> None:
-    """Remove the deployments of plans that are gone; their runs stay."""
+    """Remove the deployments of plans that no longer exist; their past runs stay."""
     ours = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
     for deployment in client.read_deployments(deployment_filter=ours):
         flow = client.read_flow(deployment.flow_id).name

@@ -41,7 +41,7 @@ STOP_SECONDS = 30
 def serve(
     plans: Path, out: Path, port: int, runs_at_once: int, ready: Callable[[str], None]
 ) -> None:
-    """Start everything, call ``ready`` with the UI's address, and stay until a signal ends it.
+    """Start everything, call ``ready`` with the UI's address, and run until a signal ends this process.
 
     Plans that the budget does not cover are deployed once it does; meanwhile forms and approvals go on.
     Raises ``InputError`` if the port is taken or no plan is valid, ``DPReleaseError`` if server or
@@ -76,7 +76,7 @@ def serve(
         notify_lost(end_lost_runs())  # our worker has not started, so nothing is working on them
 
         def deployed() -> int:
-            """Deploy the plans; returns how many the budget does not cover."""
+            """Deploy the plans; returns the number of plans that the budget does not cover."""
             names, refused = deploy(plans, runs_at_once, some=False)
             for name in names:
                 log_line(f"deployed {name}")
@@ -133,9 +133,10 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
 
 @contextmanager
 def run_module(module: list[str], log: Path, *held: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a module with its arguments; its process and all its children end with the block.
+    """Run a module with its arguments; its process and all child processes end when the block does.
 
-    It holds the locks that are ``held``: should this process be killed, nobody takes them meanwhile.
+    The process inherits the file descriptors ``held`` of locks, so they stay locked if this process is
+    killed.
     """
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -161,14 +162,14 @@ def run_module(module: list[str], log: Path, *held: int) -> Iterator[subprocess.
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[int]:
-    """Lock the home: a second server would write to the same database."""
+    """Lock dprelease's home against a second server on its database; yields the lock's descriptor."""
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"{home()}: another dprelease serve uses this home, or what one that was killed left:"
-                " end its processes, or set DPRELEASE_HOME"
+                f"{home()}: another dprelease serve, or a process that a killed one left, uses this"
+                f" home: end its processes, or set DPRELEASE_HOME"
             ) from None
         yield lock.fileno()
 
@@ -183,8 +184,8 @@ def require_free(port: int) -> None:
             probe.bind((HOST, port))
         except OSError:
             raise InputError(
-                f"--port {port}: is in use; end the process that uses it, which may be the server of a"
-                " dprelease serve that was killed, or name another port for another home"
+                f"--port {port}: is in use; end the process that uses it (perhaps the server of a"
+                f" killed dprelease serve), or use another home and name another port"
             ) from None
 
 

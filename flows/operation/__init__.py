@@ -1,1 +1,1 @@
-"""What Prefect needs around a run: its API, forms, notices, and the end of lost runs."""
+"""The parts that connect a run to Prefect: its API, forms, notices, and the end of lost runs."""

@@ -1,11 +1,10 @@
-"""A Prefect server that consults the ledger before it accepts a form of ours: it records a decision, and
-stores a proof in the place of an analyst's token.
+"""A Prefect server that asks the ledger before it accepts our forms, and stores proofs instead of
+tokens.
 
-The run resumes later, or fails, and meanwhile another person may decide elsewhere.  So the ledger takes
-the decision in the request that sends the form; where it refuses, the form stays open and the server
-answers with the reason.  A token would be readable by everybody who can open the page; its proof is
-about one run and one plan, and of no use for another.  The server needs the ledger and the folder of
-plans.
+The run resumes later, or fails, and meanwhile another person may decide elsewhere.  So the decision is
+recorded in the ledger while the form is being sent; if the ledger refuses it, the form stays open and
+the server answers with the reason.  Everybody who can open the page could read a token; a proof is valid
+only for one run and one plan.  The server needs the ledger and the folder of plans.
 """
 
 import json
@@ -15,17 +14,17 @@ from dpcore.errors import DPReleaseError, InputError
 from flows.operation.identity import WORDS
 
 KEY = "approval"
-"""What the names of a run's forms for decisions begin with."""
+"""The names of a run's forms for decisions begin with this."""
 
 CONSENT = "consent"
-"""What the name of a form for a token begins with; the digest of the plan follows."""
+"""The name of a form for a token begins with this; the digest of the plan follows."""
 
 DIGEST = 64
-"""Characters of a digest."""
+"""The number of characters of a digest."""
 
 
 def record_decisions() -> None:
-    """Have the servers of this process record decisions, and store no tokens."""
+    """Make the servers of this process record decisions and store no tokens."""
     from fastapi import HTTPException, status
     from fastapi.concurrency import run_in_threadpool
     from prefect.server import models
@@ -80,7 +79,7 @@ def _record(flow: str, run: Any, name: str, form: str) -> str:
 
 
 def _proven(flow: str, run: Any, name: str, form: str) -> str:
-    """The form with a proof in the place of its token; raises ``InputError`` for a wrong one."""
+    """The form with a proof in place of its token; raises ``InputError`` if the token is wrong."""
     from flows.operation.notify import names_of
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_url

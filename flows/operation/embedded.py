@@ -40,7 +40,7 @@ STARTUP_SECONDS = 120
 LOST_SECONDS = 60
 
 _OUTCOMES: list[Any] = []
-"""What the flow that this process runs returned or raised, as long as it has ended."""
+"""The result or error of the flow that this process runs, if it has ended."""
 
 if FLOW_RUN in os.environ:  # a worker started this process for one run, and logs it
     atexit.register(end_quietly)
@@ -59,9 +59,10 @@ _QUIET = {
 
 
 class EmbeddedFlow(Flow[P, R]):
-    """A flow that provides the API that it needs when it is called; a worker calls ``fn`` itself.
+    """A flow that, when it is called, first starts the API that it needs; a worker calls ``fn`` instead.
 
-    If a configured API stops answering while the function runs, what that returns or raises counts.
+    If a configured API stops answering while the function runs, the function's own result or error
+    counts.
     """
 
     if not TYPE_CHECKING:  # callers see the signature of the decorated function
@@ -79,7 +80,7 @@ class EmbeddedFlow(Flow[P, R]):
             if not _OUTCOMES:
                 unreached = ServerError(
                     f"{lost}: start it, or correct or unset PREFECT_API_URL, and repeat the command with"
-                    " the same release id, which pays nothing twice"
+                    " the same release id, which charges nothing twice"
                 )
                 unreached.before_the_run = True
                 raise unreached
@@ -91,7 +92,7 @@ class EmbeddedFlow(Flow[P, R]):
 
 
 def flow(name: str, flow_run_name: str, **options: Any) -> Callable[[Callable[P, R]], Flow[P, R]]:
-    """Make a function a flow that stores no result.  Prefect looks for a decorator of this name."""
+    """Decorator for a flow that stores no result.  Prefect looks for a decorator of this name."""
 
     def decorate(function: Callable[P, R]) -> Flow[P, R]:
         @functools.wraps(function)
@@ -167,9 +168,9 @@ def prefect_api() -> Iterator[None]:
 
 
 def _is_current(database: Path) -> bool:
-    """Whether Prefect uses this file, and this version's newest migration is in it.
+    """Whether Prefect uses this file, and its schema is that of the installed version of Prefect.
 
-    Prefect asks a library that takes .2 s to import, before it would migrate nothing.
+    Prefect's own check imports a library for 0.2 s, also when there is nothing to migrate.
     """
     from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL
 
@@ -188,10 +189,10 @@ def _is_current(database: Path) -> bool:
 
 @functools.cache
 def _bear_a_lost_server() -> None:
-    """Once a server did not get an event, keep those of the next minute back, and say nothing of it.
+    """Once an event could not be sent to the server, drop those of the next minute silently.
 
-    Prefect would try each one for seven seconds, when the process ends too, and report each; the run
-    says once that its server is lost.
+    Prefect would try to send each one for seven seconds, also when the process ends, and report each
+    failure; the run itself reports once that the server is lost.
     """
     from prefect.events.worker import EventsWorker
 
@@ -213,7 +214,7 @@ def _bear_a_lost_server() -> None:
 
 
 def _leave_the_terminal_to_us() -> None:
-    """The server still gets Prefect's lines."""
+    """Keep Prefect's log lines off the terminal; the server still gets them."""
     from prefect.logging.handlers import PrefectConsoleHandler
 
     for name in (None, "prefect"):

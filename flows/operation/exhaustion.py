@@ -22,11 +22,11 @@ from tasks.workplace.step import log_line
 EXHAUSTED = "budget exhausted"
 
 NEXT = "next"
-"""Stands for the release id of a run that is still to come."""
+"""A placeholder for the release id of a future run."""
 
 
 def pause_schedule(client: SyncPrefectClient, deployment: UUID) -> None:
-    """Pause a deployment until ``resume_schedules`` finds that its dataset has budget again."""
+    """Pause a deployment until ``resume_schedules`` finds that its dataset's budget covers it again."""
     tags = [*{*client.read_deployment(deployment).tags, EXHAUSTED}]
     client.update_deployment(deployment, DeploymentUpdate(tags=sorted(tags)))
     client.pause_deployment(deployment)
@@ -57,7 +57,7 @@ def resume_schedules() -> list[str]:
 
 
 def covered(plan: Plan, ledger: Ledger) -> bool:
-    """Whether the ledger would allow the plan's next run, which grants nothing."""
+    """Whether the ledger would allow the plan's next run; nothing is charged."""
     if ledger.account(plan.dataset) is None:
         return False
     try:

@@ -35,7 +35,8 @@ UNSEEN = (
     r"\x00-\x1f\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 )
 LINE = rf"^[^{UNSEEN}]*[^{UNSEEN}\s][^{UNSEEN}]*$"
-"""One printable line that is not blank, as the ledger wants it: no mark that turns text around."""
+"""One printable line that is not blank and does not change the direction of text, as the ledger
+requires."""
 
 
 class Review(RunInput):
@@ -56,11 +57,11 @@ class Review(RunInput):
 def ask_in_form(
     plan: Plan, release_id: str, made: PreparedBundle, known: Decision | None
 ) -> Decision | None:
-    """The officer's decision, for which a run of a deployment suspends itself unless it is ``known``.
+    """Return the officer's decision; a run of a deployment suspends itself unless it is ``known``.
 
-    It waits as many days as the plan says, and then fails; a decision by the command line still counts.
-    A form that a server of Prefect's own accepted is recorded here; raises ``LedgerError`` if it
-    contradicts what was recorded before.
+    The run waits as many days as the plan says, and then fails; a decision by the command line still
+    counts.  Plain Prefect servers accept the form without recording the decision, so it is recorded
+    here; raises ``LedgerError`` if it contradicts an earlier one.
     """
     if not deployment.id or (known and True not in _answers(KEY)):
         return known
@@ -81,7 +82,8 @@ def ask_in_form(
 def await_submission(plan: Plan) -> None:
     """Suspend a run of a deployment, which has charged nothing, until somebody presses Resume.
 
-    The answer is to this very plan: if the agency has changed it meanwhile, the run waits again.
+    The answer is only valid for this version of the plan: if the agency has changed it, the run waits
+    again.
     """
     if not deployment.id:
         raise InputError(
@@ -96,15 +98,15 @@ class Consent(RunInput):
     token: str = Field(
         min_length=1,
         max_length=100,
-        description="The token of your allowance: the server checks it and keeps a proof in its place.",
+        description="The token of your allowance: the server checks it and stores only a proof of it.",
     )
 
 
 def await_token(plan: Plan) -> None:
     """Suspend a run of a deployment, which has charged nothing, until its analyst agrees to this plan.
 
-    The server puts a proof in the place of the token (``flows.operation.decisions``), because whoever
-    can open Prefect's page can read what forms say.  Raises ``InputError`` where it did not.
+    The server replaces the token by a proof (``flows.operation.decisions``), because whoever can open
+    Prefect's page can read the forms.  Raises ``InputError`` if the server stored the token itself.
     """
     if not deployment.id:
         raise InputError("only a run of a deployment can wait for a token; use `dprelease ask`")
@@ -127,10 +129,10 @@ def await_token(plan: Plan) -> None:
 
 
 def _suspended(key: str, **options: Any) -> Any:
-    """Suspend this run; where a person resumed it, what the form says.
+    """Suspend this run; once a person has resumed it, return the contents of the form.
 
-    A run that ended while it waited, and is retried, waits again under another key: under the same one
-    Prefect would let it go on.
+    A run that ended while it waited, and is retried, waits again under another key: with the same key
+    Prefect would not suspend it.
     """
     unanswered = _answers(key).count(False)
     try:
@@ -141,7 +143,7 @@ def _suspended(key: str, **options: Any) -> Any:
 
 
 def _answers(key: str) -> list[bool]:
-    """For each time that this run was suspended under such a key: whether an answer ended that."""
+    """For each time that this run was suspended under such a key: whether an answer resumed it."""
     with get_client(sync_client=True) as client:
         states = client.read_flow_run_states(UUID(flow_run.id))
     states.sort(key=lambda state: state.timestamp)
@@ -154,7 +156,7 @@ def _answers(key: str) -> list[bool]:
 
 @step("record the decision")
 def record_decision(plan: Plan, release_id: str, review: Review) -> Decision:
-    """Record an officer's decision in the ledger, for good."""
+    """Record an officer's decision in the ledger; it cannot be changed later."""
     approved = review.decision == "approve"
     return Ledger(ledger_url()).decide(
         plan.dataset, release_id, approved, who=review.name, why=review.reason

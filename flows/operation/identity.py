@@ -14,7 +14,7 @@ from dpcore.errors import InputError
 from tasks.workplace.schedule import run_id
 
 WORDS = {"release": "", "ad hoc release": "ad-hoc", "audit": "audit"}
-"""What each flow puts into the ids of its runs."""
+"""The text that each flow puts into the ids of its runs."""
 
 
 def own_release_id(plan: str) -> str:
@@ -26,7 +26,7 @@ def own_release_id(plan: str) -> str:
 
 
 def current_run() -> FlowRun:
-    """The run of a flow that has called."""
+    """The flow run in which this function is called."""
     context = FlowRunContext.get()
     assert context is not None
     assert context.flow_run is not None
@@ -34,7 +34,7 @@ def current_run() -> FlowRun:
 
 
 def refuse_in_deployment() -> None:
-    """Raise ``InputError`` in a run of a deployment: this flow does whatever its arguments say."""
+    """Raise ``InputError`` in a run of a deployment, because this flow accepts any arguments."""
     context = FlowRunContext.get()
     run = context.flow_run if context else None
     if run and run.deployment_id:

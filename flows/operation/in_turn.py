@@ -1,9 +1,9 @@
-"""A Prefect server whose writers wait for each other where its database is SQLite.
+"""A Prefect server in which, if its database is SQLite, one transaction writes at a time.
 
-Prefect's transactions read first and then write.  SQLite refuses such a write at once if anybody else
-has written in between, and of many requests at a time most are lost: a browser does not repeat what was
-answered with 503.  Here a transaction that may write takes its turn before it reads, and gets a
-connection only then, so that it waits neither for SQLite nor for a free connection.
+Prefect's transactions read first and then write.  SQLite refuses such a write at once if another
+connection has written in between, so most of many simultaneous requests are lost: browsers do not repeat
+a request that was answered with 503.  Here a transaction that may write waits for its turn before it
+reads, and only then gets a connection, so that it waits neither for SQLite nor for a free connection.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 
 def write_in_turn() -> None:
-    """Have the servers of this process let one transaction write at a time."""
+    """Make the servers of this process let one transaction write at a time."""
     from prefect.server.database.configurations import AioSqliteConfiguration
 
     configuration: Any = AioSqliteConfiguration

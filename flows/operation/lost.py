@@ -1,9 +1,9 @@
-"""Ends the runs that a killed worker left; otherwise each would occupy one of the pool's slots.
+"""Ends the runs that a killed worker left behind; otherwise each would occupy one of the pool's slots.
 
-``dprelease serve`` ends them at its start, when its worker does not run.  Workers on other machines
-come and go, so two automations of the Prefect server watch over their runs: one that is no longer
-heard of has crashed, and one that was taken and never began starts again.  Of the latter, those that
-the server forgot are found by every run that ends and by ``dprelease deploy``.
+``dprelease serve`` ends them at its start, before its worker runs.  Workers on other machines come and
+go, so two automations of the Prefect server watch over their runs: a run without heartbeats counts as
+crashed, and a run that a worker took and never began starts again.  The server may forget runs of the
+second kind; every run that ends looks for them, and so does ``dprelease deploy``.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from tasks.workplace.step import log_line
 TAG = "dprelease"
 POOL = "dprelease"
 LOST = (
-    "not heard of any more: it was killed, or its machine is too slow or cut off. Retry it: that costs"
+    "sends no heartbeats: it was killed, or its machine is too slow or cut off. Retry it; this costs"
     " nothing more"
 )
 
@@ -39,7 +39,7 @@ SILENT_BEATS = 3
 BEGINS_WITHIN = timedelta(minutes=5)
 FORGOTTEN_AFTER = 2 * BEGINS_WITHIN
 TAKEN = ("Pending", "Submitting", "InfrastructurePending")
-"""Events are named by the name of a state, of which one type has several."""
+"""The events' names contain the name of a state; a type of states has several names."""
 
 SETTLED = ("Scheduled", "AwaitingRetry", "Late", "Suspended", "Paused", "Cancelling", "Cancelled")
 BEGUN = ("heartbeat", "Running", "Retrying", "Completed", "Failed", "Crashed", "TimedOut")
@@ -50,7 +50,7 @@ _TAGGED = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.
 def end_lost_runs() -> list[tuple[str, FlowRun]]:
     """End the runs that a killed worker of this machine's pool left.
 
-    Returns those that had begun, each after the name of its flow.
+    Returns the runs that had begun, as pairs of flow name and run.
     """
     ended = []
     with get_client(sync_client=True) as client:
@@ -66,9 +66,9 @@ def end_lost_runs() -> list[tuple[str, FlowRun]]:
 
 
 def free_slots() -> None:
-    """Start the runs again that were taken long ago and never began.
+    """Restart the runs that a worker took long ago and never began.
 
-    The server does so too, and sooner, but forgets some of them if it dies meanwhile.
+    The server does so too, and sooner, but forgets some runs if it is stopped meanwhile.
     """
     long_ago = datetime.now(UTC) - FORGOTTEN_AFTER
     with get_client(sync_client=True) as client:
@@ -79,14 +79,14 @@ def free_slots() -> None:
 
 
 def _runs_of_pool(client: SyncPrefectClient, *types: StateType) -> list[FlowRun]:
-    """The next runs of this pool in such states."""
+    """The next runs of this pool in states of these ``types``."""
     states = FlowRunFilterState(type=FlowRunFilterStateType(any_=list(types)))
     mine = WorkPoolFilter(name=WorkPoolFilterName(any_=[POOL]))
     return client.read_flow_runs(flow_run_filter=FlowRunFilter(state=states), work_pool_filter=mine)
 
 
 def watch_over_runs() -> None:
-    """Have the server end the runs that any worker leaves."""
+    """Make the server end or restart the runs that any worker leaves behind."""
     free_slots()
     with get_client(sync_client=True) as client:
         for automation in watches():
@@ -98,14 +98,14 @@ def watch_over_runs() -> None:
 
 
 def watches() -> Iterator[AutomationCore]:
-    """The automations.
+    """Yield the two automations that watch over runs.
 
-    A run sends its heartbeat as often as ``PREFECT_FLOWS_HEARTBEAT_FREQUENCY`` says, which must be the
-    same for workers and where plans are deployed.
+    A run sends its heartbeat as often as ``PREFECT_FLOWS_HEARTBEAT_FREQUENCY`` says; this setting must
+    be the same for workers and on the machine that deploys.
     """
     beat = timedelta(seconds=get_current_settings().flows.heartbeat_frequency or 180)
     yield _unless(
-        "dprelease: a run is not heard of any more",
+        "dprelease: a run sends no heartbeats",
         {f"{RUN}.heartbeat"},
         {f"{RUN}.*"},
         SILENT_BEATS * beat,
@@ -121,11 +121,11 @@ def watches() -> Iterator[AutomationCore]:
 
 
 def say_that_it_waits() -> None:
-    """Have the server expect no heartbeat of the current run, which was suspended.
+    """Make the server expect no heartbeats from the current run, which was suspended.
 
-    The event of its suspension is not enough: its time is the server's, which may be before the last
-    heartbeat, and a server that was restarted keeps it back for a quarter of an hour, because it
-    has not seen the event of the state before.
+    The event of its suspension is not enough.  It has the time of the server's clock, which may be
+    before the last heartbeat, and a restarted server holds it back for a quarter of an hour, because it
+    has not seen the event of the preceding state.
     """
     run = {"prefect.resource.id": f"{RUN}.{flow_run.id}"}
     emit_event(f"{RUN}.waits", run, related=[_TAGGED])
@@ -134,7 +134,8 @@ def say_that_it_waits() -> None:
 def _unless(
     name: str, after: set[str], expect: set[str], within: timedelta, change: dict[str, Any]
 ) -> AutomationCore:
-    """Change the state of a run of ours of which an event is not followed by another in time."""
+    """An automation that changes a run's state if no event of ``expect`` follows one of ``after`` in
+    time."""
     trigger = {
         "type": "event",
         "posture": "Proactive",

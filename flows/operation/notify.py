@@ -46,7 +46,7 @@ TROUBLES = (
     (BudgetError, "the budget does not allow the release"),
     (ApprovalError, "not approved"),
     (BundleError, "a bundle is damaged or contradicts the ledger"),
-    (LostLedgerError, "the ledger does not know what was published or drawn"),
+    (LostLedgerError, "a published bundle or a draw is missing in the ledger"),
     (UnusableLedgerError, "the ledger cannot be reached, or is damaged"),
     (LedgerError, "another plan, price or decision was recorded under this release id"),
     (UnreadableError, "a bundle or its folder cannot be read"),
@@ -55,15 +55,15 @@ TROUBLES = (
     (ServerError, "the Prefect server does not answer"),
     (InputError, "the survey's source, a file or a setting is missing or cannot be used"),
 )
-CRASHED = "the run ended without saying why: it was killed, or not heard of"
+CRASHED = "the run ended without giving a reason: it was killed, or stopped sending heartbeats"
 LOW = "the budget is low"
 LONG_AGO = timedelta(hours=1)
 MOST_SINGLY = 3
-"""How many late releases of a plan are notified one by one."""
+"""At most this many late releases of a plan are notified one by one."""
 
 
 def notify_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify what kind of trouble ended a run, and after how many attempts."""
+    """Notify the kind of error that ended a run, and the number of attempts."""
     # Without `_sync` it would be a coroutine where a loop runs, as in a notebook.
     error = state.result(raise_on_failure=False, _sync=True)  # type: ignore[call-overload]
     trouble = next((words for kind, words in TROUBLES if isinstance(error, kind)), "failed")
@@ -85,7 +85,7 @@ def notify_crash(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> 
 
 
 def notify_lost(runs: Iterable[tuple[str, FlowRun]]) -> None:
-    """Notify of runs that ended while no worker could say so; each after the name of its flow."""
+    """Notify of runs that ended while no worker could report it; ``runs``: flow name and run."""
     for flow, run in runs:
         notify(*names_of(flow, run), CRASHED)
 
@@ -105,7 +105,7 @@ def notify_low_budget(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
 
 
 def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """At a scheduled run, notify of the other due times that have passed without a release."""
+    """In a scheduled run, notify of the plan's other due times that have passed without a release."""
     plan = _plan(flow_run)
     if plan is None or not flow_run.auto_scheduled or not ledger_exists():
         return
@@ -113,7 +113,7 @@ def notify_late(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> N
 
 
 def notify_missed(folder: Path) -> None:
-    """Notify of due times that passed long ago without a release, also where no run takes place.
+    """Notify of due times that passed long ago without a release, also for plans that have no run now.
 
     A schedule that the budget does not cover is left out: its pause was notified.
     """
@@ -127,7 +127,7 @@ def notify_missed(folder: Path) -> None:
 
 
 def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Notify of the dataset's bundles whose manifests cannot be read, which a release left aside."""
+    """Notify of the dataset's bundles with unreadable manifests, which the release ignored."""
     plan = _plan(flow_run)
     if plan is None:
         return
@@ -143,7 +143,7 @@ def notify_damaged(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -
 
 
 def _notify_of_late(plan: Plan, path: Path, but: str = "", since: timedelta = timedelta()) -> None:
-    """Notify once of each late release, or of many new ones: a clock or a server stood still."""
+    """Notify once of each late release; many new ones (a clock or server had stopped) share a notice."""
     ledger = Ledger(ledger_url(), create=False)
     found = late_releases(plan, path, ledger, datetime.now(UTC) - since)
     late = [each for each in found if each.release_id != but]
@@ -163,7 +163,7 @@ def _notify_of_late(plan: Plan, path: Path, but: str = "", since: timedelta = ti
 
 
 def restart_forgotten(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Free the pool's slots that runs hold which nothing works on."""
+    """Restart runs that occupy a slot of the pool although no process works on them."""
     free_slots()
 
 
@@ -175,14 +175,14 @@ HOOKS: dict[str, Any] = {
 
 
 def _last_grant(dataset: str) -> str:
-    """Names the dataset's last grant: after a new one, notices about the budget are sent again."""
+    """Identifies the dataset's last grant: after a new one, notices about the budget are sent again."""
     history = Ledger(ledger_url(), create=False).history(dataset) if ledger_exists() else []
     grants = [line.at for line in history if line.action is Action.GRANT]
     return f"granted at {max(grants, default='no time')}"
 
 
 def _asked(run: FlowRun) -> dict[str, Any]:
-    """The arguments of a run; of a deployment's the plan alone: anybody may have written the others."""
+    """The arguments of a run; only the plan for a deployment's, as anybody may have set the others."""
     kept = {"plan": str(run.parameters.get("plan"))}
     if run.deployment_id:
         return kept | {"plan": plan_name(Path(kept["plan"]))}

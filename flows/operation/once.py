@@ -1,4 +1,4 @@
-"""What was said before, remembered by the Prefect server for all workers."""
+"""Remembers on the Prefect server, for all workers, which notices were sent before."""
 
 import hashlib
 
@@ -11,15 +11,15 @@ from tasks.workplace.notify import notify
 
 
 def notify_once(dataset: str, release_id: str, trouble: str, event: str) -> None:
-    """Notify unless this ``event`` of the dataset was notified before, from whichever machine."""
+    """Notify unless any machine notified this ``event`` of the dataset before."""
     if first_time(dataset, event):
         notify(dataset, release_id, trouble)
 
 
 def first_time(dataset: str, event: str) -> bool:
-    """Whether nobody asked this before, from whichever machine.
+    """Whether this function is called for this event for the first time, on any machine.
 
-    If the server does not answer, it is better to say a thing twice than never.
+    True if the server does not answer, because it is better to notify twice than never.
     """
     digest = hashlib.sha256(f"{dataset}\n{event}".encode()).hexdigest()[:32]
     said = VariableCreate(name=f"dprelease_said_{digest}", value=f"{dataset}: {event}")

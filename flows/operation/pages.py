@@ -1,12 +1,12 @@
-"""A Prefect server whose visitors' browsers ask no other host.
+"""A Prefect server whose pages load nothing from other hosts.
 
 ``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with six differences.
-Prefect's second UI asks an analytics host, and no setting leaves it out; a server offers a UI only if
-it can copy it, which a link to nowhere in its place prevents.  The first UI shows logos from other
-hosts; its copy gets a policy that browsers obey.  For two of its pages the server itself would fetch
-lists from GitHub; it fetches none.  The pages that describe the API (``/docs``,
+Prefect's second UI contacts an analytics host, and no setting turns the UI off; a server offers a UI
+only if it can copy it, so a dangling link in place of the copy prevents this.  The first UI shows logos
+from other hosts; its copy gets a content security policy against that.  For two of its pages Prefect
+would fetch lists from GitHub; this server fetches none.  The pages that describe the API (``/docs``,
 ``/redoc``) load scripts from other hosts; they are not offered.  Decisions in forms are recorded at once
-(``flows.operation.decisions``), and of many requests at a time none is lost
+(``flows.operation.decisions``), and no request is lost when many come at a time
 (``flows.operation.in_turn``).
 """
 
@@ -52,7 +52,7 @@ def start(arguments: list[str]) -> None:
 
 
 def offer_no_api_pages() -> None:
-    """Give the servers that this process makes from now on no ``/docs`` and no ``/redoc``."""
+    """Remove ``/docs`` and ``/redoc`` from the servers that this process makes from now on."""
     from fastapi import FastAPI
 
     defaults: Any = FastAPI.__init__.__kwdefaults__  # Prefect sets neither itself
@@ -60,7 +60,7 @@ def offer_no_api_pages() -> None:
 
 
 def _fetch_no_lists() -> None:
-    """Offer the list of workers that Prefect was installed with, and no list that GitHub has."""
+    """Offer only the list of workers that comes with Prefect, and fetch no list from GitHub."""
     from prefect.server.api.collections import KNOWN_VIEWS
 
     KNOWN_VIEWS.clear()
@@ -85,7 +85,7 @@ def _prepare(folder: Path) -> None:
 
 
 def _policy(api: str) -> str:
-    """The page's own host, and that of the API, which may have another name."""
+    """The content security policy: it allows the page's own host and the host of the API."""
     at = urlsplit(api)
     own = "'self' data: blob:"
     hosts = (

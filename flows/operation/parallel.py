@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def task_runner() -> "TaskRunner[Any]":
-    """A runner of threads."""
+    """A Prefect task runner with one thread for each processor."""
     from prefect.task_runners import ThreadPoolTaskRunner
 
     return ThreadPoolTaskRunner(max_workers=os.cpu_count())

@@ -1,7 +1,7 @@
 """Shows the progress of steps: lines on standard error, and a bar on a terminal or in a notebook.
 
-The bar is for people who wait: of the whole run, with the time that is left, by the work that
-``dprelease explain`` expects of each release.  In a pipe, a file or a log there are only lines.
+The bar shows the progress of the whole run and the time that is left, by the work that ``dprelease
+explain`` expects for each release.  Pipes, files and logs get only lines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tasks.explain.work import START, work_of
 from tasks.workplace.step import LOGGER, StepProgress
 
 SHARES = {"draw": (0.0, 0.3), "write tables": (0.3, 1.0), "synthesize": (0.0, 1.0)}
-"""By step: the part of its release's work that it is, from where to where."""
+"""For each step: where its part of the work for its release begins and ends, as fractions."""
 
 WHOLE = {
     "check budget": 0.5,  # starting up is over
@@ -31,14 +31,14 @@ WHOLE = {
     "tally": 0.8,
     "publish": 1.0,
 }
-"""By step of the whole run: how much of the work that belongs to no release is then done."""
+"""For each step of the whole run: the fraction of the work outside releases that is done after it."""
 
 
 @contextmanager
 def showing(plan: Plan | None, level: int = logging.INFO, *, unseen: bool = True) -> Iterator[None]:
-    """Within this context, show the lines of steps of this level; ``plan``: of the run, to show its bar.
+    """Within this context, show the log lines of this level; with the ``plan`` of the run, also its bar.
 
-    ``unseen``: print the lines also where nobody waits for them, in a pipe or a file.
+    ``unseen``: print the lines also if the output goes to a pipe or a file.
     """
     console, show = Console(stderr=True, highlight=False), _notebook()
     if not (unseen or show or console.is_terminal):
@@ -130,7 +130,7 @@ class _InNotebook(logging.Handler):
 
 
 def _notebook() -> Callable[[str], None] | None:
-    """What replaces the HTML that it showed before, in the notebook that runs this; None elsewhere."""
+    """A function that replaces the HTML that it showed before in a notebook; None elsewhere."""
     shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if not hasattr(shell, "kernel"):
         return None

@@ -16,15 +16,15 @@ from dpcore.releases.densities.basis import Basis
 from dpcore.releases.densities.spectral_density import WhitenedDensity
 
 MOST_TERMS = 16
-"""The L1 sensitivity grows with every term: where more are worth their noise, binning is better."""
+"""The L1 sensitivity grows with every term: if more terms are worth their noise, binning is better."""
 
 
 @dataclass(frozen=True)
 class CoefficientDensity(WhitenedDensity):
     """Independent Laplace noise on the first ``terms`` coefficients of one column: pure alpha.
 
-    ``terms``: None: as many as there may be.  Terms that the bandwidth damps cost hardly any noise:
-    with fewer the whole error would be 1.7% smaller at best.
+    ``terms``: None means as many as allowed.  Terms that the bandwidth damps cost hardly any noise: with
+    fewer, the total error would be at most 1.7% smaller.
     """
 
     terms: int | None = None
@@ -43,11 +43,11 @@ class CoefficientDensity(WhitenedDensity):
 
     @cached_property
     def l1_sensitivity(self) -> float:
-        """The largest distance between two places of a net, and what places in between may add.
+        """A bound: the largest distance between points of a grid, plus what points in between may add.
 
-        No place is farther than half a step from the net, and both records may move by so much.  One
-        record has no more than all functions at their largest; the constant counts where its coefficient
-        is noisy.
+        No point is farther than half a step from the grid, and both records may be off by that much.
+        The bound is also at most that of a record with all functions at their largest; the constant
+        function counts if its coefficient is noisy.
         """
         from scipy.spatial.distance import pdist  # slow to import, and few plans need it
 

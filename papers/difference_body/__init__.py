@@ -1,1 +1,1 @@
-"""Densities by noise in the shape of what a record can change (Hall 2012, chapter 4, corrected)."""
+"""Densities by noise in the shape of all changes by one record (Hall 2012, chapter 4, corrected)."""

@@ -1,4 +1,4 @@
-"""Noise by the norm of a symmetric body around all differences of some vectors, exactly.
+"""Exact noise by the norm of a symmetric body that contains all differences of some vectors.
 
 Given are integer vectors U(c), one for each cell, and integer directions q.  The body is
 
@@ -10,9 +10,9 @@ directions it is the difference body conv{U(a) - U(b)} (METHODS c, S1).  In STEP
 
     ||z|| = max(max_q STEPS |q . z| / w_q, STEPS |z| / D)
 
-is whole, symmetric and sub-additive, and at most STEPS for every difference.  This needs no Markov
-chain, no linear program and no floating point.  P(z) proportional to exp(-||z|| / scale) is drawn by
-rejection: Euclidean noise is kept with probability exp(-(||z|| - STEPS |z| / D) / scale).
+is whole, symmetric and sub-additive, and at most STEPS for every difference.  No Markov chain, linear
+program or floating point is needed.  P(z) proportional to exp(-||z|| / scale) is drawn by rejection:
+Euclidean noise is kept with probability exp(-(||z|| - STEPS |z| / D) / scale).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _REACH = {1: 1, 2: 3, 3: 3, 4: 2}
 """The largest coordinate of a direction, by dimension; 1 in more dimensions."""
 
 _BATCH = 2**19
-"""The most trials times directions in memory."""
+"""The largest number of trials times directions in memory."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """``directions`` (k, d), ``widths`` (k,) and ``diameter``: w_q and D, public whole numbers."""
+    """``directions`` (k, d), ``widths`` (k,) and ``diameter`` are w_q and D: public integers."""
 
     directions: tuple[tuple[int, ...], ...]
     widths: tuple[int, ...]
@@ -92,7 +92,7 @@ class Body:
         return np.asarray(np.maximum(slabs, np.array(ball, dtype=np.int64)))
 
     def noise(self, scale: Fraction, size: int, source: RandomSource) -> Integers:
-        """(size, d) independent vectors; ``scale`` is that of the norm in STEPS-ths."""
+        """Independent vectors (size, d); ``scale``: of the norm in STEPS-ths."""
         wide = scale * self.diameter / STEPS
 
         def attempt(missing: int) -> Integers:
@@ -107,11 +107,11 @@ class Body:
         return fill(size, attempt, self.dimension)
 
     def _trials(self, missing: int) -> int:
-        """A number of trials that is enough for most bodies and fits in memory."""
+        """A number of trials that suffices for most bodies and fits in memory."""
         return max(64, min(16 * missing, _BATCH // len(self.widths)))
 
     def simulated(self, scale: float, generator: np.random.Generator, size: int) -> Floats:
-        """(size, d) vectors of the continuous law, only for the simulation of errors."""
+        """Vectors (size, d) from the continuous distribution, only for the simulation of errors."""
         d, (directions, widths) = self.dimension, self._arrays
         found, missing = [np.empty((0, d))], size
         while missing > 0:
@@ -129,5 +129,5 @@ class Body:
 
 
 def _first_of_its_line(q: tuple[int, ...]) -> bool:
-    """Whether q represents its line: it is primitive, and its first non-zero number is positive."""
+    """Whether q represents its line: no common divisor, and the first non-zero entry is positive."""
     return math.gcd(*q) == 1 and next(x for x in q if x) > 0

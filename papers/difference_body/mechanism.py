@@ -1,17 +1,17 @@
 """K-norm noise by a body around all differences of records.
 
 Claim.  Input: sums over records of public whole vectors U(c), c the record's cell.  Neighbours: one
-record is replaced.  Output: x + Z, P(Z = z) proportional to exp(-||z||/scale), the norm being that of a
-symmetric body that holds every U(a) - U(b).  It is (STEPS/scale, 0, 0)-DP and (STEPS/scale)^2/2-zCDP.
+record is replaced.  Output: x + Z, P(Z = z) proportional to exp(-||z||/scale), with the norm of a
+symmetric body that contains every U(a) - U(b).  It is (STEPS/scale, 0, 0)-DP and (STEPS/scale)^2/2-zCDP.
 
 Preconditions.  At most 6 dimensions; scale times the diameter over STEPS is at most 2^32 (``within``
 and the body check them); STEPS <= alpha scale (the privacy line checks it).
 
 Proof.  ``sampling.body`` defines ||.|| in whole numbers, symmetric and sub-additive, so that no
 difference of two of the vectors is longer than STEPS; a replaced record moves the sum by one such
-difference.  Of two bodies one inside the other, the inner one has less noise (Awan & Slavkovic 2021).
+difference.  If one body lies inside another, the inner one gives less noise (Awan & Slavkovic 2021).
 
-Ranges.  Those of the Euclidean norm (``k_norm``), whose noise is thinned by exact rejection.
+Ranges.  As for the Euclidean norm (``k_norm``), whose noise is thinned by exact rejection.
 
 Source.  Hardt & Talwar 2010; Hall 2012, chapter 4, corrected: METHODS b, c.
 """
@@ -39,8 +39,8 @@ from papers.k_norm.sampler import LARGEST_SCALE
 class BodyEvent(Event):
     """Noise P(z) proportional to exp(-||z||/scale) by a body around all differences of records.
 
-    ``sensitivity``: the most by which neighbours differ, in the body's norm; ``sha256`` names the body,
-    which follows from the plan.
+    ``sensitivity``: the largest difference of neighbours in the body's norm; ``sha256``: identifies the
+    body, which follows from the plan.
     """
 
     kind = "difference-body"

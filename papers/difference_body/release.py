@@ -1,10 +1,10 @@
-"""A pure-alpha density of one column by noise in the shape of what a record can change (METHODS c).
+"""A pure-alpha density of one column by noise in the shape of all changes by one record (METHODS c).
 
-A record at x is the vector of whole steps of s_j phi_j(x), s_j = sqrt(lambda_j) or FLATTEST if that is
-larger; the statistic is the sum over records, exactly, and its noise comes from a body close around all
-differences of two such vectors.  Other s_j would scale body and noise alike; these keep the body round
-whatever the bandwidth, so that one in a hundred trials or more in the ball around it are inside.
-Places are rounded to a public grid of PLACES cells first, so that the body is known exactly.
+A record at x counts as the vector of whole steps of s_j phi_j(x), s_j = sqrt(lambda_j) or FLATTEST if
+that is larger; the statistic is the sum over records, exactly, and its noise comes from a body close
+around all differences of two such vectors.  Other s_j would scale body and noise alike; these keep the
+body round whatever the bandwidth, so that one in a hundred trials or more in the ball around it are
+inside.  Places are rounded to a public grid of PLACES cells first, so that the body is known exactly.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from papers.difference_body.mechanism import DifferenceBody
 from papers.least_left_out import least_left_out
 
 DAMPED = 0.03
-"""Frequencies damped below this are left out: noise is paid for each."""
+"""Frequencies damped below this are left out, because each costs noise."""
 
 MOST_CHOSEN = 5
-"""Coefficients that are kept for accuracy alone: six are slow to draw."""
+"""At most this many coefficients are kept for accuracy alone: six are slow to draw."""
 
 BITS = 16
 PLACES = 2048
@@ -40,7 +40,7 @@ PLACES = 2048
 FLATTEST = 0.25
 
 _SIMULATED = 4000
-"""Draws of the noise from which its covariance is known to two or three per cent."""
+"""This many draws of the noise determine its covariance to two or three per cent."""
 
 
 @dataclass(frozen=True)
@@ -84,20 +84,20 @@ class BodyDensity(Density):
         return least_left_out([first, *others], MOST_CHOSEN, self._typical_noise)
 
     def _typical_noise(self, basis: Basis) -> float:
-        """About the root mean square of the noise: a third less than that of a ball (METHODS c)."""
+        """The approximate root mean square of the noise: a third less than for a ball (METHODS c)."""
         squared = (len(basis.lambdas) + 1) * 4 * float(basis.lambdas.sum()) ** 2
         return 0.7 * math.sqrt(squared) / self.rows / float(self.share.pure_alpha)
 
     @cached_property
     def vectors(self) -> Integers:
-        """(places, coefficients) the whole vector of a record at every place."""
+        """The integer vector of a record at every place, (places, coefficients)."""
         places = min(PLACES, self.domain.size)
         values = self.basis.functions((np.arange(places)[:, None] + 0.5) / places)
         return np.rint(np.ldexp(self._scales * values, BITS)).astype(np.int64)
 
     @property
     def _scales(self) -> Floats:
-        """(coefficients,) s_j."""
+        """The factors s_j, (coefficients,)."""
         return np.maximum(np.sqrt(self.basis.lambdas), FLATTEST)
 
     @cached_property
@@ -114,7 +114,7 @@ class BodyDensity(Density):
 
     @property
     def _unit(self) -> Floats:
-        """(coefficients,) by how much theta moves in one step of the statistic."""
+        """The change of theta for one step of the statistic, (coefficients,)."""
         return np.asarray(self.basis.lambdas / self._scales * math.ldexp(1 / self.rows, -BITS))
 
     def coefficients(self, noisy: Noisy) -> Floats:
@@ -122,12 +122,12 @@ class BodyDensity(Density):
 
     @cached_property
     def _covariance(self) -> Floats:
-        """(coefficients, coefficients) of the noise in theta, simulated: public."""
+        """The covariance of the noise in theta, (coefficients, coefficients); simulated and public."""
         noise = self._simulated(np.random.default_rng(0), _SIMULATED)
         return np.asarray(noise.T @ noise / _SIMULATED)
 
     def _simulated(self, generator: np.random.Generator, size: int) -> Floats:
-        """(size, coefficients) noise in theta."""
+        """Simulated noise in theta, (size, coefficients)."""
         scale = float(self.mechanism.scale)
         return np.asarray(self.mechanism.body.simulated(scale, generator, size) * self._unit)
 
@@ -140,7 +140,7 @@ class BodyDensity(Density):
 
     @property
     def binning(self) -> float:
-        """Half a step in every coordinate."""
+        """A bound on the rounding error: half a step in every coordinate."""
         steps = self.basis.lambdas / self._scales
         return math.sqrt(2) * float(steps.sum()) * math.ldexp(1, -BITS - 1)
 

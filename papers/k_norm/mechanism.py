@@ -5,10 +5,10 @@ which two vectors differ by at most ``sensitivity`` = D in the norm ||.||, a who
 x + Z, P(Z = z) proportional to exp(-||z||/scale).  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP.
 
 Preconditions.  1 <= d <= 16 and 1 <= scale <= 2^32 (checked when it is made); 0 < D <= alpha scale (the
-privacy line checks it).  D is the release's claim, rounded up in ``within``.
+privacy line checks it).  The release claims D; ``within`` rounds it up.
 
 Proof.  ||.|| is the Euclidean length rounded up to a whole number: symmetric, and sub-additive since a
-sum rounded up is at most the sum of the rounded.  So ||y - x'|| - ||y - x|| <= ||x - x'|| <= D.
+sum rounded up is at most the sum of the rounded terms.  So ||y - x'|| - ||y - x|| <= ||x - x'|| <= D.
 In whitened coordinates this is the noise of a Mahalanobis norm.
 
 Ranges.  Squares of coordinates from 2^29 on are added up in whole numbers of any size; the length
@@ -39,7 +39,7 @@ from papers.k_norm.sampler import drawable, k_norm_noise, lattice_norm
 class KNormEvent(Event):
     """Noise P(z) proportional to exp(-||z||/scale) on integer vectors of ``dimension`` numbers.
 
-    ||z||: the Euclidean length, rounded up; ``sensitivity``: the most by which neighbours differ in it.
+    ||z||: the Euclidean length, rounded up; ``sensitivity``: the largest difference of neighbours in it.
     """
 
     kind = "discrete-k-norm"
@@ -87,7 +87,7 @@ class DiscreteKNorm(AdditiveNoise):
 
     @property
     def stddev(self) -> float:
-        """Of one coordinate, but for a part of the order of dimension/scale."""
+        """The standard deviation of one coordinate, up to a relative error of order dimension/scale."""
         return float(self.scale) * math.sqrt(self.dimension + 1)
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
@@ -96,7 +96,7 @@ class DiscreteKNorm(AdditiveNoise):
         return Noisy(values + noise.ravel(), reproducible=source.reproducible)
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
-        """Continuous noise, rounded."""
+        """Approximate noise for simulations: continuous noise, rounded."""
         directions = generator.normal(size=(size // self.dimension, self.dimension))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         lengths = generator.gamma(self.dimension, float(self.scale), (len(directions), 1))
@@ -119,7 +119,7 @@ class DiscreteKNorm(AdditiveNoise):
 
 
 SMOOTH = 64.0
-"""From this scale on, points of the lattice in a ball are as many as its volume says, but for 1e-3."""
+"""From this scale on, the lattice points in a ball number its volume, to within 1e-3."""
 
 
 def length_chances(

@@ -19,7 +19,7 @@ from papers.k_norm.sampler import LARGEST_DIMENSION
 from papers.least_left_out import least_left_out
 
 DAMPED = 0.01
-"""Functions damped less than this are kept, always; whether others are is a matter of noise."""
+"""Functions damped less than this are always kept; others only if their noise is worth it."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class GammaDensity(WhitenedDensity):
     """Noise whose length in the kernel's own norm follows a gamma law: pure alpha."""
 
     most_bits = 16
-    """Squares of noisy coordinates mostly fit in 64 bits."""
+    """With this limit, squares of noisy coordinates mostly fit in 64 bits."""
 
     @cached_property
     def basis(self) -> Basis:
-        """More functions the more records and alpha there are: what is left out, in the worst case,
-        is to be small beside the noise."""
+        """More functions for more records or alpha, so that the worst truncation error is small compared
+        with the noise."""
         first, *others = (self._above(DAMPED / 4**k) for k in range(12))
         if not 1 <= first.size <= LARGEST_DIMENSION:
             raise ValueError(
@@ -42,12 +42,12 @@ class GammaDensity(WhitenedDensity):
         return least_left_out([first, *others], LARGEST_DIMENSION, self._typical_noise)
 
     def _above(self, damped: float) -> Basis:
-        """All functions that no axis damps below this."""
+        """All functions that no axis damps below this factor."""
         limits = tuple(self.functions.limit_above(damped, h) for h in self.bandwidths)
         return self.functions(self.answered.shape, self.bandwidths, limits, self.counts_mass)
 
     def _typical_noise(self, basis: Basis) -> float:
-        """About the root mean square of pure noise that hides the functions of ``basis``."""
+        """The approximate root mean square of the noise in the functions of ``basis``."""
         per_record = math.sqrt(float(basis.lambdas.sum()) * (len(basis.lambdas) + 1))
         square = self.adjacency.squared(moved=8 * float(basis.lambdas.sum()), present=basis.longest)
         return (

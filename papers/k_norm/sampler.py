@@ -1,7 +1,7 @@
 """Noise on the integer lattice by the Euclidean norm: P(z) proportional to exp(-||z|| / scale), exactly.
 
 ||z|| is the Euclidean length of z, rounded up to a whole number.  It is whole, symmetric and
-sub-additive (a sum rounded up is at most the sum of the rounded), which is all that K-norm privacy
+sub-additive (a sum rounded up is at most the sum of the rounded terms), which is all that K-norm privacy
 needs (Hardt & Talwar 2010, section 4): adding z to an integer vector whose neighbours differ by v is
 (||v||/scale)-DP.
 
@@ -38,7 +38,7 @@ _PARTS = 1 << 10
 def k_norm_noise(
     scale: Fraction | int, dimension: int, size: int, source: RandomSource
 ) -> Integers:
-    """(size, dimension) independent vectors, exactly from the law above.
+    """Independent vectors (size, dimension), exactly from the distribution above.
 
     ``scale``: public, a rational from 1 to 2**32; ``dimension``: 1 to 16.
     """
@@ -49,14 +49,14 @@ def k_norm_noise(
 
 
 def drawable(scale: Fraction | int) -> Fraction:
-    """The scale of noise that can be drawn, or ``ValueError``."""
+    """The scale as a fraction; raises ``ValueError`` unless such noise can be drawn."""
     if 0 < scale < 1:
         raise ValueError(f"scale must be at least 1, not {float(scale):.3g}")
     return _validate.positive_rational("scale", scale, LARGEST_SCALE)
 
 
 def lattice_norm(vectors: Integers) -> Integers:
-    """(k,) Euclidean lengths of integer vectors (k, d), rounded up: exact."""
+    """The Euclidean lengths (k,) of integer vectors (k, d), rounded up exactly."""
     wide = vectors.astype(object) if np.abs(vectors).max(initial=0) >= 1 << 29 else vectors
     squares: Integers = (wide**2).sum(axis=1)
     if squares.dtype == object:

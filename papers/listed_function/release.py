@@ -29,7 +29,7 @@ from dpcore.releases.table import LEVEL, Published, Table, TableColumn, Uncertai
 
 @dataclass(frozen=True)
 class ListedFunction(Release):
-    """``names`` of the functions, and ``shares``: what each gives to every cell, in proportion."""
+    """``names`` of the functions; ``shares``: for each, numbers proportional to shares of the cells."""
 
     names: tuple[str, ...]
     shares: tuple[tuple[float, ...], ...]
@@ -55,13 +55,13 @@ class ListedFunction(Release):
 
     @cached_property
     def _normalised(self) -> Floats:
-        """(functions, cells) shares that add up to 1."""
+        """Shares that add up to 1, (functions, cells)."""
         shares = np.array(self.shares)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     @cached_property
     def _up_to(self) -> Integers:
-        """(functions, cells) n g."""
+        """The rounded numbers n g, (functions, cells)."""
         return np.rint(self.rows * np.cumsum(self._normalised, axis=1)).astype(np.int64)
 
     @cached_property
@@ -78,8 +78,8 @@ class ListedFunction(Release):
 
     @cached_property
     def excess(self) -> float:
-        """The most by which the distance of the chosen function is above the least of all, with
-        probability LEVEL: the exponential mechanism and the rounding of n g."""
+        """A bound, with probability LEVEL, on the distance of the chosen function minus the least
+        distance: from the exponential mechanism and the rounding of n g."""
         score = float(self.mechanism.scale) * math.log(len(self.names) / (1 - LEVEL)) + 1
         return min(score / self.rows, 1.0)
 
@@ -91,7 +91,7 @@ class ListedFunction(Release):
         statement = (
             "The function is public; its choice is private. With probability 90%, no other function of"
             f" the list is nearer to the exact distribution function by more than {self.excess:.3g}, at"
-            " any end of a cell. How far all of them are from it is not published."
+            " any end of a cell. The distances themselves are not published."
         )
         table = Table(
             "tables",
@@ -111,6 +111,6 @@ class ListedFunction(Release):
             ErrorStatement(
                 "90% bound of how much farther than the nearest the chosen function is",
                 self.excess,
-                "largest difference of distribution functions; how near the nearest is, is not counted",
+                "largest difference of distribution functions, minus that of the nearest function",
             ),
         )

@@ -12,7 +12,7 @@ from schemas.releases.binning import Bins, binned_domain
 
 
 class ListedFunctionSection(ReleaseSection):
-    """Which of some public functions is nearest to the distribution of one column."""
+    """The one of several public functions that is nearest to the distribution of one column."""
 
     words: ClassVar[str] = "Nearest of some functions"
     kind: Literal["listed-function"]
@@ -21,7 +21,7 @@ class ListedFunctionSection(ReleaseSection):
     functions: dict[StrictStr, list[float]] = Field(
         min_length=2,
         max_length=4096,
-        description="By name, what each function gives to every bin, in proportion.",
+        description="For each function by name: numbers proportional to the shares of all bins.",
     )
     mechanism: Literal["nearest-function"] = "nearest-function"
 

@@ -2,10 +2,9 @@
 
     python -m papers.maximum_loss plan.yaml
 
-No survey is opened: releases run on made-up neighbouring tables.  How long this takes is measured on a
-few draws, and said first.  An output of many numbers becomes one
-by the log-ratio that its mechanism states, or by the mean difference of some draws, which can only hide
-loss.
+No survey is opened: releases run on made-up neighbouring tables.  The time that this takes is estimated
+from a few draws and printed first.  An output of many numbers is reduced to one by the log-ratio that
+its mechanism states, or by a linear score learned from some draws, which can only hide loss.
 """
 
 from __future__ import annotations
@@ -28,31 +27,31 @@ from papers.maximum_loss.maximum_loss import MaximumLoss, maximum_loss
 from schemas.plan import load_plan
 
 PAIRS = 6
-"""Pairs of tables that are tried."""
+"""The number of pairs of tables that are tried."""
 
 SEARCH, DRAWS = 20_000, 50_000
-"""Draws of each side, to find a point and to measure the loss there."""
+"""Draws of each side: to find the point of largest loss, and to measure the loss there."""
 
 NUMBERS = 2**24
-"""The most numbers of all draws of a side."""
+"""The largest number of values in all draws of a side."""
 
 PACE = 500
-"""Draws by which the time of all of them is foretold."""
+"""Draws from which the total time is predicted."""
 
 LEARNED = 1_000
-"""Draws of each side from which a score is learned, if the mechanism states none."""
+"""Draws of each side from which a score is learned if the mechanism states none."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A release on two tables, whose outputs are turned into single numbers."""
+    """A release on two tables, with outputs reduced to single numbers."""
 
     draws: ReleaseDraws
     score: Score
 
     @classmethod
     def of(cls, draws: ReleaseDraws, source: RandomSource) -> Scored:
-        """By the stated score, or one that is learned."""
+        """Reduce outputs by the stated score, or by a learned one."""
         stated = draws.scores()
         return cls(draws, stated[0] if stated else _learned(draws, source))
 
@@ -68,7 +67,7 @@ class Scored:
 
 
 def _learned(draws: ReleaseDraws, source: RandomSource) -> Score:
-    """A sum of numbers that is larger on one side: the mean difference over the variance."""
+    """A linear score that is larger on one side, with weights of mean difference over variance."""
     sides = [np.nan_to_num(draws.draw(side, LEARNED, source).astype(float)) for side in (0, 1)]
     spread = np.maximum(sum(side.var(axis=0) for side in sides), 1e-9)
     weights = (sides[0].mean(axis=0) - sides[1].mean(axis=0)) / spread
@@ -87,7 +86,7 @@ class Search:
 
     @classmethod
     def of(cls, release: Release, source: RandomSource) -> Search:
-        """On the tables that an audit tries first."""
+        """A search on the tables that an audit tries first."""
         pairs = covered(release, PAIRS)
         draws = [ReleaseDraws(release, pair.near, pair.far) for pair in pairs]
         most = NUMBERS // draws[0].width
@@ -96,7 +95,7 @@ class Search:
         return cls(release, tables, audited, min(SEARCH, most), min(DRAWS, most))
 
     def seconds(self, source: RandomSource) -> float:
-        """About how long ``largest_loss`` takes: all of its draws at the pace of a few."""
+        """The approximate time of ``largest_loss``, extrapolated from a few draws."""
         first, few = self.audited[0], min(PACE, self.search)
         first.draw(0, few, source)  # with what is computed once
         begun = time.perf_counter()
@@ -105,7 +104,7 @@ class Search:
         return 2 * of_one * (len(self.audited) * self.search + self.draws)
 
     def largest_loss(self, source: RandomSource) -> tuple[MaximumLoss, str]:
-        """With the pair of tables that has it."""
+        """The largest loss, with the name of the pair of tables that has it."""
         found = maximum_loss(self.audited, self.search, self.draws, source)
         return found, self.tables[found.pair]
 
@@ -131,8 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         claim = "none" if pure is None else f"{float(pure):.3g}"
         print(f"{name:20} {claim:>8} {found.estimate:9.3g} {found.lower_bound:9.3g}  {tables}")
     print(
-        "The bound is asymptotic, at 95%. alpha: the loss that no output exceeds; none where beta"
-        " allows more. `dprelease audit` has bounds that hold for every number of draws."
+        "The bound is asymptotic, at 95%. alpha: the claimed bound on the loss; none if beta allows"
+        " more. The bounds of `dprelease audit` hold for every number of draws."
     )
 
 

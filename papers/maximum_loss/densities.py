@@ -5,13 +5,13 @@ points, and no longer over all outcomes (their Theorem 1):
 
     loss(t) = | ln f(t) - ln f'(t) |          alpha = sup over t and over pairs of neighbours
 
-Densities are estimated by ``tkde`` (kernel) or ``tdde`` (frequency), both cut from below at a floor
-so that the logarithm stays calm.  ``pair_loss`` maximises the estimated loss over t,
-and ``loss_at`` measures it there again on fresh draws, with a confidence bound (METHODS n).
+Densities are estimated by ``tkde`` (kernel) or ``tdde`` (frequency), both cut from below at a floor so
+that the logarithm stays calm.  ``pair_loss`` maximises the estimated loss over t, and ``loss_at``
+measures it again at this point on fresh draws, with a confidence bound (METHODS n).
 
-The bound is asymptotic and for pure alpha; ``dpcore.audit.bounds`` has the one that always holds.
-Kinks of a density bias its kernel estimate by the order of the bandwidth, so points where the losses
-by bandwidths h and 2h disagree are not searched.
+The bound is asymptotic and for pure alpha; the bound of ``dpcore.audit.bounds`` always holds.  Kinks of
+a density bias its kernel estimate by the order of the bandwidth, so points where the losses by
+bandwidths h and 2h disagree are not searched.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_ATOMS = 512
 POINTS = 200
 
 ENOUGH = 100
-"""Draws at a value, or in one bandwidth, where a loss is looked for; it is known to some 14 per cent."""
+"""The loss is searched where a value or bandwidth has this many draws; its error is then about 14%."""
 
 _BLOCK = 2**21
 
@@ -87,16 +87,16 @@ class LossCurve:
 
     @property
     def point(self) -> float:
-        """Where it is attained."""
+        """The point where the largest estimated loss is attained."""
         return float(self.points[np.argmax(np.nan_to_num(self.losses))])
 
 
 def pair_loss(near: Floats, far: Floats) -> LossCurve:
     """The estimated loss between two samples of scores (n,), and its maximum (AKD's DPL).
 
-    Discrete laws are searched over all observed values, continuous ones over a grid between the
-    outer half per cent.  The floor is ``ENOUGH`` draws, or as many in one bandwidth: with fewer
-    a logarithm is mostly noise.
+    Discrete laws are searched over all observed values, continuous ones over a grid between the outer
+    half per cent.  The floor is ``ENOUGH`` draws at a value or in one bandwidth: with fewer, a logarithm
+    is mostly noise.
     """
     together = np.concatenate([near, far])
     together = together[np.isfinite(together)]
@@ -124,7 +124,7 @@ def pair_loss(near: Floats, far: Floats) -> LossCurve:
 
 
 def _losses(logs: Sequence[Floats], floor: float) -> Floats:
-    """|ln f - ln f'|; NaN where both lie at the floor, and nothing is known."""
+    """The losses |ln f - ln f'|; NaN where both densities are at the floor."""
     losses, above = np.abs(logs[0] - logs[1]), [side > floor for side in logs]
     most = losses[above[0] & above[1]].max(initial=0.0)
     # With one side at the floor the loss is only bounded: it counts where it is above all others.

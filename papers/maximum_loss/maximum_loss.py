@@ -31,8 +31,8 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class MaximumLoss:
-    """``estimate``: the loss at ``point`` for pair number ``pair``, on fresh draws; ``lower_bound``:
-    of alpha, one-sided, asymptotically at 95%."""
+    """``estimate``: the loss at ``point`` for pair number ``pair``, on fresh draws; ``lower_bound``: for
+    alpha, one-sided, asymptotically at 95%."""
 
     estimate: float
     lower_bound: float

@@ -1,17 +1,17 @@
-"""A count by a table of chances: row j holds those of every answer where j is the truth.
+"""A count by a table of probabilities: row j holds those of all answers if the exact count is j.
 
 Claim.  Input: counts.  Neighbours: any relation under which a count moves by at most 1.  Output: for
-each count j, cut to the rows of the table, an answer i with the chance table[j][i]/TOTAL.  It is
+each count j, cut to the rows of the table, an answer i with probability table[j][i]/TOTAL.  It is
 (alpha, beta, 0)-DP, and beta-approximately alpha^2/2-zCDP.
 
-Preconditions.  Every row adds up to TOTAL, and the hockey-stick divergence of adjacent rows at alpha
-is at most beta in both directions, in exact arithmetic; checked whenever a mechanism is made,
-wherever its table comes from.  The privacy line compares alpha and beta with the share.
+Preconditions.  Every row adds up to TOTAL, and the hockey-stick divergence of adjacent rows at alpha is
+at most beta in both directions, in exact arithmetic; this is checked whenever a mechanism is made,
+whatever the source of its table.  The privacy line compares alpha and beta with the share.
 
 Proof.  Neighbours are in one row or in adjacent ones (cutting keeps that), so the check is the claim
-itself.  The concentrated price is that of any (alpha, beta)-DP law (Kairouz, Oh & Viswanath 2015).
+itself.  The concentrated price is that of any (alpha, beta)-DP mechanism (Kairouz, Oh & Viswanath 2015).
 
-Ranges.  Entries are whole parts of TOTAL, which stays below 2^62; a draw is one uniform whole number.
+Ranges.  Entries are integer parts of TOTAL < 2^62; a draw is one uniform integer.
 
 Source.  Hall 2012, section 2.3, corrected: METHODS l; Ghosh, Roughgarden & Sundararajan 2012.
 """
@@ -36,7 +36,7 @@ from papers.minimax_count.table import TOTAL, digest, is_private
 
 @dataclass(frozen=True)
 class TableEvent(Event):
-    """An answer drawn from a table of chances, one row for each true count.
+    """An answer drawn from a table of probabilities, one row for each exact count.
 
     Neighbours are in the same row or in adjacent ones, and all adjacent rows were proved to be
     (alpha, beta)-indistinguishable in exact arithmetic; ``sha256`` names the table.
@@ -65,7 +65,7 @@ class TabulatedMechanism(Mechanism):
     """Answers drawn from ``table``, whole parts of TOTAL: (alpha, beta)-DP where neighbours' counts
     differ by one at most.
 
-    A table that cannot be proved to be so is refused with a ``ValueError``.
+    Raises ``ValueError`` for a table without a proof of this.
     """
 
     alpha: Fraction
@@ -98,7 +98,7 @@ class TabulatedMechanism(Mechanism):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        """Chances to the power of 1/factor: of geometric noise that is noise of as much more scale."""
+        """Log probabilities over the factor: for geometric noise, noise of factor times the scale."""
         counts = np.clip(exact.astype(np.int64), 0, len(self.table) - 1)
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(self.table)[counts] / TOTAL)  # (k, answers)

@@ -36,7 +36,7 @@ _TOLERANCES = (1e-10, 1e-9)
 def geometric_table(n: int, alpha: float) -> Floats:
     """(n+1, n+1) probabilities of noisy count z given count j; z is clamped to {0, ..., n}.
 
-    Clamping loses nothing: all z <= 0 have the same posterior, and so have all z >= n.
+    Clamping loses no information: all z <= 0 have the same posterior, and so have all z >= n.
     """
     j, z = np.arange(n + 1)[:, None], np.arange(n + 1)[None, :]
     a = np.exp(-alpha)
@@ -49,7 +49,7 @@ def geometric_table(n: int, alpha: float) -> Floats:
 
 
 def losses(n: int, loss: CountLoss) -> Floats:
-    """(n+1, n+1) the loss of answer i if the count is j."""
+    """The loss of answer i if the count is j, (n+1, n+1)."""
     apart = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1))).astype(np.float64)
     by_name: Mapping[str, Floats] = {
         "absolute": apart,
@@ -62,7 +62,7 @@ def losses(n: int, loss: CountLoss) -> Floats:
 def optimal_table(
     n: int, alpha: float, beta: float = 0.0, loss: CountLoss = "absolute"
 ) -> tuple[Floats, float]:
-    """The table (n+1, n+1) of the least largest risk, and that risk."""
+    """The table (n+1, n+1) with the least worst-case risk, and this risk."""
     from scipy import sparse  # slow to import, and a plan is explained without
 
     alpha = min(alpha, LARGEST_ALPHA)

@@ -21,8 +21,8 @@ from papers.minimax_count.table import TOTAL, minimax_table, worst_risk
 class MinimaxCount(SingleCount):
     """The least worst-case loss over all counts from 0 to the rows.
 
-    Where the rows are private, a count above those of the plan is answered like one that equals
-    them: cutting a count there moves it no farther from its neighbours.
+    If the number of records is private, a count above the plan's `rows` is answered as if it were equal
+    to `rows`; this moves it no farther from its neighbours.
     """
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class MinimaxCount(SingleCount):
         )
 
     def least_errors(self) -> list[Least]:
-        """The table is the best of its promise: its error is the least."""
+        """The table's error is the least among mechanisms of the same promise."""
         stated = self.expected_error()[0]
         beta = f", beta {float(self.share.beta):.4g}" if self.share.beta else ""
         among = f"all mechanisms of alpha {float(self.share.pure_alpha):.4g}{beta} (linear program)"

@@ -1,6 +1,6 @@
 """``mechanism: minimax-table`` and ``approximate-minimax-table`` of counts in a plan.
 
-The tables have the least worst-case loss, and the approximate one spends beta.
+Both tables have the least worst-case loss; the approximate one spends beta.
 """
 
 from papers.minimax_count.release import MinimaxCount

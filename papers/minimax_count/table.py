@@ -1,7 +1,7 @@
 """A table of probabilities in integers, whose privacy is proved in exact arithmetic.
 
 A solver's floats violate their constraints by 1e-9 or so, which near a probability of zero may be any
-factor.  So a table is first mixed with a little of the uniform one, which makes small probabilities
+factor.  So a table is first mixed with a little of the uniform table, which makes small probabilities
 large enough to round; then it is rounded to whole parts of TOTAL; and then all its inequalities are
 checked in integers, against a certified lower bound of e^alpha.
 """
@@ -32,14 +32,14 @@ LARGEST_COUNT = 100
 
 _BITS = 128
 _PURE, _APPROXIMATE = 1e-7, 1e-4
-"""The share of the uniform table in the mixture, without and with beta."""
+"""The weight of the uniform table in the mixture, without and with beta."""
 
 
 @lru_cache(maxsize=32)
 def minimax_table(n: int, alpha: Fraction, beta: Fraction, loss: CountLoss) -> Integers:
     """(n+1, n+1) parts of TOTAL: (alpha, beta)-DP, with the least worst-case risk up to about 1e-4.
 
-    Raises ``ValueError`` where n is too large or the privacy of the result cannot be proved.
+    Raises ``ValueError`` if n is too large or the privacy of the result cannot be proved.
     """
     if not 1 <= n <= LARGEST_COUNT:
         raise ValueError(

@@ -1,16 +1,16 @@
 """The exponential mechanism with Kolmogorov-Smirnov distance: a few records near the exact ones.
 
 Claim.  Input: the counts of n records over ``cells`` cells along one axis.  Neighbours: one record is
-replaced, n being public.  Output: the counts of ``draws`` synthetic records z, an ordered sequence
-z being drawn with P(z) proportional to exp(-T(z)/scale), T = floor(n sup |F_x - F_z|).  It is
-(2/scale, 0, 0)-DP and (2/scale)^2/8-zCDP.
+replaced, n being public.  Output: the counts of ``draws`` synthetic records z, where an ordered sequence
+z is drawn with P(z) proportional to exp(-T(z)/scale), T = floor(n sup |F_x - F_z|).  It is (2/scale, 0,
+0)-DP and (2/scale)^2/8-zCDP.
 
 Preconditions.  2 <= alpha scale (the privacy line checks it); only releases with public rows make
 this mechanism; ``within`` refuses work of more than minutes.
 
-Proof.  Replacing a record moves F_x by 1/n at most (METHODS k), so n sup |F_x - F_z| by one, and its
-floor by one; the exponential mechanism then costs twice that over the scale, and its concentrated
-price is that of one choice (``exponential``).
+Proof.  Replacing a record moves F_x by at most 1/n (METHODS k), so n sup |F_x - F_z| and its floor by at
+most one; the exponential mechanism then costs twice this over the scale, and its concentrated price is
+that of one choice (``exponential``).
 
 Ranges.  Numbers of sequences are whole numbers of any size; levels are chosen by a lazy uniform
 number against enclosures (``sampling.paths``).
@@ -38,23 +38,23 @@ from dpcore.sampling.source import RandomSource
 from papers.near_records.paths import NearSequences
 
 AUDITED_WORK = 2**26
-"""Products of whole numbers for which an audit counts all sequences: a second."""
+"""An audit counts all sequences if this takes at most so many products of integers: a second."""
 
 LARGEST_WORK = 2**30
-"""Products of whole numbers: a minute or two for a release with its audit."""
+"""The most products of integers: a minute or two for a release with its audit."""
 
 CELL = 900
-"""As many products take as long as the rest of the work on a cell."""
+"""The rest of the work on a cell takes as long as this many products."""
 
 PRODUCT = 1.3e-8
-"""Seconds of a product, at most."""
+"""An upper bound for the seconds of one product."""
 
 
 @dataclass(frozen=True)
 class NearRecordsEvent(Event):
     """``draws`` synthetic records z, P(z) proportional to exp(-T(z)/scale), T as ``sampling.paths``
-    defines it: the Kolmogorov-Smirnov distance in records, which a neighbour changes by one at most.
-    """
+    defines it: the Kolmogorov-Smirnov distance in records, which changes by at most one between
+    neighbours."""
 
     kind = "ks-exponential"
 
@@ -75,8 +75,8 @@ class NearRecordsEvent(Event):
 
 @dataclass(frozen=True)
 class NearRecordsMechanism(Mechanism):
-    """P(records) proportional to exp(-score/scale), score the Kolmogorov-Smirnov distance from the exact
-    ones in records: (2/scale)-DP, exactly.
+    """P(records) proportional to exp(-score/scale), where the score is the Kolmogorov-Smirnov distance
+    from the exact ones in records: exactly (2/scale)-DP.
 
     ``draws`` records over ``cells`` cells.
     """
@@ -99,11 +99,11 @@ class NearRecordsMechanism(Mechanism):
         return made
 
     def levels(self, rows: int) -> float:
-        """About how many levels a draw counts at most."""
+        """An approximate upper bound for the levels that a draw counts."""
         return min(rows, float(self.scale) * (self.draws * math.log(self.cells) + 64))
 
     def products(self, levels: float) -> float:
-        """How many it takes to count the sequences of as many levels."""
+        """The number of products that it takes to count the sequences of so many levels."""
         return self.cells * (self.draws**2 + CELL) * levels
 
     @property
@@ -121,7 +121,7 @@ class NearRecordsMechanism(Mechanism):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        """Levels further off than the noise reaches are left out; that makes noise look wider."""
+        """Levels beyond the reach of the noise are left out, which makes the noise look wider."""
         rows, k = int(exact.sum()), self.draws
         reach = min(rows, math.ceil(float(self.scale) * (k * math.log(self.cells) + 30)))
         if self.products(reach) > AUDITED_WORK:
@@ -143,5 +143,5 @@ class NearRecordsMechanism(Mechanism):
 
 @lru_cache(maxsize=2)
 def _law(counts: tuple[int, ...], draws: int, scale: Fraction) -> NearSequences:
-    """An audit draws from the same two tables many times, and each time would count anew."""
+    """The law of sequences, cached because an audit draws from the same two tables many times."""
     return NearSequences(np.array(counts), draws, scale)

@@ -1,19 +1,19 @@
 """The exponential mechanism with orthogonal series: a few records with nearly the same mean features.
 
 Claim.  A cell c, scaled to x in [0, 1], has the features psi_j(x) = sqrt2 cos(pi j x), j = 1, ..., m, in
-whole steps of 2^-BITS.  Input: the sum S of the features over n = ``rows`` records.  Neighbours:
-one record is replaced, n being public.  Output: the counts of k = ``draws`` synthetic records z,
-an ordered sequence being drawn with P(z) proportional to exp(-|S/n - S(z)/k|^2/scale).  With D the
-diameter of the features it is (4 D^2/(n scale), 0, 0)-DP, and an eighth of its square zCDP.
+whole steps of 2^-BITS.  Input: the sum S of the features over n = ``rows`` records.  Neighbours: one
+record is replaced, n being public.  Output: the counts of k = ``draws`` synthetic records z, where an
+ordered sequence is drawn with P(z) proportional to exp(-|S/n - S(z)/k|^2/scale).  With D the diameter of
+the features it is (4 D^2/(n scale), 0, 0)-DP, and an eighth of its square zCDP.
 
 Preconditions.  4 D^2 <= alpha n scale (the privacy line checks it); fewer terms than cells, 1,024
 cells at most, and work of at most minutes (``within`` checks them); only releases with public rows
 make this mechanism.
 
-Proof.  Both means lie in the convex hull of the features, so within D of each other.  Replacing a
-record moves S/n by at most D/n, and a squared distance by at most
-2 D^2/n, since ||u||^2 - ||v||^2 = <u - v, u + v> <= (D/n) 2 D.  The exponential mechanism costs twice
-that over the scale.  (The paper's bound is 8 c0^2 m/n.)
+Proof.  Both means lie in the convex hull of the features, so within D of each other.  Replacing a record
+moves S/n by at most D/n, and a squared distance by at most 2 D^2/n, since ||u||^2 - ||v||^2 = <u - v, u
++ v> <= (D/n) 2 D.  The exponential mechanism costs twice this over the scale.  (The paper's bound is 8
+c0^2 m/n.)
 
 Ranges.  Features are below 2^17, so sums of up to 2^44 records fit; sequences are kept or dropped by
 exact arithmetic wherever floating point could be wrong (``sampling.near_means``).
@@ -45,18 +45,17 @@ BITS = 16
 
 LARGEST_CELLS = 1024
 AUDITED = 2**16
-"""Results that an audit lists one by one; where there are more it cannot bound the width."""
+"""An audit lists up to this many results one by one; if there are more it cannot bound the width."""
 
 LARGEST_WORK = 2**34
-"""Cells drawn for one result: minutes."""
+"""The most cells that are drawn for one result: minutes."""
 
 
 @dataclass(frozen=True)
 class NearMeansEvent(Event):
-    """``draws`` synthetic records z, P(z) proportional to exp(-|S/rows - S(z)/draws|^2/scale), S the
-    sum of whole features of the records: a neighbour moves S, and a mean, by at most
-    ``l2_sensitivity_squared`` squared, and so a square by 2 l2_sensitivity_squared/rows.
-    """
+    """``draws`` synthetic records z, P(z) proportional to exp(-|S/rows - S(z)/draws|^2/scale), S the sum
+    of integer features of the records.  Between neighbours, S moves by at most the root of
+    ``l2_sensitivity_squared``, and the squared distance by 2 l2_sensitivity_squared/rows."""
 
     kind = "series-exponential"
 
@@ -80,10 +79,10 @@ class NearMeansEvent(Event):
 
 @dataclass(frozen=True)
 class NearMeansMechanism(Mechanism):
-    """P(records) proportional to exp(-score/scale), score the squared distance of their series from the
-    exact one: (4 D^2/(n scale))-DP, exactly.
+    """P(records) proportional to exp(-score/scale), where the score is the squared distance of their
+    series from the exact one: exactly (4 D^2/(n scale))-DP.
 
-    ``draws`` records over ``cells`` cells by ``terms`` coefficients; ``scale``: of squared steps.
+    ``draws`` records over ``cells`` cells by ``terms`` coefficients; ``scale``: in squared steps.
     """
 
     cells: int
@@ -118,19 +117,19 @@ class NearMeansMechanism(Mechanism):
 
     @cached_property
     def features(self) -> Integers:
-        """(cells, terms) U(c)."""
+        """The features U(c), (cells, terms)."""
         places = (np.arange(self.cells) + 0.5) / self.cells
         waves = np.cos(np.pi * np.outer(places, np.arange(1, self.terms + 1)))
         return np.rint(np.ldexp(math.sqrt(2) * waves, BITS)).astype(np.int64)
 
     @cached_property
     def path(self) -> float:
-        """The length of the way from each cell's features to the next cell's, in steps."""
+        """The length of the path from each cell's features to those of the next, in steps."""
         return float(np.linalg.norm(np.diff(self.features, axis=0), axis=1).sum())
 
     @cached_property
     def l2_sensitivity_squared(self) -> Fraction:
-        """D^2 in squared steps: exact."""
+        """D^2 in squared steps, exactly."""
         lengths = (self.features**2).sum(axis=1)
         apart = lengths[:, None] + lengths[None, :] - 2 * self.features @ self.features.T
         return Fraction(int(apart.max()))
@@ -165,6 +164,6 @@ class NearMeansMechanism(Mechanism):
         return np.asarray(-np.outer(found, 1 / factors) - sums)
 
     def _costs(self, counts: Floats, exact: Floats) -> Floats:
-        """(k,) scores over the scale of synthetic records (k, cells)."""
+        """The scores (k,), divided by the scale, of synthetic records (k, cells)."""
         apart = exact / self.rows - counts @ self.features / self.draws
         return np.asarray((apart**2).sum(axis=1) / float(self.scale))

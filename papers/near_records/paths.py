@@ -9,11 +9,11 @@ in a band around those of the records, so N(t) is a sum over paths, in whole num
 
     f_j(c) = sum over c' of f_(j-1)(c') binomial(c, c')     for c in the band at j;   N = f_m(draws)
 
-Then exp(-T/scale) is a mixture over bands.  A level t is drawn with weight (w_t - w_(t+1)) N(t) for
-w_t = exp(-(t - s)/scale), where s is the first level with a sequence, and then a sequence uniformly from
-its band, backwards along f.  Levels are compared with a uniform number whose digits are drawn on demand,
-so only the bands that the comparison needs are counted.  Few draws are all far from the records: weights
-that began at level 0 would be as small as exp(-n/scale), and take as many digits.
+Then exp(-T/scale) is a mixture over bands.  A level t is drawn with weight (w_t - w_(t+1)) N(t) for w_t
+= exp(-(t - s)/scale), where s is the first level with a sequence, and then a sequence uniformly from its
+band, backwards along f.  Levels are compared with a uniform number whose digits are drawn on demand, so
+only the bands that the comparison needs are counted.  Levels begin at s because few draws are always far
+from the records: weights from level 0 on would be as small as exp(-n/scale), and need as many digits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NearSequences:
         self._known = self.first  # so far, sequences were of levels below it
 
     def sequence(self, source: RandomSource) -> Integers:
-        """(m,) how often each cell occurs in one sequence."""
+        """The number of times that each cell occurs in one sequence, (m,)."""
         uniform = LazyUniform(int(source.words(1)[0]), 64, source)
 
         def reaches(level: int) -> bool:
@@ -74,7 +74,7 @@ class NearSequences:
         return self._numbers[level]
 
     def _table(self, level: int) -> list[Row]:
-        """f_j(c) for every cell j and every c in its band."""
+        """The numbers f_j(c) for every cell j and every c in its band."""
         k, n = self._draws, self._up_to[-1]
         reach, before, table = (level + 1) * k, {0: 1}, []
         for up_to in self._up_to:
@@ -99,10 +99,10 @@ class NearSequences:
         return (low << bits) // most, divide_up(high << bits, least)
 
     def _extend(self, weights: _Weights) -> None:
-        """Add the next level.
+        """Add the weight of the next level.
 
-        The weight of levels up to t is sum over s <= t of w_s (N(s) - N(s-1)), less w_(t+1) N(t); that
-        of all levels is the sum alone, plus at most w_(t+1) for each of the remaining sequences.
+        The weight of levels up to t is the sum over s <= t of w_s (N(s) - N(s-1)), minus w_(t+1) N(t).
+        The weight of all levels is this sum alone, plus at most w_(t+1) for each remaining sequence.
         """
         above, weight = len(weights.sums), weights.next_weight
         number = self.number(self.first + above)
@@ -129,7 +129,7 @@ class _Weights:
         return (self.whole[1] - self.whole[0]) << bits <= self.whole[0]
 
     def is_exhausted(self, all_sequences: int) -> bool:
-        """Whether further levels cannot make it any tighter: that takes more digits."""
+        """Whether further levels cannot make it tighter, but only more digits."""
         return self.next_weight[0] == 0 or self.number == all_sequences
 
 

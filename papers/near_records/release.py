@@ -46,10 +46,10 @@ class NearRecordsRelease(Samplable):
     distance_fact: ClassVar[str] = "distance_90"
 
     bounded: ClassVar[str]
-    """What ``distance`` is a bound of."""
+    """Words for the quantity that ``distance`` bounds."""
 
     holds: ClassVar[str]
-    """Where the bound holds."""
+    """Words for the conditions under which the bound holds."""
 
     def __post_init__(self) -> None:
         (axis,) = self.domain.axes
@@ -66,7 +66,7 @@ class NearRecordsRelease(Samplable):
     @property
     @abstractmethod
     def statement(self) -> str:
-        """What the distance means."""
+        """A sentence on the meaning of the distance."""
 
     def publish(self, noisy: Noisy) -> Published:
         drawn = TableColumn("drawn", self.drawn(noisy), "Synthetic records drawn in the cell")
@@ -79,7 +79,7 @@ class NearRecordsRelease(Samplable):
         return Published((table,), {"draws": self.draws, self.distance_fact: self.distance})
 
     def drawn(self, noisy: Noisy) -> Integers:
-        """(cells,) how many records were drawn in each."""
+        """The number of records drawn in each cell, (cells,)."""
         return noisy.values
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -89,14 +89,14 @@ class NearRecordsRelease(Samplable):
         return np.asarray(self.drawn(noisy) * (self.rows / self.draws)), math.nan
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """The drawn records; where ``rows`` differs from the draws, in proportion to them."""
+        """The drawn records; if ``rows`` differs from the number of draws, in proportion to them."""
         cells = np.repeat(np.arange(self.domain.size), round_to_total(self.drawn(noisy), rows))
         return self.domain, self.domain.unpack(post_processing_generator(noisy).permutation(cells))
 
 
 @dataclass(frozen=True)
 class NearRecords(NearRecordsRelease):
-    """Drawn by their Kolmogorov-Smirnov distance from the private ones."""
+    """Records drawn by their Kolmogorov-Smirnov distance from the private ones."""
 
     bounded = "Kolmogorov-Smirnov distance at ends of bins"
     holds = "between the synthetic records and the exact ones, whatever the data"
@@ -118,10 +118,10 @@ class NearRecords(NearRecordsRelease):
 
     @cached_property
     def distance(self) -> float:
-        """The distance at bin ends is at most this, with probability LEVEL, whatever the data.
+        """An upper bound on the distance at bin ends, with probability LEVEL, whatever the data.
 
-        Rounding the counts up to each cell gives a sequence within 1/(2 draws).  All sequences whose
-        score is larger by s weigh together at most cells^draws exp(-s/scale) times as much.
+        Rounding the cumulative counts gives a sequence within 1/(2 draws).  All sequences whose score is
+        larger by s together weigh at most cells^draws exp(-s/scale) times as much.
         """
         beyond = self.draws * math.log(self.domain.size) - math.log(1 - LEVEL)
         score = self.rows / (2 * self.draws) + float(self.mechanism.scale) * beyond
@@ -137,7 +137,7 @@ class NearRecords(NearRecordsRelease):
 
 @dataclass(frozen=True)
 class NearSeries(NearRecordsRelease):
-    """Drawn by the distance of their first ``terms`` cosine coefficients from the private ones."""
+    """Records drawn by the distance of their first ``terms`` cosine coefficients from private ones."""
 
     terms: int = 1
 
@@ -182,13 +182,13 @@ class NearSeries(NearRecordsRelease):
 
 @dataclass(frozen=True)
 class NearMean(NearRecordsRelease):
-    """A single cell c of the column's own grid, by n times the distance of its code from the mean code:
+    """A single cell of the column's grid, drawn by n times the distance of its code from the mean code;
     more records would be no nearer (Wasserman & Zhou 2010, section 5.2)."""
 
     draws: int = 1
 
     distance_fact = "mean_distance_90"
-    holds = "whatever the data; the noise of kind: mean is about two fifths of it"
+    holds = "whatever the data; a release of kind mean has about two fifths of this error"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -200,7 +200,7 @@ class NearMean(NearRecordsRelease):
 
     @property
     def _largest_move(self) -> int:
-        """Of a sum of codes, and so of every score, when a record is replaced."""
+        """The largest change of a sum of codes, and so of every score, when a record is replaced."""
         return max(self.domain.size - 1, 1)
 
     @cached_property
@@ -223,7 +223,7 @@ class NearMean(NearRecordsRelease):
 
     @cached_property
     def distance(self) -> float:
-        """In units of the column.
+        """An upper bound on the distance in units of the column, with probability LEVEL.
 
         The nearest cell is within half a step of the mean.  With r = exp(-n/scale), cells at least t
         steps away weigh at most r^t on either side, and from the nearest on at least r^(1/2) on the

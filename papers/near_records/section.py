@@ -22,12 +22,13 @@ class NearRecordsSection(ReleaseSection):
     draws: StrictInt = Field(
         ge=1,
         le=10**4,
-        description="Records to draw. About n^(2/3) are most accurate; fewer are faster.",
+        description="Number of records to draw. About n^(2/3) is most accurate; fewer are faster.",
     )
     mechanism: Literal["ks-exponential", "series-exponential", "mean-exponential"] = Field(
         default="ks-exponential",
-        description="What must be near: the distribution function, the first terms of a cosine series,"
-        " or the mean. For a series about n^(1/2) draws are most accurate, for the mean 1.",
+        description="Which summary of the records must be near the exact one: the distribution"
+        " function, the first terms of a cosine series, or the mean. Most accurate are about"
+        " n^(1/2) draws for a series, and 1 for the mean.",
     )
     terms: StrictInt | None = Field(
         default=None,
@@ -43,7 +44,9 @@ class NearRecordsSection(ReleaseSection):
                 "terms: state them with the mechanism series-exponential, and only there"
             )
         if self.bins and self.mechanism == "mean-exponential":
-            raise ValueError("bins: the mechanism mean-exponential has those of the column itself")
+            raise ValueError(
+                "bins: the mechanism mean-exponential uses the column's own grid; leave them out"
+            )
         return self
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

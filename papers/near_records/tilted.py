@@ -62,7 +62,7 @@ class NearMeans:
         self._log_bound = math.log(self._bound.numerator) - math.log(self._bound.denominator)
 
     def sequences(self, size: int, source: RandomSource) -> Integers:
-        """(size, cells) how often each cell occurs in each of ``size`` independent sequences."""
+        """How often each cell occurs in each of ``size`` independent sequences, (size, cells)."""
         k, ends = self._draws, np.cumsum(self._weights)
 
         def attempt(_: int) -> Integers:
@@ -76,7 +76,7 @@ class NearMeans:
         return np.bincount(cells.ravel(), minlength=size * len(ends)).reshape(size, len(ends))
 
     def _kept(self, tried: Integers, source: RandomSource) -> Booleans:
-        """(trials,) whether each sequence is kept; exact arithmetic decides where floats cannot."""
+        """Whether each sequence is kept, (trials,); exact arithmetic decides where floats cannot."""
         sums = self._features[tried].sum(axis=1)
         apart = self._target - sums / self._draws
         exponents = (apart**2).sum(axis=1) / float(self._scale)
@@ -138,7 +138,7 @@ class NearMeans:
         return np.asarray(tilt / unit)
 
     def _least_bound(self, tilt: Floats, log_sum: float, short: Floats) -> Fraction:
-        """M, rounded up: the largest value of the square, and how far q is ``short`` of its formula.
+        """M, rounded up, from the largest value of the square and the error ``short`` of q.
 
         ``short``: (cells,) the logarithm of exp(l . U - A) over the rounded q.
         """

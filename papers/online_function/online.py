@@ -1,21 +1,21 @@
 """The price of a noisy function that is answered one point at a time (Hall 2012, section 3.2.5).
 
 A released function (``releases.densities.function``) answers later questions at no further cost, but
-only as finely as its grid.  Here the answers are f_D(x) + s G(x) at any points, which may be chosen one
-after the other.  G is one path of a Gaussian process, drawn only at the points that are asked.
+only as finely as its grid.  Here the answers are f_D(x) + s G(x) at any points, and each may depend on
+earlier answers.  G is one path of a Gaussian process, drawn only at the points that are asked.
 
-**Privacy.**  The price is that of the whole path, paid once, before the first answer.  Every answer is
-one more whitened coordinate (``order``), rounded for each record to a whole number,
-summed exactly and perturbed across the privacy line by discrete Gaussian noise of one variance v.
-All answers must be about one table: the squares below are those of one record and its replacement.
-Let d_i be the distance of neighbours in the i-th coordinate.  For any points, chosen in any way,
+**Privacy.** The price is that of the whole path, and is paid once, before the first answer.  Every
+answer is one more whitened coordinate (``order``), rounded for each record to a whole number, summed
+exactly and perturbed across the privacy line by discrete Gaussian noise of one variance v.  All answers
+must be about one table: the squares below are those of one record and its replacement.  Let d_i be the
+distance of neighbours in the i-th coordinate.  For any points, chosen in any way,
 
     sum of d_i^2 <= (2^bits (distance + 2 slack))^2 = D^2,
 
-because the coordinates are those of bumps whitened on the points asked so far.  So along every course
-of questions and answers the squares add up to D^2 at most; where they add up to less, let one more
-question use the rest.  All answers together then cost what one vector of sensitivity D costs with noise
-of variance v, by each of the two proofs that ``mechanisms.gaussian`` has for it:
+because the coordinates are those of bumps whitened on the points asked so far.  So for every sequence of
+questions and answers the squares add up to at most D^2; where they add up to less, let one more question
+use the rest.  All answers together then cost what one vector of sensitivity D costs with noise of
+variance v, by each of the two proofs that ``mechanisms.gaussian`` has for it:
 
     concentrated    given the answers before it, the i-th is d_i^2/(2v)-zCDP, and the sum along every
                     course is at most D^2/(2v): a filter whose cap is fixed in advance (Feldman & Zrnic
@@ -53,14 +53,14 @@ from dpcore.releases.densities.kernels import (
 from papers.online_function.order import PLACES, AskedPoints, Dense, Markov, Place
 
 LARGEST_TABLE = 2**24
-"""The most whitened coordinates in memory: cells of the domain times the most answers."""
+"""The most whitened coordinates in memory: cells of the domain times the largest number of answers."""
 
 BITS = 22
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Public facts, like those of a release, and the most answers that will ever be given.
+    """Public facts, as of a release, and the largest number of answers that will ever be given.
 
     In neighbouring tables one record is replaced; the number of records is public.
     """
@@ -87,7 +87,7 @@ class Questions:
 
     @staticmethod
     def place(point: tuple[float, ...]) -> Place:
-        """Where a scaled point lies."""
+        """The place of a scaled point, in whole multiples of 1/PLACES."""
         return tuple(round(x * PLACES) for x in point)
 
     @property
@@ -99,7 +99,7 @@ class Questions:
         return tuple(KERNELS[self.kernel](h) for h in self.bandwidths)
 
     def order(self) -> AskedPoints:
-        """A new order, in which no point has been asked."""
+        """A new order of points, in which none has been asked yet."""
         codes = self.domain.unpack(np.arange(self.domain.size))
         positions = (codes + 0.5) / np.array(self.domain.shape)
         first = self.kernels[0]
@@ -117,7 +117,7 @@ class Questions:
 
     @property
     def unit(self) -> float:
-        """One whitened step in units of a uniform density."""
+        """The size of one whitened step, in units of a uniform density."""
         height = math.prod(kernel.height for kernel in self.kernels)
         return math.ldexp(height / self.rows, -BITS)
 

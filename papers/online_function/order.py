@@ -40,7 +40,7 @@ class AskedPoints(Protocol):
     """The points asked so far, and the values there."""
 
     def residual(self, place: Place) -> Floats:
-        """(positions,) the new whitened coordinate of a record at each public position."""
+        """The new whitened coordinate of a record at each public position, (positions,)."""
         ...
 
     def value(self, place: Place, whitened: float) -> float:
@@ -53,7 +53,7 @@ class AskedPoints(Protocol):
 
 
 class Dense:
-    """``positions``: (k, d) of records, scaled; ``most``: the most points that can be asked."""
+    """``positions``: (k, d) of records, scaled; ``most``: the limit on the points that can be asked."""
 
     def __init__(self, kernels: tuple[Kernel, ...], positions: Floats, most: int) -> None:
         self._kernels, self._positions, self._asked = kernels, positions, 0
@@ -144,7 +144,7 @@ class Markov:
         return LineNeighbours(known, weights, math.sqrt(gone[0] * gone[1] / both))
 
     def slack(self, answers: int) -> float:
-        """Neighbours are at least one place apart, so no scale is below 2^-16."""
+        """The bound: neighbours are at least one place apart, so no scale is below 2^-16."""
         return math.ldexp(math.sqrt(answers), -33)
 
     def _bumps(self, key: int) -> Floats:

@@ -1,7 +1,7 @@
 """A noisy density at points that a plan lists, asked one after the other (``online``).
 
-All answers are one draw with one price, that of the whole function.  A point that is listed again, or
-lies in the same place, has the same answer.  The draw is the vector of whitened coordinates; each is
+All answers are one draw with one price, that of the whole function.  A point that is listed twice, or
+rounds to the same place, has the same answer.  The draw is the vector of whitened coordinates; each is
 rounded for each record, so the statistic is a sum of whole numbers.
 """
 
@@ -60,12 +60,12 @@ class AskedFunction(Release):
 
     @property
     def grids(self) -> tuple[Grid, ...]:
-        """The columns."""
+        """The grids of the columns."""
         return tuple(axis for axis in self.domain.axes if isinstance(axis, Grid))
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
-        """Where each point lies."""
+        """The place of each point."""
         columns = np.array(self.points, dtype=np.float64).T
         given: Mapping[str, NDArray[Any]] = dict(zip(self.domain.names, columns, strict=True))
         scaled = unit_points(given, self.grids)
@@ -95,7 +95,7 @@ class AskedFunction(Release):
         return Exact(np.array(sums))
 
     def answers(self, noisy: Noisy) -> Floats:
-        """(points,) the density, relative to a uniform one."""
+        """The density at each point, relative to a uniform one, (points,)."""
         order, found = self.questions.order(), {}
         for place, steps in zip(dict.fromkeys(self.places), noisy.values.tolist(), strict=True):
             order.residual(place)
@@ -104,7 +104,7 @@ class AskedFunction(Release):
 
     @property
     def _stddev(self) -> float:
-        """Of the noise in every answer, relative to a uniform density."""
+        """The standard deviation of the noise in every answer, relative to a uniform density."""
         return self.questions.stddev * math.sqrt(1 + JITTER)
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
@@ -125,8 +125,9 @@ class AskedFunction(Release):
             *interval_columns(lower, upper, "the kernel density at the point"),
         ]
         statement = (
-            "The noise is normal, with the same standard deviation at each point; that of near points is"
-            " correlated. Values are rounded to the columns' own grids. Sampling error and smoothing"
+            "The noise is normal, with the same standard deviation at each point, and correlated"
+            " between near points. Values are rounded to the columns' own grids. Sampling error and"
+            " smoothing"
             " bias are not included."
         )
         uncertainty = Uncertainty("estimate", "standard_error", ENDS, "normal", statement)
@@ -140,4 +141,4 @@ class AskedFunction(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         what = "standard error of the density at a point, relative to a uniform one"
-        return (ErrorStatement(what, self._stddev, "whatever the points are, and how many"),)
+        return (ErrorStatement(what, self._stddev, "whatever the points and their number"),)

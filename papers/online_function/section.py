@@ -20,16 +20,18 @@ class AskedFunctionSection(ReleaseSection):
         min_length=1, max_length=3, description="One to three numeric columns without nulls."
     )
     bandwidth: float | list[float] = Field(
-        description="Of the kernel, as a fraction of the column's range: one for all, or one each."
+        description="Standard deviation of the kernel, as a fraction of the column's range: one for"
+        " all columns, or one for each."
     )
     kernel: KernelName = Field(
         default="gaussian",
-        description="Covariance of the noise: gaussian is smooth, exponential is rough.",
+        description="Covariance of the noise: gaussian noise is smooth, exponential noise is rough.",
     )
     points: list[list[float]] = Field(
         min_length=1,
         max_length=1024,
-        description="Where it is asked, a number for each column, in their units; more cost no budget.",
+        description="The points at which to evaluate the density: a number for each column, in its"
+        " unit. More points cost no budget.",
     )
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 

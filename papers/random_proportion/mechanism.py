@@ -16,7 +16,7 @@ table has the count s and the other s - 1.  If one of these is published exactly
 s >= n + 1 - u, and f(s) <= f(u) = gamma, as f is symmetric and grows up to (n + 1)/2.  Otherwise both
 get noise, and the counts differ by 1.
 
-Ranges.  Those of discrete Laplace noise; gamma is an exact fraction.
+Ranges.  As for discrete Laplace noise; gamma is an exact fraction.
 
 Source.  Hall 2012, section 5.2.2, equation 5.1, in the sharper form for both directions: METHODS j.
 
@@ -40,8 +40,7 @@ from dpcore.mechanisms.random_laplace import RandomLaplace
 
 @dataclass(frozen=True)
 class RandomProportion(RandomLaplace):
-    """Discrete Laplace noise on a count of ``rows`` records, unless it is less than ``exact_below`` away
-    from none or from all of them."""
+    """Discrete Laplace noise on a count; exact if fewer than ``exact_below`` are on one side."""
 
     rows: int
 
@@ -51,7 +50,7 @@ class RandomProportion(RandomLaplace):
     ) -> RandomProportion:
         """The mechanism that spends all of the share's alpha, with the highest u for its gamma.
 
-        Raises ``ValueError`` where the share's gamma does not allow an exact count of 0.
+        Raises ``ValueError`` if the share's gamma does not allow an exact count of 0.
         """
         possible = range((rows + 1) // 2 + 1)
         below = bisect_right(possible, share.gamma, key=lambda u: chance_of_change(u, rows)) - 1
@@ -69,5 +68,5 @@ class RandomProportion(RandomLaplace):
 
 
 def chance_of_change(s: int, rows: int) -> Fraction:
-    """f(s): the chance that two of rows + 1 draws differ, of which s satisfy a condition."""
+    """f(s): the probability that two of rows + 1 draws differ, if s of them satisfy the condition."""
     return Fraction(2 * s * (rows + 1 - s), rows * (rows + 1))

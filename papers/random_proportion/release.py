@@ -18,7 +18,8 @@ from papers.random_proportion.mechanism import RandomProportion
 
 @dataclass(frozen=True)
 class RandomCount(Count):
-    """Without a prior: of a low count the answer is the exact one, which noise seldom is."""
+    """A count that is exact near both ends; no prior is used, as it would correct low counts, which are
+    exact."""
 
     def __post_init__(self) -> None:
         self.adjacency.require_public_rows("random differential privacy")
@@ -42,7 +43,7 @@ class RandomCount(Count):
         return one == other or low <= min(one, other) <= max(one, other) <= self.rows - low
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """The lowest count that has noise, and the next."""
+        """Yield the lowest count with noise, and the next one."""
         low, one = self.mechanism.exact_below, self.counted[0]
         other = next(c for c in range(self.domain.size) if c not in self.counted)
         if self.rows > 2 * low:
@@ -56,7 +57,7 @@ class RandomCount(Count):
             "exact_below": below,
             "exact_above": self.rows - below,
             "exact_count": "A count below exact_below or above exact_above was published without"
-            " noise, and is more accurate than stated; no column says so.",
+            " noise, and is more accurate than stated; no column marks such counts.",
         }
         return replace(published, facts=facts)
 

@@ -12,11 +12,11 @@ Preconditions.  a > 0, k > 0, and alpha, computed with 50 digits and rounded up,
 share's (the privacy line checks them); only releases with public rows make this mechanism.
 
 Proof.  With replacement a draw falls in a cell of c records with chance (c + a)/(n + cells a); a
-replacement changes c by one at most and the size of the urn not at all, so one draw changes by a factor
-of at most (1 + a)/a and k draws by its k-th power.  In a Polya urn the chance of counts z is a
-product of rising factorials of c + a; the ratio for c + 1 against c is (c + a + z)/(c + a) <= (k + a)/a,
-and the cell that the record left only lowers it.  Both are reached where all draws fall in a cell
-that the record alone occupied.
+replacement changes c by at most one and keeps the size of the urn, so the probability of one draw
+changes by a factor of at most (1 + a)/a and k draws by its k-th power.  In a Polya urn the chance of
+counts z is a product of rising factorials of c + a; the ratio for c + 1 against c is (c + a + z)/(c + a)
+<= (k + a)/a, and the cell that the record left only lowers it.  Both bounds are attained if all draws
+fall in a cell that the record alone occupied.
 
 Ranges.  (n + k) weight + cells prior < 2^62 (``within`` checks it), so every ball has a 64-bit number;
 draws are uniform whole numbers.
@@ -97,7 +97,7 @@ class Sampled(Mechanism):
 
     @classmethod
     def within(cls, share: Budget, size: int, rows: int, draws: int, urn: Urn) -> Sampled:
-        """The smallest prior, near enough, that the share's alpha pays for."""
+        """The mechanism with approximately the smallest prior that the share's alpha pays for."""
         alpha, polya = float(share.pure_alpha), urn == "dirichlet-multinomial"
         try:
             a = draws / math.expm1(alpha) if polya else 1 / math.expm1(alpha / draws)
@@ -129,7 +129,7 @@ class Sampled(Mechanism):
         return self.rows + self.cells * float(self.concentration)
 
     def deviation(self, share: Floats | float) -> Floats:
-        """Standard deviation of the draws of a cell that holds this share of the urn."""
+        """The standard deviation of the draws of a cell with this share of the urn."""
         chance = np.asarray(share, dtype=float)
         variance = self.draws * chance * (1 - chance)
         if self.urn == "dirichlet-multinomial":
@@ -138,7 +138,7 @@ class Sampled(Mechanism):
 
     @property
     def unit(self) -> float:
-        """How many records a draw represents, those of the prior counted in."""
+        """The number of records that a draw represents, including those of the prior."""
         return self.balls / self.draws
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
@@ -150,7 +150,7 @@ class Sampled(Mechanism):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        """The prior takes the place of noise: it is factor times as large."""
+        """Log probabilities with a prior that is factor times as large, as the prior replaces noise."""
         drawn, found = outputs.astype(np.float64), []
         for factor in factors:
             urn = exact + float(self.concentration) * factor

@@ -1,7 +1,7 @@
 """Synthetic records drawn from a smoothed private histogram: the draw is the release.
 
-The records themselves are private by the public balls that are mixed into the urn
-(``mechanism``); counts follow from them by taking the expected public draws away.
+The public balls that are mixed into the urn make the drawn records private (``mechanism``). Counts
+follow from them by subtracting the expected public draws.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ class SampledHistogramSection(ReleaseSection):
     draws: StrictInt = Field(
         ge=1,
         le=10**7,
-        description="Records to draw. The more, the more public records are mixed in.",
+        description="Number of records to draw. The more are drawn, the more public records are mixed"
+        " in.",
     )
     mechanism: Literal["smoothed-histogram", "dirichlet-multinomial"] = "dirichlet-multinomial"
 

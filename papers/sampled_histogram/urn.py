@@ -23,7 +23,7 @@ from dpcore.sampling.sparse import LARGEST_DOMAIN
 def urn_draws(
     counts: Integers, weight: int, prior: int, draws: int, source: RandomSource, *, polya: bool
 ) -> Integers:
-    """(urns, cells) how often each cell was drawn, out of ``draws`` from each urn.
+    """The number of times that each cell was drawn, with ``draws`` from each urn, (urns, cells).
 
     ``counts`` (urns, cells): the records, private.
     """
@@ -59,7 +59,7 @@ def uniform_below(bounds: Integers, source: RandomSource) -> Integers:
 
 
 def _drawn(counts: Integers, weight: int, prior: int, ball: Integers) -> Integers:
-    """(urns, cells) counts of balls (urns, draws); the records' balls come before the public ones."""
+    """Count balls (urns, draws) by cell: (urns, cells); records' balls come before public ones."""
     urns, cells = counts.shape
     ends = np.cumsum(counts, axis=1) * weight  # of each urn alone: those of all may pass 2**63
     records = ends[:, -1:]

@@ -19,14 +19,14 @@ KernelName = Literal["variance", "mean-difference"]
 
 
 def largest(kernel: KernelName, codes: int) -> int:
-    """B: the most that the kernel of two records over this many codes is; public."""
+    """B: the largest kernel of two records over this many codes; public."""
     return (codes - 1) ** 2 if kernel == "variance" else codes - 1
 
 
 def of_each(kernel: KernelName, counts: Integers, codes: Integers) -> Integers:
-    """(k,) the sum of the kernel over the pairs of one record at each of the codes (k,): private.
+    """The sum of the kernel over the pairs of one record at each of the codes (k,); private.
 
-    Below 2^63 where 2 B times the number of records is.
+    The sums stay below 2^63 if 2 B times the number of records does.
     """
     records, total = int(counts.sum()), int(counts @ codes)
     if kernel == "variance":
@@ -37,5 +37,5 @@ def of_each(kernel: KernelName, counts: Integers, codes: Integers) -> Integers:
 
 
 def of_pairs(kernel: KernelName, counts: Integers, codes: Integers) -> int:
-    """The sum of the kernel over all pairs of records: private."""
+    """The sum of the kernel over all pairs of records; private."""
     return int(counts @ of_each(kernel, counts, codes)) // 2

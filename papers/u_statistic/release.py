@@ -1,7 +1,7 @@
 """The variance or Gini's mean difference of a column: means of a kernel over all pairs of records.
 
-Replacing a record moves the sum T of the kernel over all pairs by at most (n - 1) B, the kernel of its
-n - 1 pairs.  Under random differential privacy the noise follows the bulk of the data (``mechanism``).
+Replacing a record moves the sum T of the kernel over all pairs by at most (n - 1) B, through its n - 1
+pairs.  Under random differential privacy the noise follows the bulk of the data (``mechanism``).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from papers.u_statistic.mechanism import PairLaplace
 
 @dataclass(frozen=True)
 class UStatistic(SumOverRecords):
-    """``kernel``: what is averaged over pairs.
+    """``kernel``: the function that is averaged over pairs.
 
-    The root of a variance is published, too: it has the unit of the column, and so the interval.
+    For a variance, its root and the root's interval are published too, in the unit of the column.
     """
 
     kernel: KernelName = "variance"
@@ -61,7 +61,7 @@ class UStatistic(SumOverRecords):
 
     @property
     def _plain(self) -> DiscreteLaplace:
-        """Noise that hides any record."""
+        """The mechanism with noise that hides any record."""
         moved = (self.rows - 1) * largest(self.kernel, self.grid.size)
         return DiscreteLaplace.within(self.share, 1, Fraction(moved))
 
@@ -74,19 +74,19 @@ class UStatistic(SumOverRecords):
 
     @property
     def _unit(self) -> float:
-        """By how much the mean over pairs moves when the sum moves by one."""
+        """The change of the mean over pairs when the sum changes by one."""
         step = self._step**2 / 2 if self.kernel == "variance" else self._step
         return 2 * step / (self.rows * (self.rows - 1))
 
     @property
     def _most(self) -> float:
-        """Of the mean over pairs: half of the records are at either bound."""
+        """The largest mean over pairs, attained if half of the records are at either bound."""
         halves = (self.rows // 2) * (self.rows - self.rows // 2)
         return self._unit * halves * largest(self.kernel, self.grid.size)
 
     @property
     def measured(self) -> str:
-        """The mean over pairs, in words."""
+        """Words for the mean over pairs."""
         return self.kernel.replace("-", " ")
 
     def publish(self, noisy: Noisy) -> Published:
@@ -117,12 +117,12 @@ class UStatistic(SumOverRecords):
 
     @property
     def _not_included(self) -> str:
-        """What stated errors do not include: from public values alone."""
-        found = "Not included: a value beyond a bound, where the plan clamps, counts as the bound"
+        """Words on what the stated errors do not include, from public values alone."""
+        found = (
+            "Not included: the bias from moving values beyond a bound to it, where the plan clamps"
+        )
         if not self.grid.integer:
-            found += (
-                f"; values move to the middle of their grid cells, by at most {self._step / 2:.3g}"
-            )
+            found += f", and to the middle of their grid cells, by at most {self._step / 2:.3g}"
         return f"{found}."
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -152,6 +152,6 @@ class UStatistic(SumOverRecords):
 
 @error_of_numbers.register
 def _(release: UStatistic) -> float:
-    """Of the standard deviation, or of the mean difference, which is nearly as large."""
+    """The typical standard deviation, or the mean difference, which is nearly as large."""
     error, deviation = release.expected_error()[0].value, supposed_deviation(release.grid)
     return error / (2 * deviation**2 if release.kernel == "variance" else deviation)

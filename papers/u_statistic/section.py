@@ -18,8 +18,8 @@ class UStatisticSection(ReleaseSection):
     kind: Literal["u-statistic"]
     column: StrictStr = Field(description="A numeric column without nulls.")
     kernel: KernelName = Field(
-        description="What is averaged over all pairs of records: variance, published with the standard"
-        " deviation, or mean-difference, which is Gini's."
+        description="The mean over all pairs of records to publish: variance, together with the"
+        " standard deviation, or mean-difference, which is Gini's."
     )
     mechanism: Literal["discrete-laplace", "random-smooth-laplace"] = "discrete-laplace"
 

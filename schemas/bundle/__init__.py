@@ -1,1 +1,1 @@
-"""What a published bundle states: its manifest, its draws, and how well its tables are known."""
+"""The metadata of a published bundle: its manifest, its draws, and how accurate its tables are."""

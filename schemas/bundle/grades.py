@@ -1,9 +1,9 @@
-"""How well a table that synthetic records follow is known, in a word."""
+"""Grades how accurately a release determines a table that synthetic records follow."""
 
 from math import isnan
 
 WITHIN, ROUGHLY = 0.1, 0.3
-"""Of the records: how many may be in a wrong cell of a table that is called accurate, or rough."""
+"""Fractions of the records that may be in a wrong cell of a table that is graded accurate, or rough."""
 
 NOT_MEASURED, NOISE, UNKNOWN, ROUGH, ACCURATE = GRADES = (
     *("not measured", "noise", "unknown"),
@@ -12,12 +12,12 @@ NOT_MEASURED, NOISE, UNKNOWN, ROUGH, ACCURATE = GRADES = (
 
 
 def grade(measured: bool, distance: float, coarse: bool = False) -> str:
-    """How well a table is known that the records follow.
+    """The grade of a table that the records follow.
 
-    ``distance``: from the records to the noisy table, and by noise from there to the exact one, in total
-    variation; NaN where either is not known.  The records' own error is at most their sum (triangle
-    inequality), where noise is what is expected.  ``coarse``: most records are in one bin of one of the
-    columns, and where in it is assumed.
+    ``distance``: total variation from the records to the noisy table, plus that expected from noise
+    between the noisy and the exact table; NaN if either is unknown.  By the triangle inequality the
+    error of the records is at most this sum, if noise is as expected.  ``coarse``: most records are in
+    one bin of a column, and their positions inside it are assumed.
     """
     if not measured:
         return NOT_MEASURED

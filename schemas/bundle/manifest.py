@@ -64,21 +64,21 @@ class Guarantee(Section):
     gamma: Rational
     composition: Composition = Field(
         description="How the prices of the dataset's releases add up: `basic` adds alphas, and"
-        " `concentrated` rhos of zero-concentrated differential privacy."
+        " `concentrated` adds rhos of zero-concentrated differential privacy."
     )
     epsilon: Rational = Field(description="Another name of alpha.")
     delta: Rational = Field(description="Another name of beta.")
     statement: str
-    domain: str = Field(description="The tables that the guarantee is for.")
+    domain: str = Field(description="The set of tables for which the guarantee holds.")
 
     @property
     def budget(self) -> Budget:
-        """The promise in numbers."""
+        """The guarantee in numbers."""
         return Budget(self.alpha, self.beta, self.gamma)
 
 
 def privacy_statement(plan: Plan) -> str:
-    """The promise of a release in words and numbers."""
+    """The guarantee of a release in words and numbers."""
     kept, protection = plan.promise, plan.protection
     form = "randomly differentially private" if kept.gamma else "differentially private"
     words = [
@@ -119,24 +119,26 @@ class ReleaseRecord(Section):
     beta: Rational
     gamma: Rational
     rho: Rational = Field(
-        description="What it cost in place of alpha, with concentrated composition."
+        description="What it cost, instead of alpha, with concentrated composition."
     )
     event: dict[str, str]
     draw_sha256: str
     errors: dict[str, float] = Field(description="Expected errors, known before the draw.")
-    error_notes: dict[str, str] = Field(default={}, description="What some of them depend on.")
+    error_notes: dict[str, str] = Field(
+        default={}, description="The assumptions of some of these errors."
+    )
     facts: dict[str, Any]
     files: list[TableFile]
     draw: TableFile = Field(description="The noisy statistic from which the files were computed.")
 
     @property
     def tables(self) -> list[TableFile]:
-        """Every table; those that share a file are separate."""
+        """Every table; tables that share a file are listed separately."""
         return [table for file in self.files for table in file.tables]
 
     @property
     def price(self) -> Budget:
-        """What the ledger was charged."""
+        """The charge to the ledger."""
         return Budget(self.alpha, self.beta, self.gamma, self.rho)
 
 
@@ -148,7 +150,7 @@ class Understated(Section):
     """
 
     median: float
-    one_in_ten: float = Field(description="Exceeded by one pair in ten.")
+    one_in_ten: float = Field(description="The factor that one pair of columns in ten exceeds.")
 
 
 class SynthesisRecord(Section):
@@ -188,7 +190,7 @@ class SynthesisRecord(Section):
 
     @property
     def warning(self) -> str:
-        """What everybody who computes with the records must know."""
+        """A warning for everybody who computes with the records."""
         start = (
             "Use these records for charts, for trying out programs, and for shares, means and"
             " correlations as rough guides. Amounts that very few have are lost in noise, so means of"
@@ -215,7 +217,7 @@ class SynthesisRecord(Section):
 
     @property
     def rules(self) -> str:
-        """How to analyse implicates."""
+        """Rules for the analysis of implicates."""
         if self.rows_per_unit == 1:
             return IMPLICATES
         return (
@@ -236,7 +238,7 @@ class SynthesisRecord(Section):
 
     @property
     def warnings(self) -> dict[str, str]:
-        """What everybody who computes with records must know, by the path of their file."""
+        """Warnings for everybody who computes with synthetic records, by the path of their file."""
         found = {file.path: self.warning for file in self.microdata}
         return found | ({self.implicates.path: self.rules} if self.implicates else {})
 
@@ -248,15 +250,18 @@ class AnalysisRecord(Section):
     title: str
     formula: str
     family: str
-    source: str = Field(description="The release whose columns it relates.")
-    notes: list[str] = Field(description="What the reader should know of it.")
-    file: TableFile = Field(description="One row for each coefficient; none where a note says why.")
+    source: str = Field(description="The release of the columns that the model relates.")
+    notes: list[str] = Field(description="Notes on the model for readers.")
+    file: TableFile = Field(
+        description="A table with one row for each coefficient; null if there is"
+        " none and a note gives the reason."
+    )
 
 
 class Approval(Section):
     """A disclosure officer's decision to publish, as the ledger records it."""
 
-    who: str = Field(description="The name that the officer gave; it is not verified.")
+    who: str = Field(description="The name that the officer typed; it is not verified.")
     why: str
     at: str = Field(description="When it was recorded, UTC.")
 
@@ -280,8 +285,8 @@ class Manifest(Section):
     )
     request: Literal["open", "allowance"] | None = Field(
         default=None,
-        description="Set if somebody requested it: whether the requester's `allowance` was charged, or"
-        " it was only within what the plan opens to requests.",
+        description="Set if somebody requested the release: whether the requester's `allowance` was"
+        " charged, or only the part of the grant that the plan opens to requests.",
     )
     scheduled: bool = Field(
         default=False,

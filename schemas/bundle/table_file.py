@@ -1,4 +1,4 @@
-"""One table of a bundle: its file, what its columns mean, and how wrong its numbers may be."""
+"""One table of a bundle: its file, the meaning of its columns, and the errors of its numbers."""
 
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -12,7 +12,7 @@ from schemas.document import Section
 
 
 class UncertaintyRecord(Section):
-    """How wrong the numbers of one column may be, as ``dpcore.releases.base.Uncertainty`` says."""
+    """The errors of the numbers in one column (``dpcore.releases.base.Uncertainty``)."""
 
     column: str
     standard_error: str | None
@@ -22,15 +22,17 @@ class UncertaintyRecord(Section):
 
 
 class ReplicatesRecord(Section):
-    """The file beside a table: a column of it with its noise drawn again, to compute errors with."""
+    """The file of replicates of a table: a column of it with noise drawn again, to compute errors."""
 
     path: str
     bytes: int
     sha256: str
     column: str
     number: int
-    type: str = Field(description="Arrow type of each.")
-    csv_sha256: str | None = Field(default=None, description="Of the same as CSV, where it is.")
+    type: str = Field(description="Arrow type of each replicate.")
+    csv_sha256: str | None = Field(
+        default=None, description="SHA-256 of the same table as CSV, if there is one."
+    )
 
     @property
     def names(self) -> list[str]:
@@ -38,7 +40,7 @@ class ReplicatesRecord(Section):
 
     @property
     def csv(self) -> str:
-        """The path of the same as CSV."""
+        """The path of the same table as CSV."""
         return self.path.removesuffix("parquet") + "csv"
 
 
@@ -46,11 +48,11 @@ class HeldTable(Section):
     """One of several tables in a file."""
 
     rows: int
-    columns: list[str] = Field(description="Those that describe its cells.")
+    columns: list[str] = Field(description="The columns that describe its cells.")
 
 
 class TableFile(Section):
-    """One Parquet file: where it is and what its columns mean."""
+    """One Parquet file: its path and the meaning of its columns."""
 
     path: str
     rows: int
@@ -64,7 +66,7 @@ class TableFile(Section):
     uncertainty: list[UncertaintyRecord]
     replicates: ReplicatesRecord | None = None
     csv_sha256: str | None = Field(
-        default=None, description="Of the same table as CSV, but where the plan wants none."
+        default=None, description="SHA-256 of the same table as CSV, unless the plan wants no CSV."
     )
     holds: dict[str, HeldTable] = Field(
         default={},
@@ -101,7 +103,7 @@ class TableFile(Section):
 
     @property
     def place(self) -> str:
-        """Where the table is, in words."""
+        """The path of the table, and its name in a file of several tables."""
         return f"{self.path}, {TABLE} {self.name}" if self.filters else self.path
 
     @property

@@ -1,10 +1,10 @@
-"""Whether synthetic tables are as good as their plan asks, for whoever reads a bundle."""
+"""Says for readers of a bundle whether synthetic tables are as good as their plan requires."""
 
 from schemas.bundle.manifest import Manifest
 
 
 def judged(manifest: Manifest) -> dict[str, str]:
-    """Of synthetic tables whose quality was measured: whether they are good enough, in a sentence."""
+    """For each synthetic table whose quality was measured, a sentence on whether it is good enough."""
     said: dict[str, str] = {}
     for release in manifest.releases:
         if release.kind == "quality":

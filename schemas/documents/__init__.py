@@ -1,4 +1,4 @@
-"""A bundle in the words of others: documents that are made of its manifest alone.
+"""A bundle's metadata in the formats of several standards, computed from its manifest alone.
 
     datapackage.json   Frictionless Data Package: every table with its full schema
     registry.yaml      a record for the OpenDP registry of deployments
@@ -44,7 +44,7 @@ _LAST: list[tuple[Manifest, dict[str, str]]] = []
 def documents(manifest: Manifest) -> Mapping[str, str]:
     """The text of every document, by its path in the bundle.
 
-    Those of the last manifest are kept: a bundle is verified twice while it is made.
+    The documents of the last manifest are cached, as a bundle is verified twice while it is made.
     """
     for known, found in _LAST:
         if known == manifest:

@@ -1,5 +1,5 @@
-"""``codebook.csv``: one row for every category, level and labelled value of the columns of which
-something is published, and one for any other of them.
+"""``codebook.csv``: a row for every category, level and labelled value of a published column, or one row
+for a column without any.
 
 Where there are synthetic records, the last column warns of standard errors that are computed from them.
 """
@@ -29,7 +29,7 @@ WARNING = (
 )
 
 TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "text": "categorical"}
-"""The type of a column that a formula gives, as a plan calls it."""
+"""The type, as in a plan, of a column that a formula computes."""
 
 
 def codebook(manifest: Manifest, plan: Plan) -> str:

@@ -1,9 +1,9 @@
 """``datapackage.json``: the bundle as a Frictionless Data Package (datapackage.org).
 
 Every Parquet file is a resource with a full table schema: types, descriptions, categories and their
-labels, bounds.  What the standard has no word for has names of our own: ``unit``,
-``survey_column`` and ``uncertainty``.  Digests and sizes are in the manifest: the standard has words
-for them, but its own library counts no bytes of a Parquet file and calls it broken.
+labels, bounds.  Facts for which the standard has no key have keys of our own: ``unit``,
+``survey_column`` and ``uncertainty``.  Digests and sizes are in the manifest: the standard has words for
+them, but its own library does not count the bytes of a Parquet file and reports it as broken.
 """
 
 import re
@@ -26,7 +26,7 @@ TYPES = {
 NEVER_NEGATIVE = ("count", "cells")
 
 MOST_LISTED = 10_000
-"""A column with more categories has them in the codebook alone, not again in each of its tables."""
+"""If a column has more categories, only the codebook lists them, not each of its tables."""
 
 
 def datapackage(manifest: Manifest, plan: Plan) -> str:
@@ -51,12 +51,12 @@ def datapackage(manifest: Manifest, plan: Plan) -> str:
 
 
 def resource_name(path: str) -> str:
-    """The name of a table's resource: its path, in the characters that a name may have."""
+    """The name of a table's resource: its path, reduced to the characters that are allowed in names."""
     return identifier(path.removesuffix(".parquet").replace("/", "-")).lower()
 
 
 def _licence(text: str) -> dict[str, str]:
-    """A licence by its identifier, such as CC0-1.0, or by its address; other words are in the report."""
+    """A licence with its identifier, such as CC0-1.0, or its address; other words are in the report."""
     address = licence_address(text)
     if re.fullmatch(r"[\w.+-]+", text):
         return {"name": text} | ({"path": address} if address else {})
@@ -64,7 +64,7 @@ def _licence(text: str) -> dict[str, str]:
 
 
 def _resource(table: TableFile, plan: Plan, warning: str) -> dict[str, Any]:
-    """``warning``: of synthetic records, which have one."""
+    """The descriptor of one table; ``warning``: text for tables of synthetic records, else empty."""
     records = bool(warning)
     return {
         **_file(table.path),
@@ -83,7 +83,7 @@ def _replicates(table: TableFile, again: ReplicatesRecord) -> dict[str, Any]:
     if len(table.holds) > 1:
         fields.insert(0, {"name": TABLE, "type": "string"})
     return _file(again.path) | {
-        "description": f"Of {table.path}, row by row.",
+        "description": f"Replicates of {table.path}, row by row.",
         "schema": {"fields": fields, "missingValues": []},
     }
 

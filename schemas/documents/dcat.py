@@ -1,9 +1,9 @@
 """``dcat.json``: the bundle as a dataset of DCAT-US 3 (resources.data.gov, General Services
 Administration), with one distribution for every table.
 
-Where the bundle will be found is not known when it is made: distributions have their path in the
-bundle as title, and no address.  The standard asks for a publisher and a contact with an e-mail
-address; they are the plan's, or missing.
+When a bundle is made its later address is unknown, so distributions have their path in the bundle as
+title, and no address.  The standard asks for a publisher and a contact with an e-mail address; they come
+from the plan, or are missing.
 """
 
 import re
@@ -46,7 +46,7 @@ def dcat(manifest: Manifest, plan: Plan) -> str:
 
 
 def _contact(publication: Publication) -> dict[str, str] | None:
-    """Who is asked, if the plan's contact holds an e-mail address."""
+    """The contact point, if the plan's contact contains an e-mail address; else None."""
     found = re.search(r"[\w.+~-]+@[\w.-]+\.[\w-]+", publication.contact)
     if found is None:
         return None

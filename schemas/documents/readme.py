@@ -1,8 +1,8 @@
-"""``README.md`` of a bundle: how to open a table in the reader's own program; and the page beside the
-replicates: the error of any sum, share or ratio.
+"""``README.md`` of a bundle shows how to open a table in the reader's own program, and
+``replicates/README.md`` how to compute the error of any sum, share or ratio.
 
-The texts are ``readme.md.jinja`` and ``replicates.md.jinja``.  Their code names a table of this bundle,
-and runs as it is in the bundle's folder; here that table is chosen, and values are written in each
+The texts are ``readme.md.jinja`` and ``replicates.md.jinja``.  Their code uses a table of this bundle,
+and runs unchanged in the bundle's folder; this module chooses the table and writes values in each
 language.
 """
 
@@ -40,7 +40,7 @@ def _named(column: str) -> str:
 
 @dataclass(frozen=True)
 class RowCondition:
-    """Rows of a table: those whose column equals a value, or is at most it."""
+    """A condition on rows of a table: a column equals a value, or is at most the value."""
 
     column: str
     value: str | bool | float
@@ -84,7 +84,7 @@ class Example:
 
     @property
     def factor(self) -> float:
-        """How many errors wide a 90% interval is to each side."""
+        """Half the width of a 90% interval, in standard errors."""
         return float(stdtrit(self.again.number, (1 + LEVEL) / 2))
 
     @property
@@ -95,7 +95,7 @@ class Example:
 
     @property
     def rows(self) -> list[RowCondition]:
-        """What picks the rows of the example."""
+        """The conditions that select the rows of the example."""
         return [*self.first, *([self.condition] if self.condition else [])]
 
     @property
@@ -108,14 +108,15 @@ class Example:
 
     @property
     def both_in_r(self) -> list[str]:
-        """The table, and its replicates."""
+        """R code that reads the table and its replicates."""
         if not self.again.csv_sha256:
             return [f'arrow::read_parquet("{each}")' for each in (self.file.path, self.again.path)]
         return [self.read_in_r, f'read.csv("{self.again.csv}")']
 
     @property
     def read_in_r(self) -> str:
-        """With the classes that R would guess wrong: codes are no numbers, text T, F no truth values."""
+        """R code to read the table, with the classes that R would guess wrong: digits as codes, T and F
+        as text."""
         if not self.whole.csv_sha256:
             return f'arrow::read_parquet("{self.file.path}")'
         kinds = {"string": "character", "bool": "logical"}
@@ -168,7 +169,7 @@ def readme(manifest: Manifest, plan: Plan) -> str:
 
 
 def replicates_readme(manifest: Manifest, plan: Plan) -> str:
-    """The page beside the replicates as Markdown; empty where there are none."""
+    """``replicates/README.md`` as Markdown; empty if there are no replicates."""
     files = [file for record in manifest.releases for file in record.files]
     have = [file for file in files if file.replicates]
     if not have:
@@ -184,7 +185,8 @@ def replicates_readme(manifest: Manifest, plan: Plan) -> str:
 
 
 def _example(have: list[TableFile], plan: Plan) -> Example:
-    """The first table with a column of the survey's own values, else of bins, else any."""
+    """An example: the first table with a column of the survey's own values, else one with bins, else
+    any."""
     tables = [table for each in have for table in each.tables[:MOST_LISTED]]
     found = [(file, condition) for file in tables for condition in _conditions(file, plan)]
     found.sort(key=lambda each: not each[1].equal)

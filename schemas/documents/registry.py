@@ -1,9 +1,9 @@
 """``registry.yaml``: a record for the registry of differential privacy deployments.
 
-In the form of OpenDP's registry (opendp/deployments-registry-data, schemas/deployments-schema.yaml
-at commit 057e5d8).  The record is a draft of the second tier, to be reviewed by the person who
-registers it.  The curator's type is one of a fixed list without a neutral value, so it is left out
-where the plan does not state it.
+In the form of OpenDP's registry (opendp/deployments-registry-data, schemas/deployments-schema.yaml at
+commit 057e5d8).  The record is a draft for the registry's second tier; the person who registers it must
+review it.  The curator's type is one of a fixed list without a neutral value, so it is left out where
+the plan does not state it.
 """
 
 from typing import Any
@@ -82,7 +82,7 @@ def _basic(manifest: Manifest, plan: Plan) -> dict[str, Any]:
 
 
 def _product(manifest: Manifest, plan: Plan) -> Product:
-    """Synthetic data where there are some, else what all releases are together."""
+    """ "Synthetic data" if the bundle has some, otherwise the product type of all releases together."""
     if manifest.synthesis:
         return "Synthetic data"
     products = {plan.section(record.name).product for record in manifest.releases}
@@ -97,7 +97,7 @@ COMPOSITIONS: dict[Composition, str] = {
 
 
 def _composed(plan: Plan) -> str:
-    """The rule by which prices add up, if it is not the sum of epsilons."""
+    """Text on how prices add up, if they are not simply the sum of epsilons."""
     if plan.budget.composition == "basic":
         return ""
     return (
@@ -140,14 +140,14 @@ def _privacy_loss(guarantee: Guarantee, plan: Plan) -> dict[str, Any]:
 
 
 def _preprocessing(plan: Plan) -> str:
-    """What is done to the records before anything is counted: by public rules, each unit alone."""
+    """What happens to records before they are counted: public rules, applied to each unit alone."""
     done = []
     if plan.protection.total:
         done.append(f"Values are made valid: {RULES[plan.invalid]}.")
     if plan.unit:
         done.append(
-            f"Of each {plan.unit.name} at most {plan.unit.max_rows} records{plan.protection.within} are"
-            " used, chosen by a hash of its own records."
+            f"At most {plan.unit.max_rows} records of each {plan.unit.name}{plan.protection.within}"
+            " are used, chosen by a hash of its own records."
         )
     if plan.weights:
         done.append(

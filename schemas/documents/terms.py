@@ -1,6 +1,4 @@
-"""What several standards ask of a release: names for its parts, its licence as an address, and how it
-is cited.
-"""
+"""Facts that several standards ask for: names of a release's parts, its licence and its citation."""
 
 import hashlib
 import json
@@ -15,8 +13,8 @@ from schemas.plan.publication import Publication
 
 
 def identifier(text: str) -> str:
-    """A name in letters of ASCII, digits and . _ - =, which all standards allow; texts that cannot be
-    written so end with a part of their digest, so that no two of them have one name.
+    """A name in ASCII letters, digits and . _ - =, which all standards allow. If characters were
+    replaced, it ends with a part of the text's digest, so that no two texts get one name.
 
     >>> identifier("age_from"), identifier("body mass"), identifier("größe")
     ('age_from', 'body-mass-096b2044', 'gro-e-d353a267')
@@ -30,7 +28,8 @@ def identifier(text: str) -> str:
 
 
 def licence_address(text: str) -> str | None:
-    """Where a licence is: the address in its words, or that of its SPDX identifier.
+    """The address of a licence: the one in its text, or that of its SPDX identifier; None without
+    either.
 
     >>> licence_address("CC-BY-4.0"), licence_address("CC BY, https://example.org/by")
     ('https://spdx.org/licenses/CC-BY-4.0.html', 'https://example.org/by')
@@ -43,12 +42,12 @@ def licence_address(text: str) -> str | None:
 
 
 def licence(publication: Publication) -> str | None:
-    """The licence's address where it has one, or its words; None if none is stated."""
+    """The licence's address if it has one, otherwise its text; None if the plan states no licence."""
     return licence_address(publication.licence) or publication.licence or None
 
 
 def description(manifest: Manifest, publication: Publication) -> str:
-    """What the release is about, and what it promises."""
+    """A description of the release with its privacy guarantee."""
     return "\n\n".join(filter(None, (publication.description, manifest.guarantee.statement)))
 
 
@@ -65,7 +64,7 @@ def keywords(manifest: Manifest, plan: Plan) -> list[str]:
 
 
 def cited(manifest: Manifest, publication: Publication) -> str:
-    """How the release is cited."""
+    """The citation of the release."""
     publisher, year = publication.publisher.strip(), manifest.drawn_at[:4]
     promise = manifest.guarantee.statement.partition(" with ")[2].partition(" (")[0]
     return (

@@ -1,4 +1,4 @@
-"""What a cell of a questionnaire holds: numbers, and codes with their labels."""
+"""Reads a cell of a questionnaire: a number, or codes with their labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+")
 
 
 def read_number(place: str, text: str, form: str) -> Decimal:
-    """A number with a decimal point; ``form``: how the survey, and so perhaps this line, writes them."""
+    """A number with a decimal point; ``form``: the survey's format, in which it may be written."""
     if form.startswith("1.234") and _THOUSANDS.fullmatch(text):
         whole = text.replace(".", "")
         raise InputError(
@@ -37,7 +37,7 @@ _ITEM = re.compile(rf"\s*({_QUOTED}|[^;=]*?)\s*(?:=\s*({_QUOTED}|[^;]*?)\s*)?(?:
 
 
 def read_values(place: str, text: str) -> Iterator[tuple[str, str]]:
-    """Each code with its label, of ``1=female; 2="male; other"``."""
+    """Yield each code with its label, from text such as ``1=female; 2="male; other"``."""
     codes = set[str]()
     for item in _ITEM.finditer(text):
         written = item[0].strip().removesuffix(";")
@@ -45,11 +45,11 @@ def read_values(place: str, text: str) -> Iterator[tuple[str, str]]:
         if not written:
             continue
         if not code:
-            raise InputError(f"{place}: {written!r} has no code before the =")
+            raise InputError(f"{place}: {written!r} has no code before the sign =")
         if '"' not in written and re.search(r"[|,]\s*[^=|,]+=", written):
             raise InputError(f"{place}: {written!r} seems to be several values; separate them by ;")
         if code in codes:
-            raise InputError(f"{place}: the code {code!r} is there twice")
+            raise InputError(f"{place}: the code {code!r} is listed twice")
         codes.add(code)
         yield code, label
 
@@ -63,7 +63,7 @@ def _unquoted(place: str, part: str) -> str:
 
 
 def as_codes(codes: list[str], together: bool = True) -> list[str | int]:
-    """Codes as whole numbers where they are written as such: all of them, or (not together) each."""
+    """Codes as whole numbers if all are written as such, or, if not ``together``, those that are."""
     whole = [re.fullmatch(r"0|-?[1-9]\d{0,17}", code) is not None for code in codes]
     if together:
         whole = [all(whole)] * len(codes)

@@ -25,7 +25,7 @@ from schemas.survey.dates import RANGES, Part
 
 
 class ColumnType(StrEnum):
-    """What a column's type in the table says about the column."""
+    """The kind of a column, as its type in the table shows it."""
 
     TRUTH = "truth"
     TEXT = "text"
@@ -56,7 +56,7 @@ KINDS = {
     "date": ColumnType.DAY,
     "time": ColumnType.TIME,
 }
-"""By a question's type."""
+"""The kind of a column for each type in a questionnaire."""
 
 WORDS = {
     ColumnType.TRUTH: ["type: categorical", "categories: [false, true]"],
@@ -74,7 +74,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Described:
-    """``table``: names and types in the table's order; ``questions``: by column, if there are any."""
+    """A table; ``table``: kinds of columns by name, in order; ``questions``: by column, perhaps none."""
 
     table: Mapping[str, ColumnType]
     questions: Mapping[str, Question]
@@ -100,7 +100,7 @@ class Described:
         return {name: q for name, q in self.questions.items() if q.type in ROLES}
 
     def role(self, role: str) -> tuple[str, Question] | None:
-        """The column of the table that has a role, and what is said of it."""
+        """The table's column with this role and the question about it, if there is one."""
         found = ((n, q) for n, q in self.unpublished.items() if q.type == role and n in self.table)
         return next(found, None)
 
@@ -118,7 +118,7 @@ class Described:
 
     @property
     def with_weight(self) -> Described:
-        """The same, with the weight as a column of its own, where the largest one is known."""
+        """The same with the weight as one of the columns, if the largest weight is known."""
         name, question = self.role("weight") or ("", Question("", {"upper": None}))
         upper, step = question.keys["upper"], question.keys.get("step")
         if upper is None:
@@ -134,7 +134,7 @@ class Described:
 
     @cached_property
     def _kept(self) -> Mapping[str, ColumnType]:
-        """The columns of the table from which those of the plan are read."""
+        """The columns of the table from which the columns of the plan are read."""
         return {
             name: self._kind(self.said[name]) if name in self.said else kind
             for name, kind in self.table.items()
@@ -162,7 +162,7 @@ class Described:
         return [own for own, part in self._parts(name, kind) if part] if kind in PARTS else []
 
     def _parts(self, name: str, kind: ColumnType) -> Iterator[tuple[str, Part | None]]:
-        """The column itself, or names for the parts of a date that may differ, and which they are."""
+        """Yield the column itself, or for a date a name and the part for each part that may vary."""
         if kind not in PARTS:
             yield name, None
             return
@@ -179,13 +179,13 @@ class Described:
 
     @property
     def unnamed(self) -> list[str]:
-        """Columns of the table that the plan leaves out, and no question is about."""
+        """Columns of the table that the plan leaves out because no question describes them."""
         known = {*self._kept, *self.unpublished, *self.misnamed}
         return [name for name in self.table if name not in known]
 
     @property
     def misnamed(self) -> list[str]:
-        """Columns of the table that a question is about, and whose names a plan cannot have."""
+        """Columns of the table that a question describes, but whose names are not valid in a plan."""
         return [name for name in self.table if name in self.said and not nameable(name)]
 
     @property
@@ -199,7 +199,7 @@ class Described:
         return not any(BLANK in line for line in self.lines(self.columns, {}))
 
     def lines(self, wanted: Collection[str], more: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """The section of the plan on these columns; ``more``: keys that follow from what is released."""
+        """Lines of the plan on these columns; ``more``: keys by column that follow from the releases."""
         return [
             line for name, kind in self._kept.items() for line in self._of(name, kind, wanted, more)
         ]
@@ -241,7 +241,7 @@ class Described:
 def with_names(
     table: Mapping[str, ColumnType], questions: Mapping[str, Question]
 ) -> tuple[dict[str, ColumnType], dict[str, Question]]:
-    """Both, with names of their own for described columns whose names a plan cannot have."""
+    """The table and the questions, with new names for described columns whose names no plan allows."""
     own = {name: name for name in (*table, *questions)}
     for name, question in questions.items():
         if name in table and question.type not in (*ROLES, *DATES) and not nameable(name):

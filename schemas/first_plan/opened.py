@@ -2,8 +2,8 @@
 
 The planner chooses the releases as it does for a new table, but every trial is the real plan: with its
 rows, privacy unit, relation and budget, and with no other columns than the opened ones.  So a formula or
-a group cannot be about any other column, and what was tried is what is released.  The same plan and
-wishes always give the same releases.
+a group cannot use any other column, and the plan that was tried is the plan that is released.  The same
+plan and wishes always give the same releases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column
 
 KEYS = ("categories", "levels", "labels", "nullable", "missing")
-"""What the planner asks of a column, next to its numbers."""
+"""The facts about a column that the planner needs, apart from its numbers."""
 
 
 def planned(
@@ -41,9 +41,9 @@ def planned(
     requester: str,
     model_error: ModelError,
 ) -> Plan:
-    """The plan with the releases that serve wishes over these columns best, in the place of its own.
+    """The plan with its releases replaced by those that answer wishes about these columns best.
 
-    Raises ``InputError`` where a wish cannot be served, or names another column.
+    Raises ``InputError`` if a wish cannot be answered or names another column.
     """
     of = described(plan, columns)
     try:
@@ -95,7 +95,7 @@ def _question(column: Column) -> Question:
 
 @dataclass(frozen=True)
 class PlannedUse(ColumnUse):
-    """The use of columns that are as ``plan`` describes them."""
+    """The use of columns that ``plan`` describes."""
 
     plan: Plan
 
@@ -106,7 +106,7 @@ class PlannedUse(ColumnUse):
 
     @property
     def heaped(self) -> list[str]:
-        """None where alphas add up: then a share of the budget costs the records too much."""
+        """None under basic composition, where a share of the budget costs the records too much."""
         return super().heaped if self.plan.budget.composition == "concentrated" else []
 
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:
@@ -117,8 +117,7 @@ class PlannedUse(ColumnUse):
 
 @dataclass(frozen=True, kw_only=True)
 class SmallerDraft(Draft):
-    """A draft whose trials are plans like ``plan`` for what is ``asked``; ``words``: title and
-    requester."""
+    """A draft of plans like ``plan``, for the budget ``asked``; ``words``: title and requester."""
 
     plan: Plan
     asked: Budget
@@ -146,7 +145,7 @@ class SmallerDraft(Draft):
 
     @property
     def _left_out(self) -> dict[str, None]:
-        """What the plan says of its survey, and no release of this one uses."""
+        """The plan's keys on its survey that no release of this draft uses, each set to None."""
         found: dict[str, None] = {} if self.weighted else {"weights": None}
         models = any(section.keys["kind"] == "model" for section in self.sections)
         for key in ("strata", "cluster"):
@@ -155,7 +154,7 @@ class SmallerDraft(Draft):
         return found
 
     def _payable(self, keys: Mapping[str, Any]) -> dict[str, Any]:
-        """The section, without Gaussian noise of tables where the plan requests no beta for it."""
+        """The section, without Gaussian noise in tables if the plan requests no beta for it."""
         pure = self.plan.budget.composition == "basic" and not self.plan.requested.beta
         if pure and keys.get("mechanism") == "discrete-gaussian":
             return {**keys, "mechanism": "discrete-laplace"}

@@ -1,8 +1,8 @@
 """Writes a first plan for a table: from the names and types of its columns, a questionnaire and wishes.
 
-The text is ``plan.yaml.jinja``.  Of several ways to serve a wish, the plan has the one with which the
-expected errors of all wishes are least together.  They are computed before rows and budget are known,
-at nominal ones.  If release i has the error c_i with the whole budget, it has c_i / w_i
+The text is ``plan.yaml.jinja``.  If there are several ways to answer a wish, the plan has the one that
+minimises the sum of the expected errors of all wishes.  These errors are computed before rows and budget
+are known, at nominal values.  If release i has the error c_i with the whole budget, it has c_i / w_i
 with the share w_i, and
 
     sum of c_i / w_i  is least for  w_i in proportion to the root of c_i:  then it is (sum of roots)^2.
@@ -38,21 +38,21 @@ FEW = {ColumnType.TRUTH, ColumnType.TEXT, ColumnType.LEVELS}
 """Columns that have the same cells in every release."""
 
 INSIDE = 0.02
-"""What an error of values inside the bins of records counts, next to one of the bins: of releases that
-no wish names."""
+"""Weight of errors inside bins of records, relative to errors of bins, for releases without a wish."""
 
 MOST_WEIGHT = 20
 
 MOST_ERROR = 100
-"""In sampling errors: models that noise hides are as bad as this."""
+"""The error, in sampling errors, that a model hidden by noise counts."""
 
 MOST_TOGETHER = 2**16
-"""Cells of all columns together, beyond which pairs are more accurate."""
+"""If all columns together have more cells than this, tables of pairs are more accurate."""
 
 SHARED = "With these shares of the budget the expected errors of all releases are least together."
 
 ModelError = Callable[[Plan, str, str], float]
-"""The privacy error of a model in its sampling errors; raises ``InputError`` where a plan has none."""
+"""Gives the privacy error of a plan's model in its sampling errors; raises ``InputError`` if it has
+none."""
 
 
 def first_plan(
@@ -65,8 +65,8 @@ def first_plan(
 ) -> str:
     """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order.
 
-    With ``questions`` the plan has the columns that they describe, as they describe them.  Raises
-    ``InputError`` if a plan can describe none, or cannot serve the wishes.
+    With ``questions``, the plan has exactly the columns that they describe.  Raises ``InputError`` if a
+    plan can describe none, or cannot serve the wishes.
     """
     of, said = Described(*with_names(columns, questions or {})), said or Said()
     wishes = said.read(of)
@@ -80,14 +80,14 @@ def first_plan(
 
 @dataclass(frozen=True)
 class Draft(Written):
-    """A plan that is chosen wish by wish."""
+    """A plan under construction: its releases are chosen wish by wish."""
 
     model_error: ModelError | None = None
     known: dict[str, float] = field(default_factory=dict)
-    """Errors of sections, which all drafts of one plan share."""
+    """A cache of the errors of sections, which all drafts of one plan share."""
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
-        """The draft that serves the wishes best."""
+        """The draft that answers the wishes best."""
         draft = self
         of_all = {wish.kind: wish for wish in wishes if wish.kind in ("records", "tables")}
         if "records" in of_all:  # which follow all pairs
@@ -109,7 +109,7 @@ class Draft(Written):
         return min((draft, *draft._sharing()), key=lambda each: each.cost)
 
     def quieter(self, section: PlannedRelease) -> PlannedRelease:
-        """The section with the mechanism of less noise for its tables."""
+        """The section with whichever mechanism adds less noise to its tables."""
         if section.keys["kind"] != "margins":
             return section
         why = {"mechanism": GAUSSIAN_NOISE}
@@ -117,7 +117,7 @@ class Draft(Written):
         return min(both, key=lambda each: self.having(each).cost)
 
     def together(self, section: PlannedRelease) -> PlannedRelease:
-        """The section, or a histogram of all its columns where that is more accurate."""
+        """The section, or a histogram of all its columns if that is more accurate."""
         columns = section.keys["columns"]
         records = section.keys["kind"] == "microdata-margins"
         if len(columns) < 3 or "rules" in section.keys:
@@ -133,9 +133,9 @@ class Draft(Written):
         return joint if together < apart else section
 
     def _distance(self, section: PlannedRelease, records: bool) -> float:
-        """The mean error of the tables of three columns of records, simulated, or else of all pairs.
+        """The simulated mean error of tables: of three columns for ``records``, otherwise of all pairs.
 
-        Infinite where there are too many cells for that.
+        Infinite if there are too many cells to simulate.
         """
         plan = self.having(section).trial
         built = plan.built[section.name] if plan else None
@@ -149,7 +149,7 @@ class Draft(Written):
         return fmean(table_error(built, pair) or 0.0 for pair in pairs)
 
     def with_tables(self, wishes: Sequence[Wish]) -> Draft:
-        """Each table among those of the records, or with the others in a release of their own."""
+        """The draft with each table among those of the records, or in a joint release of tables."""
         draft, own = self, list[Wish]()
         kinds = () if self.of.role("weight") else ("microdata-margins", "margins", "histogram")
         held = draft.section(*kinds)  # records do not count weights
@@ -163,7 +163,8 @@ class Draft(Written):
         return draft.having(draft.quieter(self.use.tables(own))) if own else draft
 
     def among(self, name: str, wish: Wish) -> Draft | None:
-        """With a table among those of a release; None where its cells would not be those of tables."""
+        """The draft with a table added to the release ``name``; None if its cells would not suit
+        readers."""
         held = next(each for each in self.sections if each.name == name)
         bins = held.keys.get("bins", {})
         readable = self.use.bins(wish.columns, many=False)
@@ -183,7 +184,8 @@ class Draft(Written):
         return self.having(held.but(more).serving(wish))
 
     def with_model(self, wish: Wish) -> Draft:
-        """Measured for itself, or from records' tables, moments, or tables for models alone."""
+        """The best draft that answers a model: by its own release, the records' tables, moments or new
+        tables."""
         options = [self.having(self.use.model(wish))]
         if not self.use.measured(wish):
             options += self._fitting(wish)
@@ -196,7 +198,7 @@ class Draft(Written):
         return best
 
     def _fitting(self, wish: Wish) -> Iterator[Draft]:
-        """Drafts in which a model is fitted to moments, or to tables."""
+        """Yield drafts in which a model is fitted to moments, or to tables."""
         draft = replace(self, models=(*self.models, wish))
         served = self.section("moments")
         linear = [w for w in (*(served.wishes if served else ()), wish) if w.family == "gaussian"]
@@ -210,8 +212,8 @@ class Draft(Written):
             yield draft.having(self.use.for_models([*before, wish], also))
 
     def _sharing(self) -> Iterator[Draft]:
-        """Drafts in which the models that are measured for themselves here share moments or tables: many
-        shares of the budget may cost more than they gain."""
+        """Yield drafts in which models share moments or tables instead of having a release each, which
+        may cost less if they are many."""
         alone = [s for s in self.sections if s.keys["kind"] == "model"]
         alone = [s for s in alone if not any(self.use.measured(wish) for wish in s.wishes)]
         wishes = [wish for section in alone for wish in section.wishes]
@@ -228,7 +230,7 @@ class Draft(Written):
             yield draft
 
     def measuring(self, wish: Wish) -> Draft:
-        """With the larger sets of columns that the model needs."""
+        """The draft that also measures the larger sets of columns that the model needs."""
         held = next((s for s in self.sections if wish in s.wishes), None)
         if held is None or held.keys["kind"] != "microdata-margins":
             return self
@@ -249,14 +251,14 @@ class Draft(Written):
         return True
 
     def _fit(self, wish: Wish) -> None:
-        """Raise ``InputError`` where the draft cannot answer a model."""
+        """Raise ``InputError`` if the draft cannot answer a model."""
         plan = self.trial
         if plan is not None and self.model_error is not None:
             self.model_error(plan, wish.formula, wish.family)
 
     @cached_property
     def cost(self) -> float:
-        """The sum of the expected errors of all wishes, as shares of the budget make it least."""
+        """The sum of the expected errors of all wishes, at the shares of the budget that minimise it."""
         try:
             return sum(map(math.sqrt, self.errors.values())) ** 2
         except InputError:
@@ -264,9 +266,9 @@ class Draft(Written):
 
     @cached_property
     def errors(self) -> Mapping[str, float]:
-        """By release, the errors of the wishes that it serves, if it had the whole budget.
+        """By release, the sum of the errors of the wishes that it answers, if it had the whole budget.
 
-        Raises ``InputError`` where no plan can serve them.
+        Raises ``InputError`` if no plan can answer them.
         """
         return {section.name: self._error_of(section) for section in self.sections}
 
@@ -300,7 +302,7 @@ class Draft(Written):
         return GOOD if error is None else min(error, GOOD * MOST_ERROR)
 
     def finished(self) -> Draft:
-        """With weights that share the budget, and the mechanisms that the comparison chose."""
+        """The draft with the best weights of releases, and with the mechanisms that were compared."""
         plan = self.trial
         if plan is None:
             return self
@@ -322,6 +324,6 @@ class Draft(Written):
 
 
 def _supposed(plan: Plan, name: str) -> tuple[Release, Mapping[str, Floats]]:
-    """A release, and the shares of its cells by column as they are supposed to be."""
+    """A release, and for each of its columns the assumed shares of the cells."""
     built = plan.built[name]
     return built, supposed_shares(plan.columns, built.domain.axes)

@@ -1,4 +1,4 @@
-"""What a questionnaire says of one column, as it is read."""
+"""One question of a questionnaire: the description of one column."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from schemas.survey.cells import Numbers
 
 
 class Condition(NamedTuple):
-    """``values``: as the questionnaire writes them; several only after = and !=."""
+    """A column, a sign and ``values`` as the questionnaire writes them; several only after = and !=."""
 
     column: str
     sign: str
@@ -17,9 +17,9 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """What is said of one column: its keys in a plan but for ``type``, and what its numbers may be.
-    Of a column that a plan does not describe, ``upper`` and ``step``.  ``role``: weight, stratum,
-    cluster or empty.  ``universe``: the conditions that held for whoever was asked; ``answered``:
+    """The description of one column: its keys in a plan except ``type``, and the range of its numbers
+    (``upper`` and ``step`` for a column that a plan does not describe).  ``role``: weight, stratum,
+    cluster or empty.  ``universe``: the conditions that hold for everybody who was asked; ``answered``:
     whether they all answered."""
 
     type: str

@@ -1,4 +1,4 @@
-"""A questionnaire as a CSV file: what it says of each column becomes that column of a first plan.
+"""A questionnaire as a CSV file: its description of each column becomes that column of a first plan.
 
     column,description,type,values,lower,upper,step,unit,missing,special
     SEX,Sex,,1=female; 2=male,,,,,,
@@ -69,9 +69,9 @@ HEADER = (
 TYPES = ("categorical", "integer", "continuous", "date", "time")
 DATES = ("date", "time")
 ROLES = ("unit", "weight", "ignored")
-"""Types of columns that a plan does not describe."""
+"""Types of columns that a plan does not publish."""
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
-"""By the type of a column that a plan describes as any other, the plan's key that names it too."""
+"""Types of columns that a plan does publish, with the key of the plan that also names the column."""
 EMPTY = "empty"
 NOT_ASKED = "not asked"
 FREE_TEXT = "; an identifier or free text, which is not published, has the type `ignored`"
@@ -80,7 +80,7 @@ FREE_TEXT = "; an identifier or free text, which is not published, has the type 
 def read_questionnaire(path: Path) -> dict[str, Question]:
     """The questions by column, in their order.
 
-    Raises ``InputError``, which names line and cell, where one cannot be read or contradicts another.
+    Raises ``InputError``, which names line and cell, if one cannot be read or contradicts another.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -104,7 +104,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
             )
     if "column" not in names:
         raise InputError(
-            f"{path}, line 1: has no `column`; the first line must be of {', '.join(HEADER)}"
+            f"{path}, line 1: has no `column`; the first line must hold names from {', '.join(HEADER)}"
         )
     found: dict[str, Question] = {}
     faults: list[str] = []
@@ -121,7 +121,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
             continue
         if not name or name in found:
             raise InputError(
-                f"{place}: {f'{name!r} is there twice' if name else 'names no column'}"
+                f"{place}: {f'{name!r} is described twice' if name else 'names no column'}"
             )
         try:
             found[name] = _question(f"{place} ({name})", said)
@@ -206,7 +206,9 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         keys = _categories(place, values)
     elif levels and kind in ("integer", "continuous"):
         if more := [key for key in ("lower", "upper", "step", "special") if said.get(key)]:
-            raise InputError(f"{place}, {more[0]}: leave it empty, as levels are all that occurs")
+            raise InputError(
+                f"{place}, {more[0]}: leave it empty, because `levels` lists all values"
+            )
         keys, values = _levels(place, kind, levels, values)
     else:
         special = [*listed("special")]
@@ -242,8 +244,8 @@ def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
     first = next(iter(values))
     if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", first):
         raise InputError(
-            f"{place}, values: {first!r} is one value, as only ; separates them; if it is meant as"
-            " one, state another one, as a column of one value says nothing"
+            f"{place}, values: {first!r} is read as one value, because only ; separates values. If you"
+            " mean one value, add another: a column with a single value carries no information"
         )
     return {"categories": as_codes(list(values))}
 
@@ -255,8 +257,7 @@ def _unbounded(
     stated: tuple[Decimal | None, Decimal | None],
     step: Decimal | None,
 ) -> dict[str, Any]:
-    """The keys of a column of numbers of which the release finds one bound, or both; whole ones have
-    the step 1."""
+    """The plan's keys for numbers of which a release finds one bound or both; whole ones get step 1."""
     for key in ("lower", "upper"):
         if not said.get(key):
             raise InputError(f"{place}, {key}: write a number, or {OPEN} here too")
@@ -280,7 +281,7 @@ def _unbounded(
 def _levels(
     place: str, kind: str, levels: Mapping[str, str], values: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The key, and labels by level; ``values`` may have labels too."""
+    """The key ``levels``, and labels by level; ``values`` may also give labels."""
     cast: Callable[[str], float] = int if kind == "integer" else float
     found: dict[float, str] = {}
     for code in levels:
@@ -304,7 +305,7 @@ def _between(
     special: Sequence[str],
     values: Sequence[str],
 ) -> tuple[dict[str, Any], Numbers | None]:
-    """Numbers between ``limits``, with a step; dates between two years."""
+    """The plan's keys for numbers between ``limits``, with a step, or for dates between two years."""
     lower, upper, step = limits
     dated = kind in DATES
     if lower is None or upper is None or lower > upper or (lower == upper and not dated):

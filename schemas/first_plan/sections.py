@@ -1,7 +1,7 @@
 """The releases that serve wishes, as sections of a plan with the reason for each choice.
 
-Which columns get a cell for a single value, and how fine their numbers are read, holds for all releases
-of a plan, so it follows from all wishes together (``ColumnUse``).
+Single values with cells of their own, and the resolution of numbers, are the same for all releases of a
+plan, so they follow from all wishes together (``ColumnUse``).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from schemas.survey.found import stated_ends
 MOST_ON_A_MAP = 4096
 
 FINEST, FINE_ON_A_SCALE = 65536, 4096
-"""Cells to which real numbers are rounded; the default suits maps, whose columns multiply."""
+"""Real numbers are rounded to this many cells; the default suits maps, whose cells are pairs."""
 
 MOST_HEAPED = 2**21
-"""Values of all columns together."""
+"""The largest number of combinations of values of all columns together."""
 
 WEIGHTLESS = (
     " Each record counts once, so they are like the respondents, not the population: noise on sums of"
@@ -42,8 +42,7 @@ GAUSSIAN_NOISE = "Its noise grows with the root of the number of tables; it spen
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """``keys``: of the section in the plan; ``why``: by key, the reason, under "" that of all;
-    ``wishes``: which it serves."""
+    """A section; ``why``: reasons by key, under "" for all; ``wishes``: those it answers."""
 
     keys: Mapping[str, Any]
     why: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +53,7 @@ class PlannedRelease:
         return str(self.keys["name"])
 
     def but(self, why: Mapping[str, str] | None = None, **keys: Any) -> PlannedRelease:
-        """The section with other keys and more reasons; a key that is new goes before the mechanism."""
+        """The section with some keys and reasons changed; a new key goes before the mechanism."""
         old = {**self.keys}
         ends = [key for key in ("mechanism", "weighted") if key in old and key not in keys]
         last: dict[str, Any] = {key: old.pop(key) for key in ends}
@@ -66,7 +65,7 @@ class PlannedRelease:
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """What the wishes imply for the columns of the plan."""
+    """The consequences of all wishes for the columns of the plan."""
 
     of: Described
     wishes: Sequence[Wish]
@@ -76,7 +75,7 @@ class ColumnUse:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Those that any wish is about, in the table's order."""
+        """The columns that wishes name, in the table's order."""
         needed = {name for wish in self.wishes for name in (*wish.columns, *wish.by)}
         if any(wish.kind == "tables" for wish in self.wishes):
             needed |= {*self.of.columns}
@@ -85,8 +84,7 @@ class ColumnUse:
         return [name for name in self.of.columns if name in needed]
 
     def measured(self, wish: Wish) -> bool:
-        """Whether only a model that is measured for itself can answer: for a share, or where the survey
-        has a design."""
+        """Whether only a model of its own can answer: for shares, or if the survey has a design."""
         asked = wish.kind == "model" or (wish.kind == "mean" and not wish.share)
         return wish.share or (asked and self.of.designed)
 
@@ -111,7 +109,7 @@ class ColumnUse:
     def bins(
         self, columns: Collection[str], many: bool
     ) -> Mapping[str, Sequence[float] | str | int]:
-        """Few bins as a questionnaire implies them, with blanks where there is none; or many."""
+        """Bins by column: ``many``, or the few that the questionnaire implies, or a blank."""
         found: dict[str, Sequence[float] | str | int] = {}
         for name in columns:
             if of := self.numbers.get(name):
@@ -125,12 +123,12 @@ class ColumnUse:
         return found
 
     def _bounds_found(self, name: str) -> bool:
-        """Whether the release finds the bounds of a column: then edges cannot be stated."""
+        """Whether the release finds the bounds of a column, so that no edges can be stated."""
         bounds = self.of.said[name].keys.get("bounds") if name in self.of.said else None
         return stated_ends(bounds) is not None
 
     def _fine(self, name: str) -> list[float] | None:
-        """The edges that the plan's word for many bins stands for."""
+        """The edges that the plan's word `fine` stands for; None if each value has a cell."""
         points = [Decimal(str(point)) for point in self.points[name]]
         plain = replace(self.numbers[name], special=points, cuts=())
         return plain.for_records(self.points[name]).edges
@@ -144,7 +142,7 @@ class ColumnUse:
 
     @property
     def more(self) -> Mapping[str, Mapping[str, Any]]:
-        """By column, the keys that follow from what is released."""
+        """For each column, the keys that follow from the releases."""
         exact, maps, found = self._in("mean", "density", "model"), self._in("map"), {}
         for name in self.columns:
             keys: dict[str, Any] = {}
@@ -158,7 +156,7 @@ class ColumnUse:
         return found
 
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:
-        """Why the records cannot choose the bandwidth; empty where they can."""
+        """The reason why no private bandwidth is possible; empty if it is."""
         asked = [self.of.said.get(name) for name in columns]
         if self.of.role("unit"):
             return "the number of records is private"
@@ -209,7 +207,7 @@ class ColumnUse:
 
     @property
     def heaped(self) -> list[str]:
-        """The columns whose values share cells of records, though each is a multiple of a step."""
+        """The columns whose values share cells of the records although all are multiples of a step."""
         found, left = list[str](), MOST_HEAPED
         for name, of in self.numbers.items():
             heaps = self.of.said[name].role not in ("weight", "stratum", "cluster")
@@ -229,7 +227,7 @@ class ColumnUse:
     def for_models(
         self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()
     ) -> PlannedRelease:
-        """Counts of records, which models that moments cannot answer are fitted to."""
+        """Counts of records, for fits of the models that moments cannot answer."""
         needed = {name for wish in wishes for name in wish.columns}
         columns = tuple(name for name in self.columns if name in needed)
         made = self.records(Wish("records", columns=columns))
@@ -256,13 +254,13 @@ class ColumnUse:
         return self._counts(PlannedRelease(keys, {"": why}, (wish,)))
 
     def histogram(self, columns: Sequence[str]) -> PlannedRelease:
-        """All columns together."""
+        """A histogram of all these columns together."""
         why = "Counts of all columns together: they have fewer cells than their pairs have tables."
         keys = {"name": "all-columns", "kind": "histogram", "columns": [*columns]}
         return self._counts(PlannedRelease(keys | self._bins(columns, many=False), {"": why}))
 
     def tables(self, wishes: Sequence[Wish]) -> PlannedRelease:
-        """Tables that were asked for, drawn together."""
+        """The tables that were wished for, in one release."""
         sets = [[*wish.columns] for wish in wishes]
         keys: dict[str, Any]
         if len(sets) == 1:
@@ -284,7 +282,7 @@ class ColumnUse:
         return PlannedRelease(keys | {"mechanism": "discrete-laplace"}, {"mechanism": why}, (wish,))
 
     def density(self, wish: Wish) -> PlannedRelease:
-        """Of one column or of two."""
+        """A density of one column or of two."""
         scales = {name: self.scale(name) for name in wish.columns}
         for name, of in self.numbers.items():
             if (
@@ -334,7 +332,7 @@ class ColumnUse:
         return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
 
     def model(self, wish: Wish) -> PlannedRelease:
-        """A model, a mean or a share that is measured for itself."""
+        """A model, mean or share in a release of its own."""
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
         why = "Measured for itself: narrower intervals than from tables or moments here."
@@ -366,7 +364,7 @@ def _words(wish: Wish) -> str:
 
 
 def titled(wish: Wish) -> str:
-    """The question of a model in words."""
+    """The title of a model's release: its question in words."""
     if wish.kind == "mean":
         return f"{'Share' if wish.share else 'Mean'}: {wish.text}"
     answer, _, terms = wish.text.rpartition(":")[2].partition("~")
@@ -374,7 +372,7 @@ def titled(wish: Wish) -> str:
 
 
 def distinct(name: str, taken: Collection[str]) -> str:
-    """The name, or with a number the first that is not taken."""
+    """The name, or the name with the smallest number that makes it unused."""
     return next(n for i in count(1) if (n := f"{name}-{i}" if i > 1 else name) not in taken)
 
 

@@ -1,4 +1,4 @@
-"""Whom a question was asked, which a codebook calls its universe, as rules of synthetic records.
+"""Turns the universe of a question (those who were asked) into rules of synthetic records.
 
     HOURS   AGE >= 16 and WORKS = 1      missing where AGE < 16, and where WORKS has another value
     RENT    TENURE = 2 or 3
@@ -42,7 +42,7 @@ _AND, _OR = (re.compile(rf"\s+{word}\s+{_OUTSIDE_QUOTES}", re.I) for word in ("a
 
 
 def read_universe(place: str, text: str) -> list[Condition]:
-    """Conditions that hold together.
+    """The conditions that must all hold, from text.
 
     >>> [tuple(each) for each in read_universe("line 2", "WORKS = 1 or 2 and AGE >= 16")]
     [('WORKS', '=', ['1', '2']), ('AGE', '>=', ['16'])]
@@ -63,10 +63,10 @@ def read_universe(place: str, text: str) -> list[Condition]:
 
 
 def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
-    """The questions, where columns with a universe may be missing, and numbers have edges where it cuts.
+    """The questions; columns with a universe become nullable, and numbers get edges where it cuts them.
 
-    Raises ``InputError`` where a condition is not about values that the questionnaire describes, or
-    nobody was asked.
+    Raises ``InputError`` if a condition is not about values that the questionnaire describes, or
+    excludes everybody.
     """
     found = {**questions}
     known: dict[str, tuple[Condition, ...]] = {}
@@ -92,9 +92,10 @@ def _with_those_before(
     chain: Sequence[str],
     known: dict[str, tuple[Condition, ...]],
 ) -> tuple[Condition, ...]:
-    """The conditions of a column, and those of the columns that they are about, each once.
+    """The conditions of a column and, recursively, of the columns that they name, each once.
 
-    ``chain``: the columns whose conditions led here; ``known``: what was found before, which grows.
+    ``chain``: the columns whose conditions led here; ``known``: a cache of conditions by column, which
+    is filled.
     """
     if name in known:
         return known[name]
@@ -114,7 +115,7 @@ def _with_those_before(
 
 
 def require_published(questions: Mapping[str, Question], published: Collection[str]) -> None:
-    """Raise ``InputError`` where a universe is about a column that records do not have."""
+    """Raise ``InputError`` if a universe names a column that the records do not have."""
     for name in published:
         for condition in questions[name].universe if name in questions else ():
             if condition.column not in published:
@@ -127,7 +128,7 @@ def require_published(questions: Mapping[str, Question], published: Collection[s
 def universe_rules(
     questions: Mapping[str, Question], columns: Collection[str]
 ) -> list[dict[str, dict[str, Stated]]]:
-    """The rules of a plan's records, of these columns: one for each condition."""
+    """The rules for synthetic records of these columns: one for each condition."""
     found: list[dict[str, dict[str, Stated]]] = []
     for when, name, then in _implied(questions, columns):
         same = next((rule for rule in found if rule["if"] == when), None)
@@ -141,7 +142,7 @@ def universe_rules(
 def _implied(
     questions: Mapping[str, Question], columns: Collection[str]
 ) -> Iterator[tuple[dict[str, Stated], str, Stated]]:
-    """Conditions on other columns, a column, and which values it then has."""
+    """Yield conditions on other columns, a column, and the values that it then has."""
     for name in columns:
         question = questions.get(name) or Question("", {})
         stated = _by_column(question.universe)
@@ -180,7 +181,7 @@ def _answers(question: Question) -> Stated | None:
 def _sides(
     question: Question, conditions: Sequence[Condition], place: str
 ) -> tuple[list[Stated], list[Stated]]:
-    """Where all conditions on a column hold, and where one fails: values, or ranges of whole numbers."""
+    """The values or ranges for which all conditions on a column hold, and those for which one fails."""
     values = question.keys.get("categories", question.keys.get("levels", OPEN))
     inside: list[Stated]
     outside: list[Stated]
@@ -201,12 +202,12 @@ def _sides(
 
 
 def _test_of(condition: Condition, values: Sequence[Any], place: str) -> Callable[[Any], bool]:
-    """Whether a category or level fulfils a condition; order is that of numbers."""
+    """A function that tests a category or level by a condition; values are ordered as numbers."""
     named = [_listed(text, values, place) for text in condition.values]
     if condition.sign in ("=", "!="):
         return lambda value: (value in named) == (condition.sign == "=")
     if any(isinstance(each, str | bool) for each in values):
-        raise InputError(f"{place}: its values are no numbers; use = or !=")
+        raise InputError(f"{place}: its values are not numbers; use = or !=")
     return lambda value: SIGNS[condition.sign](value, named[0])
 
 

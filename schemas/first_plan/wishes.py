@@ -1,4 +1,4 @@
-"""What a statistician wants of a table, as it is said on the command line or in Python.
+"""Reads wishes for statistics of a table, as stated on the command line or in Python.
 
     --records                               synthetic records of all columns
     --table "health x visits"               counts of all combinations
@@ -40,17 +40,18 @@ GROUPS = (
 )
 YES = ("yes", "true", "1", "y")
 FEWEST_VALUES = 3
-"""A column of fewer steps between its bounds has no density."""
+"""A column with fewer steps between its bounds cannot have a density."""
 MOST_LISTED = 12
 MOST_TITLE = 200
 
 
 @dataclass(frozen=True)
 class Wish:
-    """``columns``: of a mean the one, of a table or model all; ``by``: groups of a mean.
+    """One wish; ``columns``: of a mean, only the averaged one; ``by``: the groups of a mean.
 
-    A wish of kind ``tables`` is for all pairs of columns.  A mean has a formula too, for where it
-    is measured as a model; ``share``: of a condition, which nothing else measures.
+    A wish of kind ``tables`` is for all pairs of columns.  A mean also has a formula, as it may be
+    measured by a model; ``share``: whether it is the share of a condition, which only a model can
+    measure.
     """
 
     kind: Literal["records", "tables", "table", "mean", "density", "map", "model"]
@@ -63,14 +64,14 @@ class Wish:
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        """The same for wishes that are the same in other words; a table has no order of columns."""
+        """Equal for wishes with the same meaning; the order of a table's columns does not count."""
         columns = tuple(sorted(self.columns)) if self.kind == "table" else self.columns
         return self.kind, columns, self.by, self.formula, self.family
 
 
 @dataclass(frozen=True)
 class Said:
-    """Wishes as they were said; ``purpose``: wishes for all columns."""
+    """Wishes as texts, before they are read; ``purpose``: wishes about all columns."""
 
     purpose: Purpose | None = None
     records: bool = False
@@ -82,7 +83,7 @@ class Said:
 
     @property
     def title(self) -> str:
-        """What was said, in one line."""
+        """All wishes in one line of text."""
         groups: list[tuple[str, Sequence[str]]] = [
             ("Table", self.tables),
             ("Mean", self.means),
@@ -94,9 +95,9 @@ class Said:
         return ", ".join(["Synthetic records"] * self.records + said)[:MOST_TITLE]
 
     def read(self, of: Described) -> list[Wish]:
-        """The wishes over the columns of a plan, none twice; without any, tables of all pairs.
+        """The wishes about a plan's columns, without duplicates; if there are none, tables of all pairs.
 
-        Raises ``InputError``, with a line for each that cannot be.
+        Raises ``InputError``, with a line for each wish that cannot be answered.
         """
         found, faults = [*self._of_all(of)], []
         readers: list[tuple[Sequence[str], Callable[[str, Described], Wish]]] = [
@@ -225,7 +226,7 @@ def _model(text: str, of: Described, option: str = "") -> Wish:
 
 
 def _event(option: str, response: str, written: str, of: Described) -> str:
-    """That a column of two categories has the value of an event, as a formula says it."""
+    """The formula for the event that a column of two categories has a given value."""
     question = of.said.get(response)
     if question is None and of.columns[response] is ColumnType.TRUTH:
         return written
@@ -235,9 +236,7 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
     if len(categories) != 2:
         scale = ""
         if categories and all(isinstance(each, int) for each in categories):
-            scale = (
-                "; for the mean of these numbers, describe them by lower and upper, not by values"
-            )
+            scale = "; for their mean, describe the column by lower and upper instead of values"
         raise InputError(
             f"{option}: {response} is a column of categories; say which one is meant, as"
             f" {{{written} == 'CATEGORY'}}{scale}"
@@ -252,7 +251,7 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
 def _names(
     option: str, text: str, of: Described, between: str, part: str | None = None
 ) -> tuple[str, ...]:
-    """The names of columns in a text; one that holds what separates names is known by itself."""
+    """The column names in a text; one that contains the separator is recognised only alone."""
     whole = text if part is None else part
     if whole in of.columns:
         return (whole,)
@@ -270,7 +269,7 @@ def _known(
     kinds: Collection[ColumnType],
     why: str,
 ) -> tuple[str, ...]:
-    """The names, if the plan has columns of these kinds under all of them."""
+    """Return the names; raise ``InputError`` unless all are columns of these kinds."""
     faults = [fault for name in names if (fault := _fault(name, of, kinds, why))]
     if faults or not names:
         asked = f"{option} {text!r}" if text else option
@@ -301,7 +300,7 @@ def _fault(name: str, of: Described, kinds: Collection[ColumnType], why: str) ->
 
 
 def _near(name: str, known: Collection[str]) -> str:
-    """The known names that are most like one that is not known."""
+    """Text that suggests the known names most similar to an unknown one."""
     folded = {each.lower(): each for each in known}
     close = [folded[each] for each in get_close_matches(name.lower(), folded, n=3)]
     if close:

@@ -1,4 +1,4 @@
-"""A plan in the making: its text with blanks, and the plan that it is at nominal values for them."""
+"""A plan under construction: its text with blanks, and the plan with nominal values in the blanks."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ NOMINAL: Mapping[str, Any] = {
     "total": "",  # follows from the largest
     "title": "A survey",
 }
-"""For blanks, where choices are compared."""
+"""Nominal values for blanks, at which choices are compared."""
 
 STEPS_OF_WEIGHT = 1000
 
 LARGEST = 10
-"""A nominal largest weight, in mean weights."""
+"""The nominal largest weight, as a multiple of the mean weight."""
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("schemas", "first_plan"),
@@ -55,7 +55,7 @@ TEMPLATES = jinja2.Environment(
 
 @dataclass(frozen=True)
 class Written:
-    """``sections``: its releases; ``models``: wishes for models that they serve."""
+    """A plan's text; ``sections``: its releases; ``models``: wishes for models that they answer."""
 
     dataset: str
     source: str | Mapping[str, str]
@@ -65,7 +65,7 @@ class Written:
     models: tuple[Wish, ...] = ()
 
     def having(self, *sections: PlannedRelease) -> Self:
-        """With these sections, which replace those of the same names."""
+        """The plan with these sections, which replace sections with the same names."""
         given = {section.name: section for section in sections}
         kept = tuple(given.pop(each.name, each) for each in self.sections)
         return replace(self, sections=(*kept, *given.values()))
@@ -76,9 +76,9 @@ class Written:
 
     @cached_property
     def trial(self) -> Plan | None:
-        """The plan with nominal values for its blanks; None where columns have blanks.
+        """The plan with nominal values in its blanks; None if columns have blanks.
 
-        Raises ``InputError`` with what is refused.
+        Raises ``InputError`` with the faults if the plan is refused.
         """
         if not self.of.complete:
             return None
@@ -119,13 +119,13 @@ class Written:
 
     @property
     def weighted(self) -> bool:
-        """Whether some release is of weights."""
+        """Whether some release counts sums of weights."""
         of = (section.keys for section in self.sections)
         return any(keys.get("weighted") or keys["kind"] == "model" for keys in of)
 
     @property
     def synthesis(self) -> Iterator[Mapping[str, Any]]:
-        """The synthetic records, if any are wished for."""
+        """Yield the section of the synthetic records, if any are wished for."""
         of = [s.name for s in self.sections for wish in s.wishes if wish.kind == "records"]
         yield from ({"name": "records", "from": name, "rows": ROWS} for name in of)
 
@@ -157,7 +157,7 @@ def _unit(name: str, question: Question) -> Mapping[str, object]:
 
 
 def _weights(name: str, question: Question) -> Mapping[str, object]:
-    """The largest weight is a whole number of steps, of which a plan may have only so many."""
+    """The plan's section on weights; the largest is a whole number of steps, within a plan's limit."""
     largest, step = question.keys["upper"], question.keys["step"]
     if largest is None:
         return {"column": name, "largest": BLANK, "step": str(step or BLANK), "total": BLANK}
@@ -176,7 +176,7 @@ def _comment(text: str) -> list[str]:
 
 
 def _wrapped(entry: Mapping[str, Any]) -> str:
-    """A key and its value; a value that is too long for a line has one for each of its parts."""
+    """A key and its value as YAML; a long value gets one line for each of its parts."""
     ((key, value),) = entry.items()
     if len(line := f"{key}: {flow(value)}") <= WIDTH:
         return line

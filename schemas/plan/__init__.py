@@ -31,7 +31,7 @@ from schemas.text import look_alikes, refuse_treacherous, told_apart
 
 
 class Plan(PlanDocument):
-    """A plan whose parts were checked, alone and together."""
+    """A valid plan: its parts were checked one by one and against each other."""
 
     @field_validator("columns")
     @classmethod
@@ -50,13 +50,13 @@ class Plan(PlanDocument):
 
     @model_validator(mode="after")
     def _found_first(self) -> Self:
-        """Add what finds the categories of open columns, where it is not stated."""
+        """Add searches for the categories and bounds of open columns that have none in the plan."""
         added = searches(self)
         return self.changed(releases=[*self.releases, *added]) if added else self
 
     @model_validator(mode="after")
     def _best(self) -> Self:
-        """Put the mechanism in the place of every ``best``, and ask for no beta that it spares."""
+        """Replace every ``best`` by the mechanism that it means; request no beta if none is needed."""
         plan = self
         for i, section in enumerate(self.releases):
             if section.mechanism == BEST:
@@ -78,8 +78,8 @@ class Plan(PlanDocument):
     def as_found(self, draws: Mapping[str, Noisy]) -> Self:
         """The plan with the categories and bounds that these draws of ``finding`` found.
 
-        Where they would contradict another part of the plan, none counts as found: that plan was
-        checked when this one was read.
+        If they would contradict another part of the plan, the result is the plan in which nothing was
+        found, which was checked when this one was read.
         """
         found: dict[str, Any] = {}
         for name, noisy in draws.items():
@@ -128,7 +128,7 @@ def load_plan(
 def published_plan(public: Mapping[str, Any]) -> Plan:
     """The plan in a manifest, without the location of the private table and the operation.
 
-    Raises ``BundleError`` where it is none that this version of dprelease takes.
+    Raises ``BundleError`` if it is not valid for this version of dprelease.
     """
     document = {**public, "source": "withheld"}
     try:

@@ -1,4 +1,4 @@
-"""What a plan says about models that are fitted to the noisy tables, and published with their errors.
+"""The plan's section on models that are fitted to the noisy tables and published with their errors.
 
 analyses: [{name: who-works, title: Who works, formula: "{hours > 0} ~ age + sex", family: binomial}]
 """
@@ -25,5 +25,5 @@ class Analysis(Section):
     family: FamilyName = "gaussian"
 
     def check(self, columns: Collection[str]) -> None:
-        """Raise ``ValueError`` where the formula holds anything but columns and arithmetic."""
+        """Raise ``ValueError`` if the formula contains anything but columns and arithmetic."""
         checked_columns(self.formula, columns)

@@ -1,7 +1,7 @@
-"""Which mechanism ``best`` means for a density: the one of least whole error, from the plan alone.
+"""Chooses the mechanism that ``best`` means for a density: the least total error by the plan alone.
 
-The errors are compared at the same weight and bandwidth: the typical noise and the bounds of all that
-is left out, relative to a uniform density.
+The errors are compared at the same weight and bandwidth. Each is the typical noise plus a bound on what
+the mechanism leaves out, relative to a uniform density.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from schemas.releases.base import ReleaseSection
 from schemas.releases.density import DensitySection
 
 COMPARED = ("spectral-gaussian", "binned-laplace")
-"""What a plan means must not depend on the packages that are installed, so theirs are not compared."""
+"""Only these are compared, as the meaning of a plan must not depend on installed packages."""
 
 
 class PlanShares(Protocol):
-    """What a plan knows of its releases and of their shares."""
+    """The releases of a plan and their shares of the budget."""
 
     @property
     def releases(self) -> Sequence[Any]: ...
@@ -34,8 +34,8 @@ class PlanShares(Protocol):
 
 
 def chosen(plan: PlanShares, place: int) -> ReleaseSection:
-    """The section with the mechanism that ``best`` means; where none serves, the simplest one, whose
-    refusal says why."""
+    """The section with the mechanism that ``best`` means; if none is possible, the simplest one, whose
+    refusal gives the reason."""
     stated: ReleaseSection = plan.releases[place]
     found: list[tuple[float, int, ReleaseSection]] = []
     for i, mechanism in enumerate(COMPARED):

@@ -12,10 +12,10 @@ from schemas.document import Section
 from schemas.numbers import WrittenRational
 
 LARGEST_ALPHA = 1000
-"""A larger alpha protects nobody: odds may differ by a factor of exp(1000)."""
+"""The largest alpha: with more, odds may differ by a factor of exp(1000), which protects nobody."""
 
 LEAST_AMOUNT = Fraction(1, 10**50)
-"""A smaller amount, once shared out, would be zero in floating point."""
+"""The smallest positive amount: the shares of a smaller one would be zero in floating point."""
 
 
 class Amount(Section):
@@ -41,7 +41,7 @@ class Amount(Section):
 
 
 class Request(Section):
-    """What one release of the plan costs: as (alpha, beta, gamma), in rho, or as a part of the grant."""
+    """The price of one release: alpha, beta and gamma, rho instead of alpha, or a part of the grant."""
 
     alpha: WrittenRational | None = Field(
         default=None,
@@ -96,8 +96,8 @@ class BudgetSection(Section):
     def _one_rule(self) -> Self:
         if self.composition == "basic" and self.requested.rho is not None:
             raise ValueError(
-                "requested.rho: the grant is spent in alpha; write `composition: concentrated` if it is"
-                " a concentrated one, or request alpha"
+                "requested.rho: the grant is spent in alpha; request alpha, or write `composition:"
+                " concentrated` if the grant has that"
             )
         if self.composition == "concentrated" and not self.granted.beta:
             raise ValueError(
@@ -106,8 +106,8 @@ class BudgetSection(Section):
             )
         if self.composition == "concentrated" and self.requested.alpha and not self.requested.beta:
             raise ValueError(
-                "requested.beta: with concentrated composition (alpha, beta) is a promise that needs"
-                " it; or request rho, or a part of the grant"
+                "requested.beta: with concentrated composition, a request of alpha needs a beta; state"
+                " one, or request rho, or a part of the grant"
             )
         return self
 
@@ -117,7 +117,7 @@ class BudgetSection(Section):
         return caps(self.composition, self.granted.budget)
 
     def asking(self, cost: Budget) -> Self:
-        """The section with a request of these amounts, which are not checked."""
+        """The section with these amounts as the request; they are not checked."""
         alpha, rho = (None, cost.rho) if cost.rho else (cost.alpha, None)
         request = Request.model_construct(
             alpha=alpha, rho=rho, part=None, beta=cost.beta, gamma=cost.gamma
@@ -125,7 +125,7 @@ class BudgetSection(Section):
         return self.model_copy(update={"requested": request})
 
     def as_asked(self, cost: Budget) -> Budget:
-        """A cost in the words of the request: its alpha and beta, if it promises these, also where the
+        """A cost in the terms of the request: as alpha and beta if these were requested, also if the
         grant is spent in rho."""
         asked = self.requested
         if asked.alpha is None:
@@ -133,10 +133,10 @@ class BudgetSection(Section):
         return Budget(asked.alpha, asked.beta, asked.gamma)
 
     def cost(self, needs_beta: bool, needs_gamma: bool) -> Budget:
-        """What one release costs, in the coordinates of the caps.
+        """The price of one release, in the coordinates of the caps.
 
-        ``needs_beta``, ``needs_gamma``: whether a mechanism of the plan spends it.  Amounts that are
-        stated are returned as they are; others are 0 if nothing spends them.
+        ``needs_beta``, ``needs_gamma``: whether a mechanism of the plan spends beta or gamma.  Stated
+        amounts are returned unchanged; others are 0 if nothing spends them.
         """
         asked = self.requested
         if asked.rho is not None:
@@ -151,11 +151,11 @@ class BudgetSection(Section):
 
 
 def _check_amounts(loss: Fraction, name: str, beta: Fraction, gamma: Fraction) -> None:
-    """Refuse amounts that promise nothing, or that floats cannot hold; ``loss``: alpha or rho."""
+    """Refuse amounts that protect nobody or that floats cannot represent; ``loss``: alpha or rho."""
     if loss == 0:
         raise ValueError(f"{name} must be positive")
     if loss > LARGEST_ALPHA:
-        raise ValueError(f"{name} must be at most {LARGEST_ALPHA}; more protects nobody")
+        raise ValueError(f"{name} must be at most {LARGEST_ALPHA}; a larger one protects nobody")
     if any(0 < amount < LEAST_AMOUNT for amount in (loss, beta, gamma)):
         raise ValueError(f"{name}, beta and gamma must be 0 or at least 1e-50")
     if beta >= 1 or gamma >= 1:

@@ -1,4 +1,4 @@
-"""What the sections of a plan must not say together; a refusal names the place and the remedy."""
+"""Checks that the sections of a plan are consistent; an error names the place and the remedy."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,14 +13,14 @@ from schemas.survey.derived import check_groups
 from schemas.survey.reading import sources
 
 LARGEST_SHARE_BITS = 6000
-"""The longest denominator of an exact share; shares must fit in a manifest."""
+"""The denominator of an exact share has at most this many bits, so that shares fit in a manifest."""
 
 LEAST_CLUSTERS = 10
-"""More than strata: degrees of freedom of sampling errors."""
+"""At least this many clusters more than strata: the degrees of freedom of sampling errors."""
 
 
 def require_coherent(plan: PlanDocument) -> None:
-    """Raise a ``ValueError`` that begins with the place where parts of a plan contradict each other."""
+    """Raise a ``ValueError`` that begins with the place if parts of a plan contradict each other."""
     for check in _CHECKS:
         check(plan)
 
@@ -58,7 +58,7 @@ def _columns(plan: PlanDocument) -> None:
 
 
 def _unpublished(plan: PlanDocument) -> None:
-    """Columns that are read but not published must not be used otherwise."""
+    """Refuse any other use of columns that are read but not published."""
     taken = {name.lower() for name in (*plan.columns, *sources(plan.columns).values())}
     read = sources(plan.read_columns)
     for place, name in plan.unpublished.items():
@@ -80,7 +80,7 @@ def _unpublished(plan: PlanDocument) -> None:
 
 
 def _weights(plan: PlanDocument) -> None:
-    """Refuse weights that cannot have the mean that total and rows imply."""
+    """Refuse weights whose mean cannot be that which total and rows imply."""
     weights = plan.weights
     if weights is None:
         return
@@ -139,7 +139,7 @@ def _groups(plan: PlanDocument) -> None:
 
 
 def _open(plan: PlanDocument) -> None:
-    """Refuse what does not go with what is found first."""
+    """Refuse settings that are not available together with open categories or bounds."""
     if not plan.open_columns:
         return
     place = f"columns.{plan.open_columns[0]}"
@@ -147,17 +147,18 @@ def _open(plan: PlanDocument) -> None:
         if getattr(plan, key):
             raise ValueError(f"{place}: `open` is not available with {key}; state what is public")
     if any(section.spends_gamma for section in plan.releases):
-        raise ValueError(f"{place}: `open` does not go with mechanisms that spend gamma")
+        raise ValueError(f"{place}: `open` is not available with mechanisms that spend gamma")
     searches = [section for section in plan.releases if section.finds]
     if any(section.may_fail for section in searches) and not plan.requested.beta:
         raise ValueError(
-            f"{place}.categories: open costs beta, the chance that a category of one person is found:"
+            f"{place}.categories: open costs beta, the probability that a category of a single person"
+            " is found:"
             f' write a budget.requested.beta of at most 1/(10 x rows), here "{_small(plan.rows)}"'
         )
     columns = [section.finds for section in searches]
     for column in columns:
         if columns.count(column) > 1:
-            raise ValueError(f"releases: two of them search {column!r}; remove one")
+            raise ValueError(f"releases: two of them search for {column!r}; remove one")
 
 
 def _small(rows: int) -> str:
@@ -166,17 +167,17 @@ def _small(rows: int) -> str:
 
 
 def _nothing_found(plan: PlanDocument) -> None:
-    """Refuse a plan that could not be released if nothing were found."""
+    """Refuse a plan that would be invalid if nothing were found for its open columns."""
     least = plan.with_found({})
     if all(plan.columns[name] == least.columns[name] for name in plan.open_columns):
         return
-    with _inside("where nothing is found for open columns, "):
+    with _inside("if nothing is found for open columns, "):
         for check in _CHECKS:
             check(least)
 
 
 def _linked(plan: PlanDocument) -> None:
-    """Refuse what does not go with wide records."""
+    """Refuse settings that are not available for wide records."""
     if plan.linked is None:
         return
     for place in ("weights", "series"):
@@ -236,7 +237,7 @@ def _requests(plan: PlanDocument) -> None:
 
 
 def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
-    """Refuse columns over which a plan of these columns alone cannot release."""
+    """Refuse to open columns from which a plan with only these columns could not release anything."""
     place = "operation.requests.columns"
     if plan.linked:
         raise ValueError(f"{place}: not available with linked; open releases")
@@ -247,12 +248,12 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
         if plan.columns[name].open:
             raise ValueError(f"{place}: {name!r} is `open`; state what is public, or leave it out")
     opened = {name: plan.columns[name] for name in columns}
-    with _inside(f"{place}: open the columns too that these refer to: "):
+    with _inside(f"{place}: also open the columns to which these refer: "):
         check_groups(opened)
 
 
 def _names(plan: PlanDocument) -> None:
-    """No two parts of one kind may share a name."""
+    """Refuse two parts of one kind with the same name."""
     for place in ("releases", "synthesis", "analyses"):
         names = [part.name for part in getattr(plan, place)]
         for i, name in enumerate(names):
@@ -314,14 +315,14 @@ def _synthesis(plan: PlanDocument) -> None:
 
 
 def _quality(plan: PlanDocument) -> None:
-    """Refuse what does not go with records that are measured before they are published."""
+    """Refuse settings that are not available for synthetic records whose quality is measured."""
     for place in ("linked", "series"):
         if plan.judging and getattr(plan, place):
             raise ValueError(f"releases: kind quality is not available with {place}; remove it")
 
 
 def _judged(plan: PlanDocument) -> None:
-    """Refuse to measure records whose cells are not those of the plan's columns and bins."""
+    """Refuse to measure records drawn from cells other than those of the plan's columns and bins."""
     sources = {table.name: table.from_ for table in plan.synthesis}
     for name in plan.judging:
         source = plan.built[sources[plan.section(name).judges]]
@@ -334,7 +335,7 @@ def _judged(plan: PlanDocument) -> None:
 
 @contextmanager
 def _inside(place: str) -> Iterator[None]:
-    """A ``ValueError`` of what happens here begins with this place."""
+    """Within this context, messages of ``ValueError`` begin with this place."""
     try:
         yield
     except ValueError as error:
@@ -363,4 +364,4 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _judged,
     _nothing_found,
 )
-"""In order: a later check may rely on what an earlier one has refused."""
+"""The checks in order: a later one may rely on an earlier one having passed."""

@@ -1,6 +1,6 @@
-"""What a plan says, and what follows from it, before it is known to be coherent.
+"""The contents of a plan and everything derived from them, before the plan is checked as a whole.
 
-``PlanDocument.built`` are its releases in ``dpcore``, each with its exact share of the budget.
+``PlanDocument.built`` holds its releases as ``dpcore`` objects, each with its exact share of the budget.
 """
 
 from collections.abc import Mapping
@@ -63,9 +63,10 @@ class PlanDocument(Section):
     counts: StrictStr | None = Field(
         default=None,
         min_length=1,
-        description="If each row of the source is several records: the column, not among "
-        "`columns`, with their number, a whole number from 0. Then `rows` is its sum, and `row` in "
-        "`privacy_unit` one of those records. Without weights or units of several records.",
+        description="If a row of the source represents several records: the column, not among"
+        " `columns`, with their number, a whole number from 0. Then `rows` is the sum of this"
+        " column, and `row` in `privacy_unit` means one of those records. Not available with"
+        " weights or units of several records.",
     )
     privacy_unit: Literal["row"] | UnitColumn = Field(
         description="Whose presence is protected: one record, or all records of a unit."
@@ -82,12 +83,13 @@ class PlanDocument(Section):
     strata: StrictStr | None = Field(
         default=None,
         description="The column, among `columns`, of the strata within which the survey was drawn. A"
-        " unit is in that of its first record.",
+        " unit belongs to the stratum of its first record.",
     )
     cluster: StrictStr | None = Field(
         default=None,
         description="The column, among `columns`, of the clusters that were drawn, such as sampling"
-        " points, if they are larger than privacy units. A unit is in that of its first record.",
+        " points, if they are larger than privacy units. A unit belongs to the cluster of its first"
+        " record.",
     )
     clusters: StrictInt | None = Field(
         default=None,
@@ -130,12 +132,13 @@ class PlanDocument(Section):
     )
     analyses: list[Analysis] = Field(
         default_factory=list,
-        description="Models that are published with their errors: computed from the noisy tables, at no "
-        "cost.",
+        description="Models to publish with their errors; they are computed from the noisy tables, at"
+        " no cost.",
     )
     publication: Publication
     operation: Operation = Field(
-        default=Operation(), description="When it runs and when it warns; not part of the digest."
+        default=Operation(),
+        description="The plan's schedule, requests and warnings; not part of the digest.",
     )
 
     def _build(self) -> tuple[Release, ...]:
@@ -149,7 +152,7 @@ class PlanDocument(Section):
         return tuple(built)
 
     def release(self, section: AnyRelease, share: Budget) -> Release:
-        """A release with this share; a ``ValueError`` begins with the place in the section."""
+        """A release with this share; messages of ``ValueError`` begin with the place in the section."""
         if self.series:
             return self.series.release(section, self.facts, share)
         if self.linked and self.unit and isinstance(section, MicrodataSection):
@@ -165,7 +168,7 @@ class PlanDocument(Section):
 
     @property
     def protection(self) -> Protection:
-        """Unit and relation in words."""
+        """The privacy unit and the neighbouring relation in words."""
         periods = self.series.bound(self.columns) if self.series else None
         most = periods.most if periods else None
         grows = self.series is not None and self.series.part < 1
@@ -191,7 +194,7 @@ class PlanDocument(Section):
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which tables are neighbours."""
+        """The neighbouring relation: which tables are neighbours."""
         if self.unit is None:
             return Adjacency(self.neighbours)
         if self.linked:
@@ -201,18 +204,19 @@ class PlanDocument(Section):
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What the sampling errors of models and moments assume in addition to independent records."""
+        """The assumptions of sampling errors of models and moments, in addition to
+        independent records."""
         weights = self.weights.column if self.weights else None
         return tuple(assumptions(self.adjacency.most, weights))
 
     @property
     def includes_sampling(self) -> bool:
-        """Whether some published errors are of sampling too."""
+        """Whether some published errors include sampling error."""
         return bool(self.analyses) or any(isinstance(s, MomentsSection) for s in self.releases)
 
     @property
     def unpublished(self) -> dict[str, str]:
-        """Columns that are read but not published, by the plan's key that names them."""
+        """The columns that are read but not published; the keys are the plan's keys that name them."""
         named = {"privacy_unit.column": self.unit, "weights.column": self.weights}
         places = {place: section.column for place, section in named.items() if section}
         return places | ({"counts": self.counts} if self.counts else {})
@@ -231,21 +235,21 @@ class PlanDocument(Section):
 
     @property
     def record_columns(self) -> Mapping[str, Column]:
-        """The columns of the records that are counted: the plan's, or those of wide records."""
+        """The columns of the records that are counted: those of the plan, or those of wide records."""
         if self.linked and self.unit:
             return self.linked.wide(self.columns, self.unit)
         return self.columns
 
     @property
     def described_columns(self) -> Mapping[str, Column]:
-        """Every column that published tables may be about."""
+        """Every column that published tables may describe."""
         of = (s.often_equal for s in self.releases if isinstance(s, MicrodataSection))
         equal = [pair for pairs in of for pair in pairs]
         return {**self.columns, **self.record_columns, **equal_columns(equal)}
 
     @property
     def unused(self) -> list[str]:
-        """The survey's columns of which nothing is published."""
+        """Columns of the survey about which nothing is published."""
         used = {name for release in self.built.values() for name in release.domain.names}
         members = {name.rpartition(".")[0] for name in used}  # of linked tables, such as age.2
         follow = {group.name for name in used for group in groups_of(name, self.columns)}
@@ -253,7 +257,7 @@ class PlanDocument(Section):
 
     @property
     def published_columns(self) -> Mapping[str, Column]:
-        """Every column of which something is published."""
+        """Every column about which something is published."""
         columns, unused = self.described_columns, set(self.unused)
         return {name: column for name, column in columns.items() if name not in unused}
 
@@ -276,7 +280,8 @@ class PlanDocument(Section):
 
     @property
     def requested(self) -> Budget:
-        """What one release of the plan costs the grant: (alpha, beta, gamma), or (rho, beta, gamma)."""
+        """The price of one release of the plan in the grant's terms: (alpha, beta, gamma), or (rho,
+        beta, gamma)."""
         composition = self.budget.composition
         return self.budget.cost(
             any(section.spends_beta(composition) for section in self.releases),
@@ -285,7 +290,7 @@ class PlanDocument(Section):
 
     @property
     def _found(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The open columns of texts, and of numbers."""
+        """The names of open categorical columns, and of open numeric columns."""
         texts = [n for n in self.open_columns if self.columns[n].type == "categorical"]
         return tuple(texts), tuple(n for n in self.open_columns if n not in texts)
 
@@ -296,7 +301,7 @@ class PlanDocument(Section):
 
     @property
     def finding(self) -> list[str]:
-        """The releases that find them."""
+        """The releases that search for these categories or bounds."""
         return [section.name for section in self.releases if section.finds]
 
     @property
@@ -319,10 +324,10 @@ class PlanDocument(Section):
 
     @property
     def promise(self) -> Budget:
-        """The (alpha, beta, gamma) that one release of the plan keeps by itself.
+        """The (alpha, beta, gamma) that one release of the plan guarantees by itself.
 
-        Under concentrated composition it is what was requested; else the beta is that of the grant, or 0
-        if all mechanisms are pure and their alphas add up to less.
+        If alpha was requested, it is the request. For a request in rho, beta is the grant's, or 0 if all
+        mechanisms are pure and their alphas add up to less.
         """
         requested, asked = self.requested, self.budget.requested
         if not requested.rho:
@@ -336,8 +341,7 @@ class PlanDocument(Section):
 
     @property
     def shares(self) -> list[Budget]:
-        """The share of each release by weight: of alpha or rho to all, of the rest to those that spend
-        it."""
+        """The share of each release by weight; beta and gamma go only to releases that spend them."""
         composition = self.budget.composition
         return split(
             self.requested,
@@ -356,18 +360,18 @@ class PlanDocument(Section):
 
     @property
     def prices(self) -> Mapping[str, Budget]:
-        """What the ledger is charged for each release: its share, or what a run adds to its series."""
+        """The charge for each release: its share, or the amount that a run adds to its series."""
         if self.series is None:
             return {name: release.share for name, release in self.built.items()}
         return {name: self.series.price(release) for name, release in self.built.items()}
 
     @property
     def series_id(self) -> str:
-        """SHA-256 of what all runs of the series have in common; empty without a series."""
+        """SHA-256 of the part of the plan that all runs of a series share; empty without a series."""
         return digest_of(of_any_run(self.public())) if self.series else ""
 
     def changed(self, **sections: Any) -> Self:
-        """The plan with other sections, which are not checked, to compare with this one."""
+        """The plan with some sections replaced and not checked, for comparisons with this one."""
         kept = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_construct(**kept | sections)
 
@@ -376,7 +380,7 @@ class PlanDocument(Section):
         return next(section for section in self.releases if section.name == name)
 
     def public(self) -> dict[str, Any]:
-        """The plan as JSON values, without the table's location and names, and the operation."""
+        """The plan as JSON values, without the table's location, its private names and the operation."""
         optional = (
             "series",
             "counts",

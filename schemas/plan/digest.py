@@ -9,8 +9,7 @@ from schemas.survey.found import OPEN
 
 
 def digest_of(public: Mapping[str, Any]) -> str:
-    """SHA-256 of a public plan in canonical JSON, as a manifest holds it, whatever was found for its
-    open columns."""
+    """SHA-256 of a manifest's plan in canonical JSON, independent of what was found for open columns."""
     columns = {
         name: column
         | ({"categories": OPEN} if column.get("at_most") else {})

@@ -9,12 +9,12 @@ linked: {order: [-age], shared: [region]}
     9    south    80  F
 
 Neighbouring tables differ in the records of one unit, so they differ in one wide record, and everything
-that counts wide records pays for one record.  A member's column is null in the places after the last
-member; ``size`` says how many there are.
+that counts wide records pays for one record.  A member's columns are null in the positions after the
+last member; ``size`` is the number of members.
 
 Tables of all pairs of the many wide columns would be mostly noise.  So a release of synthetic records
-(``Linked.widened``) measures those within members and between near ones, and its records obey what
-follows from the form alone: who is there, and in which order.
+(``Linked.widened``) measures only pairs within members and between adjacent ones, and its records obey
+the rules that follow from the layout: members fill the first positions, in order.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.survey.unit import UnitColumn
 
 SIZE, NUMBER, PLACE = "size", "number", "place"
-"""Columns that are made: members of a unit, its made-up number, and a member's place in it."""
+"""Columns that are added: number of members of a unit, its made-up number, and position of a member."""
 
 MOST_MEMBERS, MOST_BINS = 50, 32
 
 JOINT = 3
-"""All pairs of this many first members are measured, of later ones those next to each other."""
+"""All pairs of this many first members are measured, and of later members only adjacent pairs."""
 
 
 class Linked(Section):
-    """Each privacy unit as one record of what its members share and of each member in turn."""
+    """Makes each privacy unit one record: the columns that members share, then those of each member."""
 
     order: list[StrictStr] = Field(
         min_length=1,
@@ -62,11 +62,11 @@ class Linked(Section):
 
     @property
     def sorted_by(self) -> list[tuple[str, bool]]:
-        """The columns of the order, and whether the largest comes first."""
+        """The columns of the order, each with whether the largest value comes first."""
         return [(name.removeprefix("-"), name.startswith("-")) for name in self.order]
 
     def check(self, columns: Mapping[str, Column], unit: UnitColumn | None, invalid: str) -> None:
-        """Raise ``ValueError`` where the plan's columns or its unit do not serve."""
+        """Raise ``ValueError`` if the plan's columns or its unit cannot be linked."""
         if unit is None:
             raise ValueError("linked: needs a privacy_unit with a column, whose records are linked")
         if not 2 <= unit.max_rows <= MOST_MEMBERS:
@@ -98,7 +98,7 @@ class Linked(Section):
             )
 
     def places(self, columns: Mapping[str, Column], unit: UnitColumn) -> dict[str, list[str]]:
-        """The wide columns of each column that describes members, in their order."""
+        """For each column that describes members, its wide columns in the order of members."""
         return {
             name: [f"{name}.{i + 1}" for i in range(unit.max_rows)]
             for name in columns
@@ -170,9 +170,9 @@ class Linked(Section):
     def _structure(
         self, section: MicrodataSection, columns: Mapping[str, Column], most: int
     ) -> Iterator[RuleSection]:
-        """Who is there, and that members are in order: true of every wide record, whatever the data.
+        """Yield the rules that all wide records obey: members fill the first positions, in order.
 
-        Later rules follow from earlier ones; they say so in the tables that are measured.
+        Later rules follow from earlier ones, but apply them to other tables that are measured.
         """
         chosen = [name for name in section.columns if name not in self.shared and name in columns]
         always = [name for name in chosen if not columns[name].nullable]
@@ -206,7 +206,7 @@ class Linked(Section):
 
 
 def _sizes(name: str, columns: Mapping[str, Column], most: int) -> Iterator[RuleSection]:
-    """The size is the place of the last member, by a column that is never null for who is there."""
+    """Yield rules for ``size``: the position of the last member, whose column ``name`` is never null."""
     for i in range(1, most + 1):
         here = {f"{name}.{i}": _any(columns[name])} if i > 1 else {}
         last = {f"{name}.{i + 1}": [None]} if i < most else {}
@@ -216,7 +216,7 @@ def _sizes(name: str, columns: Mapping[str, Column], most: int) -> Iterator[Rule
 def _edges(
     section: MicrodataSection, columns: Mapping[str, Column], name: str
 ) -> tuple[float, ...]:
-    """The edges of a numeric column's bins; none of categories, or of very many bins."""
+    """The edges of a numeric column's bins; empty for categories or very many bins."""
     if isinstance(columns[name], CategoricalColumn):
         return ()
     axis = binned_domain(
@@ -228,7 +228,7 @@ def _edges(
 def _pairs(
     shared: list[str], places: Mapping[str, list[str]], most: int
 ) -> Iterator[tuple[tuple[str, str], Fraction]]:
-    """Pairs of wide columns, and the factor of each weight; the rest of it is its cells squared."""
+    """Yield pairs of wide columns, each with a factor; the weight is this times its cells squared."""
     yield from (((name, SIZE), Fraction(1, 4)) for name in shared)
     yield from (((SIZE, names[0]), Fraction(1, 4)) for names in places.values())
     for i in range(most):
@@ -243,7 +243,7 @@ def _pairs(
 def _in_all_places(
     rule: RuleSection, place: str, places: Mapping[str, list[str]]
 ) -> Iterator[RuleSection]:
-    """A rule about members, for each of them that is there."""
+    """Yield a rule about members once for each member, on condition that this member exists."""
     then_of = rule.then
     if isinstance(then_of, str):
         yield from _inequalities(rule, then_of, places)
@@ -275,7 +275,7 @@ def _in_all_places(
 def _inequalities(
     rule: RuleSection, then: str, places: Mapping[str, list[str]]
 ) -> Iterator[RuleSection]:
-    """An inequality for each member; as it is where it names columns such as `age.1` alone."""
+    """Yield an inequality for each member, or unchanged if it only names columns such as `age.1`."""
     every = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
     member = re.compile(rf"`(?P<quoted>{every})`|(?<![\w`.])(?P<bare>{every})(?![\w`.])")
     if not member.search(then) and not set(rule.if_) & set(places):
@@ -291,7 +291,7 @@ def _inequalities(
 
 
 def _any(column: Column) -> Any:
-    """All values but null, as a rule states them."""
+    """All values except null, in the form of a rule."""
     if isinstance(column, CategoricalColumn):
         return list(column.categories)
     return {"from": column.bounds[0]}

@@ -1,8 +1,8 @@
 """A plan's operation: its schedule, what others may request, when to warn of a low budget, and whether
 it may run out.
 
-The operation is neither promised nor published, so it may change without a new digest: a release
-stays the same release when its schedule changes.
+The operation is not part of the guarantee and not published, so it may change without a new digest: a
+release stays the same when its schedule changes.
 """
 
 import re
@@ -39,7 +39,9 @@ class Schedule(Section):
                 ' "0 6 1 * *" for six o\'clock on the first of every month'
             )
         if re.search(r"\b[HR]\b", cron, re.IGNORECASE):
-            raise ValueError("H and R are times by chance, which nobody can know; write the time")
+            raise ValueError(
+                "H and R are random times, which nobody can know in advance; write the time"
+            )
         return cron
 
     @field_validator("timezone")
@@ -53,7 +55,7 @@ class Schedule(Section):
 
 
 class Requests(Section):
-    """What whoever can open Prefect's page may request."""
+    """The requests that everybody who can open Prefect's page may make."""
 
     releases: list[StrictStr] = Field(
         default_factory=list, description="The names of the releases that may be requested."
@@ -83,7 +85,7 @@ class Requests(Section):
 
 
 class Operation(Section):
-    """How an agency runs a plan."""
+    """The section on how an agency runs a plan."""
 
     schedule: Schedule | None = Field(
         default=None, description="Without a schedule, releases are made only on demand."

@@ -15,7 +15,7 @@ RULES: dict[Invalid, str] = {
     "own-cell": "a value that is not valid counts as null, which has a cell in every column",
     "drop": "a record with a value that is not valid is left out",
 }
-"""What is done to values that are not valid, by rules that make a plan total."""
+"""Words on what happens to values that are not valid, for each rule that accepts all tables."""
 
 
 GROWS = (
@@ -26,11 +26,13 @@ GROWS = (
 
 @dataclass(frozen=True)
 class Protection:
-    """A plan's neighbouring relation, its ``rows``, its privacy unit unless that is a row, what happens
-    to values that are not valid, in a series in how many periods a unit counts, if that is bounded,
-    whether its runs are priced together, which takes that its table only grows, whether a row of the
-    table is several records, the columns by which it states numbers of records, those whose
-    numbers outside their bounds are moved to them, and those whose categories are found.
+    """A plan's neighbouring relation and privacy unit, for words.
+
+    ``unit``: None if it is a row; ``invalid``: what happens to values that are not valid. In a series,
+    ``periods``: in how many periods a unit counts, if that is bounded, and whether runs are priced
+    together, which requires that the table only grows. Further fields: whether a row represents several
+    records; the columns by which the plan states numbers of records; the columns whose values are
+    clamped; and those whose categories or bounds are found.
     """
 
     adjacency: Adjacency
@@ -47,7 +49,7 @@ class Protection:
 
     @property
     def within(self) -> str:
-        """Where a unit's number of records is bounded, after that number."""
+        """Words on the periods to which the bound on a unit's number of records applies."""
         if self.periods is None:
             return ""
         if self.periods == 1:
@@ -77,7 +79,7 @@ class Protection:
 
     @property
     def difference(self) -> str:
-        """How neighbouring tables differ, to follow the word "tables"."""
+        """Words on how neighbouring tables differ; they follow the word "tables"."""
         if self.replaces:
             return f"that differ in {'all records of ' * bool(self.unit)}one {self.one}"
         if self.unit is None:
@@ -104,12 +106,12 @@ class Protection:
 
     @property
     def total(self) -> bool:
-        """Whether the guarantee is for all tables."""
+        """Whether the guarantee holds for all tables, also those with values that are not valid."""
         return self.invalid != "refuse"
 
     @property
     def domain(self) -> str:
-        """The tables that the guarantee is for."""
+        """The set of tables for which the guarantee holds, in words."""
         # Weights in steps of that many still add up exactly in 64 bits (``tasks.survey.tally``).
         most = f"{self.rows}" if self.adjacency.public_rows else "at most a trillion"
         count, also = f" and {most} records", GROWS * self.grows + self._same_totals
@@ -154,7 +156,7 @@ class Protection:
 
     @property
     def fate(self) -> str:
-        """What happens to the one unit in which neighbours differ."""
+        """Words on what happens to the one unit in which neighbours differ."""
         return "replaced by an entirely different one" if self.replaces else "left out"
 
     @property

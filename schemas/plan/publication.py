@@ -1,4 +1,4 @@
-"""How a release is published: its words, its publisher, and whether an officer must approve it."""
+"""The plan's section on publication: its texts, its publisher, and whether an officer must approve."""
 
 from typing import Literal
 
@@ -31,8 +31,8 @@ class Publication(Section):
         default=40,
         ge=0,
         le=200,
-        description="How many replicates stand beside each table of unbiased counts, from which"
-        " readers get the error of any sum, share or ratio; 0: none.",
+        description="How many replicates are published with each table of unbiased counts. Readers"
+        " compute the error of any sum, share or ratio from them. 0: none.",
     )
     csv: StrictBool = Field(
         default=True,

@@ -1,4 +1,4 @@
-"""The sections that find the categories or bounds of open columns, where a plan does not state them."""
+"""Makes sections that search for categories or bounds of open columns, if a plan states none."""
 
 import re
 from fractions import Fraction
@@ -14,13 +14,13 @@ from schemas.survey.columns import CategoricalColumn, ContinuousColumn
 from schemas.survey.found import OTHER
 
 PART = Fraction(1, 5)
-"""Of the budget, for all of them together."""
+"""The fraction of the budget that all these searches get together."""
 
 LEAST = Fraction(1, LARGEST_WEIGHT)
 
 
 def searches(plan: PlanDocument) -> list[FoundSection | BoundsSection]:
-    """A section for each open column that none is about."""
+    """A section for each open column for which the plan states no search."""
     known = {section.finds for section in plan.releases}
     columns = [name for name in plan.open_columns if name not in known]
     others = sum((section.weight for section in plan.releases), Fraction(0))
@@ -41,7 +41,7 @@ def searches(plan: PlanDocument) -> list[FoundSection | BoundsSection]:
 
 
 def _name(what: str, column: str, taken: set[str]) -> str:
-    """A name of the letters that names may have."""
+    """An unused name for the search, made of characters that are allowed in names."""
     letters = re.sub("[^a-z0-9]+", "-", column.lower()).strip("-")[:60]
     name = first = f"{what}-{letters}".strip("-")
     while name in taken:
@@ -50,7 +50,7 @@ def _name(what: str, column: str, taken: set[str]) -> str:
 
 
 def search_words(plan: PlanDocument) -> list[str]:
-    """How open columns are searched, and what is left out: a line for each."""
+    """For each open column, a line on how it is searched and what is left out."""
     lines = []
     for name in plan.finding:
         search, column = plan.built[name], plan.columns[plan.section(name).finds]
@@ -62,7 +62,7 @@ def search_words(plan: PlanDocument) -> list[str]:
         if isinstance(search, FoundCategories) and isinstance(column, CategoricalColumn):
             said += (
                 f"one that {search.needed} {one}s have is found with probability {FOUND:.0%}, and one"
-                f" that a single {one} has with probability {float(price.beta):.2g} at most. If more"
+                f" that a single {one} has with probability at most {float(price.beta):.2g}. If more"
                 f" than {column.at_most} are found, the most frequent count. All other texts count as"
                 f" {OTHER}, and so do those that are blank, longer than {LONGEST} bytes, hold what"
                 " nobody sees or look like a more frequent one."

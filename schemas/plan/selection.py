@@ -1,4 +1,4 @@
-"""Makes a plan of some releases of another plan, or of others, for a part of its budget.
+"""Makes a plan with some releases of another plan, or with new ones, for a part of its budget.
 
 The result is an ordinary plan with its own digest, so ledger, audit and bundle need not know its
 origin.
@@ -25,10 +25,11 @@ RELEASES = TypeAdapter[list[AnyRelease]](list[AnyRelease])
 
 
 def asked_for(plan: Plan, alpha: str) -> Budget:
-    """What a request of this alpha costs, with beta and gamma in the same proportion as in the plan.
+    """The price of a request of this alpha, with beta and gamma in the same proportion as in the plan.
 
-    Under concentrated composition the alpha is the one at the grant's beta.  Without an alpha: all that
-    the plan requests.  Raises ``InputError`` for text that is no such amount, and for more than that.
+    Under concentrated composition the alpha is the one at the grant's beta.  Without an alpha, it is all
+    that the plan requests.  Raises ``InputError`` for text that is not a valid amount, and for more than
+    the plan requests.
     """
     whole = plan.requested
     if not alpha:
@@ -64,7 +65,8 @@ def select(
 
     An empty ``releases`` means all.  The chosen releases share the budget by their weights.  A synthetic
     table stays if its release stays; values inside bins no longer follow a release that is not chosen.
-    It opens no requests.  Raises ``InputError`` for an unknown release, and as ``smaller`` does.
+    The new plan is not open to requests.  Raises ``InputError`` for an unknown release, and as
+    ``smaller`` does.
     """
     names = [section.name for section in plan.releases]
     for name in releases:
@@ -89,7 +91,7 @@ def select(
 def smaller(
     plan: Plan, sections: Mapping[str, Any], asked: Budget, title: str = "", requester: str = ""
 ) -> Plan:
-    """The plan with these sections in the place of its own, for what is ``asked`` (``asked_for``).
+    """The plan with its sections replaced by these, for the budget ``asked`` (see ``asked_for``).
 
     ``sections``: ``releases``, and others by key.  Beta and gamma are requested only if a release can
     spend them.  Raises ``InputError`` for a series, ``PlanError`` if the result is not a valid plan.

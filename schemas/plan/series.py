@@ -3,8 +3,8 @@
 series: {period: month, periods: 12, in_periods: 1}          what every run has in common
 dprelease run PLAN --set series.run=3                        the third run, after the first two
 
-Run t reads a table that holds the periods 1..t, and publishes what the draws of runs 1..t say of period
-t, of totals to date and of changes (``dpcore.releases.tables.series``).
+Run t reads a table that holds the periods 1..t, and publishes estimates from the draws of runs 1..t: for
+period t, totals to date and changes (``dpcore.releases.tables.series``).
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ SCHEDULE = "schedule"
 
 
 class Periods(NamedTuple):
-    """How the engine bounds a unit: its records in its first ``most`` periods on ``axis`` are used."""
+    """How the engine bounds units: it uses records in a unit's first ``most`` periods on ``axis``."""
 
     axis: Axis
     most: int
@@ -49,7 +49,7 @@ OF_ONE_RUN = ("budget", "rows", "publication")
 
 
 def of_any_run(public: Mapping[str, Any]) -> dict[str, Any]:
-    """What the public plans of all runs of a series have in common."""
+    """The part of the public plan that all runs of a series have in common."""
     common = {key: value for key, value in public.items() if key not in OF_ONE_RUN}
     if "series" in common:
         common["series"] = {k: value for k, value in public["series"].items() if k != "run"}
@@ -109,7 +109,7 @@ class Series(Section):
         return self
 
     def at(self, run: int) -> "Series":
-        """The series at another run; raises ``InputError`` if it has none of this number."""
+        """The series at another run; raises ``InputError`` if it has no run of this number."""
         if run > self.periods:
             raise InputError(
                 f"series.periods: the series has {self.periods}, and all of them were released; begin a"
@@ -124,7 +124,7 @@ class Series(Section):
 
     @property
     def most(self) -> int:
-        """The most periods in which one unit is counted."""
+        """The largest number of periods in which one unit is counted."""
         return self.periods if self.in_periods == "all" else self.in_periods
 
     @property
@@ -133,24 +133,24 @@ class Series(Section):
 
     @property
     def enforced(self) -> bool:
-        """Whether the engine makes sure that no unit counts in more periods than stated."""
+        """Whether the engine ensures that no unit counts in more periods than stated."""
         return self.column is not None
 
     @property
     def part(self) -> Fraction:
-        """How much of the sensitivity in its event this run of counts adds to the series: 0 to 1."""
+        """The fraction (0 to 1) of the sensitivity in its event that this run of counts adds."""
         return self._part(self.factor)
 
     def _part(self, factor: Factor) -> Fraction:
         return Fraction(factor.moved(self.run, self.most), STEPS * self._in_one_run)
 
     def price(self, run: Release) -> Budget:
-        """What this run adds to the price of the series, if runs 1..run-1 had the same noise.
+        """The amount that this run adds to the price of the series, if runs 1..run-1 had the same noise.
 
         rho times the square of the part, or alpha times the part of Laplace noise: see
-        ``domain.series``, the price of a run, for the proof.  Gaussian noise under basic composition
-        has no price that adds up, so each run costs its share.  The ledger holds to the conditions,
-        but for one that it cannot test: no unit comes into a past period, or out of one.
+        ``domain.series``, the price of a run, for the proof.  Gaussian noise under basic composition has
+        no price that adds up, so each run costs its share.  The ledger enforces the conditions, except
+        one that it cannot test: no unit enters a past period, or leaves one.
         """
         share = run.share
         part = self._part(run.factor) if isinstance(run, EstimatesRun) else self.part
@@ -160,11 +160,11 @@ class Series(Section):
 
     @property
     def _alone(self) -> Fraction:
-        """How much of the sensitivity in its event a run has by itself, at most."""
+        """The largest fraction of the sensitivity in its event that a run alone can have."""
         return Fraction(sum(self.factor.steps[: self._in_one_run]), STEPS * self._in_one_run)
 
     def _share(self, requested: Budget) -> Budget:
-        """The share that buys the noise with which a run by itself costs what was requested."""
+        """The share whose noise makes a run alone cost what was requested."""
         if requested.rho:
             return replace(requested, rho=requested.rho / self._alone**2)
         return (
@@ -173,18 +173,18 @@ class Series(Section):
 
     @property
     def _in_one_run(self) -> int:
-        """In how many periods a unit's records can be in one run's table."""
+        """The largest number of periods of a unit's records in one run's table."""
         return self.most if self.enforced else 1
 
     def adjacency(self, one_period: Adjacency) -> Adjacency:
-        """The neighbours, where a unit has as many records as ``one_period`` says in each period."""
+        """The neighbouring relation of a run, from ``one_period``, the relation within each period."""
         return replace(one_period, most=one_period.most * self._in_one_run)
 
     def check(self, columns: Mapping[str, Column], adjacency: Adjacency, weighted: bool) -> None:
-        """Raise ``ValueError`` where the rest of a plan contradicts the series."""
+        """Raise ``ValueError`` if the rest of a plan contradicts the series."""
         if adjacency.public_rows:
             raise ValueError(
-                "series: the number of records of each run would say when a unit came in; write"
+                "series: the number of records of each run would reveal when a unit came in; write"
                 " neighbours: add-remove, or name a privacy unit of several records"
             )
         if self.enforced and adjacency.unit == ROW and self.most > 1:
@@ -216,7 +216,7 @@ class Series(Section):
             )
 
     def bound(self, columns: Mapping[str, Column]) -> Periods | None:
-        """How the engine bounds units of several records; None where the table holds one period."""
+        """How the engine bounds units of several records; None if the table holds only one period."""
         if self.column is None:
             return None
         return Periods(columns[self.column].axis(self.column), self.most)
@@ -224,7 +224,7 @@ class Series(Section):
     def release(
         self, section: ReleaseSection, survey: SurveyFacts, share: Budget
     ) -> SeriesRun | EstimatesRun:
-        """This run of one release of the plan; a ``ValueError`` begins with the place in its section."""
+        """This run of one release; messages of ``ValueError`` begin with the place in its section."""
         if isinstance(section, ModelSection | MomentsSection):
             return self._estimates(section, survey, share)
         share = self._share(share)
@@ -255,7 +255,7 @@ class Series(Section):
     def _estimates(
         self, section: ModelSection | MomentsSection, survey: SurveyFacts, share: Budget
     ) -> EstimatesRun:
-        """A run that measures its period alone, whatever ``measures`` says of counts."""
+        """A run of estimates; it measures its period alone, whatever ``measures`` is for counts."""
         if self._in_one_run > 1:
             raise ValueError(
                 "kind: models and moments of a series need in_periods: 1, or tables of one period each"
@@ -282,8 +282,10 @@ class Series(Section):
         )
 
     def _with_period(self, domain: Domain, survey: SurveyFacts) -> Domain:
-        """The tally's domain of a release over ``domain``."""
+        """The tally's domain for a release: ``domain``, with the column of periods if there is one."""
         if self.column in domain.names:
-            raise ValueError(f"columns: {self.column!r} is the period of the series; remove it")
+            raise ValueError(
+                f"columns: {self.column!r} is the period of the series; remove it from the release"
+            )
         periods = self.bound(survey.columns)
         return Domain((periods.axis, *domain.axes)) if periods else domain

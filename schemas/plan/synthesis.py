@@ -1,4 +1,4 @@
-"""What a plan says about synthetic tables."""
+"""The plan's sections on synthetic tables."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ IMPLICATE = "implicate"
 
 
 class Synthesis(Section):
-    """Synthetic records drawn from one release, alone or refined by densities."""
+    """Synthetic records drawn from one release, perhaps refined by densities or finer counts."""
 
     name: Name = Field(description="Names the synthetic table.")
     title: Line = Field(
@@ -41,8 +41,8 @@ class Synthesis(Section):
     rows: StrictInt = Field(ge=1, le=2**31, description="How many records; a public choice.")
     within_bins: dict[StrictStr, Name] = Field(
         default_factory=dict,
-        description="By numeric column, the release that its values follow inside their bins: a "
-        "density, or counts in finer bins; or `uniform`. A column that is not named follows the "
+        description="For each numeric column, the release that its values follow inside their bins: a"
+        " density, or counts in finer bins; or `uniform`. A column that is not named follows the "
         "plan's density of it, one of it alone before a joint one; where there is none, a smooth "
         "density with the records' counts in its bins.",
     )
@@ -65,7 +65,7 @@ class Synthesis(Section):
     def sampler(self, built: Mapping[str, Release]) -> Samplable:
         """The release from which the records are drawn; ``built``: the plan's releases by name.
 
-        Raises ``ValueError`` where there is no such release, or it does not serve.
+        Raises ``ValueError`` if there is no such release, or records cannot be drawn from it.
         """
         if self.from_ not in built:
             meant = suggestion(self.from_, built)
@@ -79,7 +79,7 @@ class Synthesis(Section):
         return release
 
     def _require_tables(self, release: Release) -> None:
-        """Raise ``ValueError`` where implicates cannot be fitted to the release's tables."""
+        """Raise ``ValueError`` if implicates cannot be fitted to the release's tables."""
         if not isinstance(release, FittedTables) or release.adjacency.weighted:
             raise ValueError(
                 "implicates: need a release of kind margins or microdata-margins, without weights and"
@@ -92,7 +92,7 @@ class Synthesis(Section):
             )
 
     def deriving(self, release: Release, columns: Mapping[str, Column]) -> list[Derived]:
-        """The columns that are computed from those of the release; raises ``ValueError``."""
+        """The columns computed from those of the release; raises ``ValueError`` if one is not valid."""
         for name in self.derived:
             if not nameable(name):
                 raise ValueError(f"derived.{name}: is not a valid column name")
@@ -107,7 +107,7 @@ class Synthesis(Section):
         return derived_columns(drawn, columns, self.derived, follows)
 
     def check_values(self, domain: Domain) -> None:
-        """Raise ``ValueError`` where no multiple of a column's step lies in one of its cells."""
+        """Raise ``ValueError`` if a cell of a column contains no multiple of the column's step."""
         for axis in domain.axes:
             if isinstance(axis, Grid) and axis.integer and (axis.step or 1) > 1:
                 raise ValueError(
@@ -124,7 +124,7 @@ class Synthesis(Section):
                     )
 
     def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable | Heaping]:
-        """By binned column, the release that its values follow inside the bins.
+        """For each binned column, the release that its values follow inside the bins.
 
         ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
         column without bins, or a release without information on how the column is distributed.

@@ -1,11 +1,12 @@
-"""What a plan says about each release, and how it becomes one of ``dpcore``.
+"""The sections of a plan on its releases, and how each becomes a release of ``dpcore``.
 
-One module for each kind: a section here that states a ``kind`` is one that a plan may name.  ``build``
-gets the facts of the survey and the share of the budget; the message of a ``ValueError`` from it begins
-with the place inside the section.
+There is one module for each kind: a plan may name the ``kind`` of every section that is defined here.
+``build`` gets the facts of the survey and the share of the budget; if it raises ``ValueError``, the
+message begins with the place inside the section.
 
 Packages add kinds of their own by entry points of the group ``dprelease.kinds``.  Each names a module
-like those here, or one that adds a mechanism to a kind (``density.MECHANISMS``, ``count.MECHANISMS``).
+like the ones here, or one that adds a mechanism to a kind (``density.MECHANISMS``,
+``count.MECHANISMS``).
 """
 
 import pkgutil
@@ -26,7 +27,7 @@ DOOR = "dprelease.kinds"
 
 
 def _modules() -> Iterator[ModuleType]:
-    """The modules here, then those of other packages, which may import them."""
+    """Yield the modules here, then the modules of other packages, which may import the former."""
     for found in pkgutil.iter_modules(__path__):
         yield import_module(f"{__name__}.{found.name}")
     for entry in sorted(entry_points(group=DOOR), key=lambda entry: entry.name):
@@ -40,7 +41,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def sections() -> tuple[type[Any], ...]:
-    """The sections of all kinds, by module; raises ``InputError`` where two have the same kind."""
+    """The sections of all kinds; raises ``InputError`` if two modules define the same kind."""
     classes = [value for module in _modules() for value in vars(module).values()]
     found = [c for c in classes if isinstance(c, type) and issubclass(c, ReleaseSection)]
     by_kind: dict[str, type[Any]] = {}

@@ -1,4 +1,4 @@
-"""What the sections of all kinds have in common, and how they read the plan's columns."""
+"""Base classes of the sections of all kinds, and how they read the plan's columns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -47,18 +47,17 @@ GAUSSIAN = (
 
 LARGEST_WEIGHT = 10**6
 LONGEST_FILE = 240
-"""Bytes of a table's name; most file systems allow 255 with what follows it."""
+"""The most bytes in a table's name; most file systems allow 255 including the extension."""
 
 
 @dataclass(frozen=True)
 class SurveyFacts:
-    """What the releases of a plan are built from: facts of the survey as a whole, all public.
+    """The facts from which the releases of a plan are built: public facts of the survey as a whole.
 
-    ``rows``: the number of records, or where neighbours differ in it a guess, which is a scale only.
-    ``size``: where records are of several members, the column that says how many.
-    ``strata``, ``cluster``, ``unit``: the columns of strata and clusters, and the noun for a unit of
-    several records, if any.
-    ``curves``: columns that are one function together, by its name.
+    ``rows``: the number of records, or, if neighbours differ in it, a guess that is used only as a
+    scale.  ``size``: if a record holds several members, the column with their number.  ``strata``,
+    ``cluster``, ``unit``: the columns of strata and clusters, and the noun for a unit of several
+    records, if any.  ``curves``: columns that are one function together, by its name.
     """
 
     columns: Columns
@@ -74,9 +73,9 @@ class SurveyFacts:
 
     @property
     def weighted(self) -> "SurveyFacts":
-        """The facts of the same survey with a record for each step of weight.
+        """The facts of the same survey, in which each step of weight counts as a record.
 
-        Raises ``ValueError`` where it has no weights.
+        Raises ``ValueError`` if it has no weights.
         """
         if self.weights is None:
             raise ValueError("weighted: the plan states no `weights`")
@@ -86,13 +85,13 @@ class SurveyFacts:
 
 
 Product = Literal["Summary statistics", "Machine learning model", "Synthetic data"]
-"""Kinds of published data, as the registry of deployments names them."""
+"""Kinds of published data, in the terms of the registry of deployments."""
 
 
 class ReleaseSection(Section):
-    """What all kinds have in common.
+    """Base class of the sections of all kinds.
 
-    ``words``: the kind as a heading names it; ``product``: what is published.
+    ``words``: the kind's name in headings; ``product``: the kind of published data.
     """
 
     words: ClassVar[str]
@@ -104,7 +103,7 @@ class ReleaseSection(Section):
 
         @property
         def subject(self) -> str:
-            """The release in a line."""
+            """The subject of the release in one line."""
             ...
 
     name: Name = Field(
@@ -130,13 +129,13 @@ class ReleaseSection(Section):
         return self
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        """The release over these facts; a ``ValueError`` begins with the place in the section."""
+        """Build the release; messages of ``ValueError`` begin with the place in the section."""
         raise NotImplementedError
 
     def make(
         self, kind: Callable[..., R], domain: Domain, survey: SurveyFacts, share: Budget, **own: Any
     ) -> R:
-        """A release of these facts; ``own``: the fields that only its kind has."""
+        """Make a release of this ``kind``; ``own``: the fields that only this kind has."""
         return kind(self.name, domain, survey.rows, share, adjacency=survey.adjacency, **own)
 
     def release(self, survey: SurveyFacts, share: Budget) -> Release:
@@ -145,37 +144,37 @@ class ReleaseSection(Section):
 
     @property
     def counts_weights(self) -> bool:
-        """Whether the release is of sums of weights instead of counts of records."""
+        """Whether the release counts sums of weights instead of records."""
         return False
 
     @property
     def by_design(self) -> bool:
-        """Whether weights and strata enter by themselves."""
+        """Whether the release always uses the survey's weights and strata, without a key `weighted`."""
         return False
 
     @property
     def finds(self) -> str:
-        """The column whose categories it finds, if it does: it is drawn before the others."""
+        """The column whose categories or bounds it finds, or ""; such releases are drawn first."""
         return ""
 
     @property
     def judges(self) -> str:
-        """The synthetic table whose quality it measures, if it does: it is drawn after the others."""
+        """The synthetic table whose quality it measures, or ""; such releases are drawn last."""
         return ""
 
     @property
     def public_totals(self) -> str:
-        """The column by which the plan states numbers of records that hold exactly, if it does."""
+        """The column by which the plan states numbers of records that hold exactly, or ""."""
         return ""
 
     @property
     def gaussian(self) -> bool:
-        """Whether the noise is Gaussian: it has a beta for every alpha, and a rho without beta."""
+        """Whether the noise is Gaussian, with a beta for every alpha, and a rho without beta."""
         return self.mechanism in GAUSSIAN
 
     @property
     def may_fail(self) -> bool:
-        """Whether the mechanism fails with a chance, which costs beta under any composition."""
+        """Whether the mechanism has a failure probability, which costs beta under any composition."""
         return False
 
     def spends_beta(self, composition: Composition) -> bool:
@@ -189,31 +188,32 @@ class ReleaseSection(Section):
 
 
 class GroupedSection(ReleaseSection):
-    """A section that may be of each group of records."""
+    """Base class of sections that may be evaluated for each group of records."""
 
     by: StrictStr | list[StrictStr] | None = Field(
         default=None,
         exclude_if=absent,
-        description="A column of categories or whole numbers, or a list of them: numbers of each of its"
-        " groups, at the price of one, or of two at most where a record may leave a group for another.",
+        description="A column of categories or whole numbers, or a list of them: publishes numbers for"
+        " each group, at the price of a single one, or at most of two if a record may move from"
+        " one group to another.",
     )
 
     @property
     def groups(self) -> list[str]:
-        """The columns of groups."""
+        """The columns that define the groups."""
         return [self.by] if isinstance(self.by, str) else self.by or []
 
     def group_axes(self, columns: Columns) -> list[Axis]:
-        """Their cells."""
+        """The axes of the columns that define the groups."""
         return [declared(columns, name, "by").axis(name) for name in self.groups]
 
     def of_groups(self, subject: str) -> str:
-        """What the section is about, of each group."""
+        """The subject of the section, followed by the columns of groups."""
         return f"{subject} by {listed(self.groups, ' x ')}" if self.groups else subject
 
 
 class GroupsSection(GroupedSection):
-    """Numbers of one column, of all records or of each group of them."""
+    """Base class of sections on one numeric column, for all records or for each group."""
 
     column: StrictStr = Field(description="A numeric column.")
 
@@ -228,7 +228,7 @@ class GroupsSection(GroupedSection):
 
 
 class WeightedSection(ReleaseSection):
-    """A section in which each step of weight may count as a record."""
+    """Base class of sections in which each step of weight may count as a record."""
 
     weighted: StrictBool = Field(
         default=False,
@@ -244,7 +244,7 @@ class WeightedSection(ReleaseSection):
 
 
 class CountsSection(WeightedSection):
-    """Counts of records, which may be sums of their weights instead."""
+    """Base class of sections that count records, or sum their weights instead."""
 
     def release(self, survey: SurveyFacts, share: Budget) -> Release:
         of_steps = super().release(survey, share)
@@ -257,12 +257,12 @@ class CountsSection(WeightedSection):
 
 
 def one_each(value: N | list[N], columns: list[str]) -> tuple[N, ...]:
-    """One number for each column: a list as it is, a single number for all."""
+    """One value for each column: a list is taken unchanged, a single value is used for all columns."""
     return tuple(value) if isinstance(value, list) else (value,) * len(columns)
 
 
 def listed(names: list[str], between: str) -> str:
-    """Names in a line, a long list cut short: titles are read in tables and task lists."""
+    """Names in one line; long lists are cut short, as titles appear in tables and task lists."""
     shown = names if len(names) <= 6 else [*names[:4], f"and {len(names) - 4} more"]
     return between.join(shown)
 
@@ -283,10 +283,10 @@ def domain_of(axes: list[Axis]) -> Domain:
 
 
 def check_names(release: Release, replicates: bool = False) -> None:
-    """Raise ``ValueError`` where two columns or two files that a release publishes have one name.
+    """Raise ``ValueError`` if two columns or two files that a release publishes have the same name.
 
     Capitals make no difference, as for DuckDB and many file systems.  ``replicates``: whether the tables
-    have columns of replicates; readers know these by the beginning of their names.
+    have columns of replicates, which readers identify by a prefix of their names.
     """
     if not release.statistics:
         return

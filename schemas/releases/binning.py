@@ -21,7 +21,7 @@ Edges = list[float] | StrictInt | Literal["fine"]
 
 
 def _no_other_word(bins: Any) -> Any:
-    """Refuse another word in one message; pydantic would say that it is not a list."""
+    """Refuse any other word with one clear message; pydantic would say that it is not a list."""
     if isinstance(bins, str) and bins != FINE:
         raise ValueError(
             f"must be a number of bins, such as 10, a list of edges, or `{FINE}`"
@@ -35,8 +35,8 @@ Bins = Annotated[
     Field(
         default_factory=dict,
         description="For numeric columns: a number of equal bins, ascending edges, or `fine`: many"
-        " bins that suit the bounds, step and unit of the column. Up to 1,024 values have a bin each;"
-        " of more, bins grow with the amount, or are equal where the bounds are of like size.",
+        " bins that suit the bounds, step and unit of the column. Up to 1,024 values get one bin each."
+        " For more, bins get wider with the amount, or are equal if the bounds are of similar size.",
     ),
 ]
 
@@ -75,7 +75,7 @@ def _binned_axis(column: Column, name: str, edges: list[float] | int | str | Non
 
 
 def _fine_edges(column: IntegerColumn | ContinuousColumn) -> list[float] | None:
-    """None where each whole number has a cell."""
+    """The edges that `fine` means; None if each whole number has a cell."""
     (lower, upper), step = column.bounds, column.step
     points = [Decimal(str(point)) for point in column.point_masses]
     numbers = Numbers(
@@ -92,7 +92,7 @@ def _fine_edges(column: IntegerColumn | ContinuousColumn) -> list[float] | None:
 def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str) -> list[float]:
     lower, upper = column.bounds[0], column.bounds[1] + isinstance(column, IntegerColumn)
     if not 1 <= count <= MOST_BINS:
-        raise ValueError(f"bins.{name}: at least one bin, and {MOST_BINS} at most")
+        raise ValueError(f"bins.{name}: must be a number of bins from 1 to {MOST_BINS}")
     if isinstance(column, IntegerColumn) and (upper - lower) % count:
         values = int(upper - lower)
         whole = [n for n in range(2, min(values, MOST_BINS) + 1) if values % n == 0]

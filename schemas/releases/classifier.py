@@ -27,18 +27,18 @@ from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 Width = Annotated[float, Field(gt=0.01, le=100)]
 
 COARSE = 128
-"""Cells of a column of numbers in a classifier by noisy gradients."""
+"""The number of cells of a numeric column in a classifier by noisy gradients."""
 
 
 class Label(Section):
-    """What a classifier predicts: categories of a column, or values from a threshold up."""
+    """What a classifier predicts: some categories of a column, or values from a threshold up."""
 
     column: StrictStr = Field(description="The column that it predicts.")
     positive: list[str | bool | StrictInt | StrictFloat] | None = Field(
-        default=None, description="Of a categorical column, the categories on the positive side."
+        default=None, description="For a categorical column, the categories that count as positive."
     )
     at_least: float | None = Field(
-        default=None, description="Of a numeric column, the least value on the positive side."
+        default=None, description="For a numeric column, the least value that counts as positive."
     )
 
     @model_validator(mode="after")
@@ -79,7 +79,7 @@ class Label(Section):
 
 
 class ClassifierSection(ReleaseSection):
-    """Curves and waves by noisy gradients, or a machine with a Gaussian kernel."""
+    """A classifier: curves and waves fitted by noisy gradients, or a machine with a Gaussian kernel."""
 
     words: ClassVar[str] = "Classifier"
     product: ClassVar[Product] = "Machine learning model"
@@ -90,13 +90,13 @@ class ClassifierSection(ReleaseSection):
     label: Label
     bandwidth: Width | list[Width] | None = Field(
         default=None,
-        description="gaussian-process: of the kernel, numbers scaled to [0, 1] and different categories"
-        " at distance 1: one for all features, or one for each.",
+        description="gaussian-process: bandwidth of the kernel, for numbers scaled to [0, 1] and"
+        " different categories at distance 1: one for all features, or one for each.",
     )
     regularisation: Regularisation | None = Field(
         default=None,
-        description="gaussian-process: lambda in mean loss + lambda ||f||^2; less noise if larger. Or"
-        " how it is drawn from the records.",
+        description="gaussian-process: lambda in mean loss + lambda ||f||^2; a larger one needs less"
+        " noise. Or how it is drawn from the records.",
     )
     loss: LossName = Field(
         default="hinge",
@@ -137,13 +137,13 @@ class ClassifierSection(ReleaseSection):
             idle = [name for name in of_kernels if getattr(self, name) != defaults[name]]
             if idle:
                 raise ValueError(
-                    f"{idle[0]}: belongs to mechanism gaussian-process; {self.mechanism} has no use"
-                    " for it"
+                    f"{idle[0]}: is only for mechanism gaussian-process, not for {self.mechanism};"
+                    " leave it out"
                 )
             return self
         if self.weights != 1.0:
             raise ValueError(
-                "weights: belong to mechanism noisy-gradients; gaussian-process has no use for them"
+                "weights: only for mechanism noisy-gradients, not for gaussian-process; leave them out"
             )
         for name in of_kernels[:2]:
             if getattr(self, name) is None:
@@ -185,7 +185,7 @@ class ClassifierSection(ReleaseSection):
 
 
 def _coarse(name: str, column: Column) -> Axis:
-    """The axis of a column, with at most ``COARSE`` cells where it has numbers without levels."""
+    """The axis of a column; a column of numbers without levels gets at most ``COARSE`` cells."""
     fine = column.axis(name)
     if isinstance(column, CategoricalColumn) or column.listed is not None or fine.size <= COARSE:
         return fine

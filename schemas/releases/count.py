@@ -1,4 +1,4 @@
-"""Single counts in a plan."""
+"""The section of a single count in a plan."""
 
 from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
@@ -19,9 +19,10 @@ LARGEST_GRID = 2**20
 
 
 class Condition(Section):
-    """Which records are counted: those with one of some categories, or a number in an interval."""
+    """The condition on the records that are counted: one of some categories, or a number in
+    an interval."""
 
-    column: StrictStr = Field(description="The column that decides.")
+    column: StrictStr = Field(description="The column that the condition is about.")
     categories: list[StrictStr | StrictBool | StrictInt | StrictFloat] | None = Field(
         default=None, description="The categories that count."
     )
@@ -64,13 +65,13 @@ MECHANISMS = {"discrete-laplace": CountMechanism(Count, has_prior=True)}
 
 
 class CountSection(ReleaseSection):
-    """How many records satisfy a condition."""
+    """The number of records that satisfy a condition."""
 
     words: ClassVar[str] = "Count"
     kind: Literal["count"]
     condition: Condition
     loss: Literal["absolute", "squared", "zero-one"] = Field(
-        default="absolute", description="What is made as small as it can be."
+        default="absolute", description="The error that the optimal mechanism minimises."
     )
     prior: Literal["uniform"] | float = Field(
         default="uniform",
@@ -114,7 +115,7 @@ class CountSection(ReleaseSection):
         return tuple(i for i, c in enumerate(axis.categories) if c in wanted)
 
     def _interval(self, axis: Axis) -> tuple[int, ...]:
-        """The cells of the column's own grid from ``at_least`` to ``below``."""
+        """The codes of the cells of the column's grid from ``at_least`` to ``below``."""
         assert isinstance(axis, Grid)
         if axis.cells > LARGEST_GRID:
             raise ValueError("condition.column: has too many values; use narrower bounds")
@@ -129,7 +130,7 @@ class CountSection(ReleaseSection):
 
 
 def _edge(axis: Grid, name: str, value: float) -> int:
-    """The place of a grid edge; a value that is none would count a part of a cell."""
+    """The position of a grid edge; any other value is refused, as it would count a part of a cell."""
     width = (axis.upper - axis.lower) / axis.cells
     place = round(min(max((value - axis.lower) / width, 0), axis.cells))
     nearest = float(axis.edge(np.array([place]))[0])

@@ -22,8 +22,8 @@ BEST = "best"
 class DensityMechanism(NamedTuple):
     """A mechanism for densities.
 
-    ``truncated``: it may keep the first terms only; ``grouped``: it serves several groups at the price
-    of one; ``gaussian``: its noise is Gaussian.
+    ``truncated``: whether it may keep only the first terms; ``grouped``: whether it publishes several
+    groups at the price of one; ``gaussian``: whether its noise is Gaussian.
     """
 
     release: type[Density]
@@ -48,8 +48,8 @@ class DensitySection(GroupedSection, SmoothSection):
     )
     bandwidth: SmoothBandwidth
     mechanism: Annotated[str, *one_of(lambda: (BEST, *MECHANISMS))] = Field(
-        description="best: binned-laplace or spectral-gaussian, whichever has the smaller whole error,"
-        " noise and all that is left out. It is chosen when the plan is read, from the plan alone, and"
+        description="best: binned-laplace or spectral-gaussian, whichever has the smaller total error"
+        " (noise plus truncation). It is chosen when the plan is read, from the plan alone, and"
         " takes the place of this word in all that is recorded and published."
     )
     boundary: Literal["reflected", "periodic"] = Field(
@@ -60,7 +60,7 @@ class DensitySection(GroupedSection, SmoothSection):
         default=None,
         ge=1,
         description="The most frequencies along each column; fewer have less noise and show less detail."
-        " Without it all that the bandwidth leaves. Only with some mechanisms.",
+        " Without it, all frequencies that the bandwidth leaves. Only with some mechanisms.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Pairs of columns that are often equal, in a plan: a column yes or no of each, which is measured.
+"""Pairs of columns that are often equal, in a plan: for each pair, a yes-or-no column is measured.
 
     often_equal: [[person_weight, household_weight]]
     --> a column person_weight_equals_household_weight, and rules:
@@ -27,7 +27,7 @@ def equal_column(pair: Pair) -> str:
 
 
 def equal_columns(pairs: Sequence[Pair]) -> dict[str, Column]:
-    """The columns as tables describe them, by name."""
+    """The yes-or-no columns by name, as published tables describe them."""
     return {
         equal_column(pair): CategoricalColumn(
             type="categorical",
@@ -41,8 +41,10 @@ def equal_columns(pairs: Sequence[Pair]) -> dict[str, Column]:
 def with_equal(
     domain: Domain, pairs: Sequence[Pair], columns: Mapping[str, Column], among: Sequence[str]
 ) -> Domain:
-    """The domain with an axis for each pair; raises ``ValueError`` where two columns are not ``among``
-    those of the release, or cannot be equal."""
+    """The domain with an axis for each pair of columns; raises ``ValueError`` if a pair cannot be equal.
+
+    ``among``: the columns of the release.
+    """
     axes = list(domain.axes)
     for i, pair in enumerate(pairs):
         place, name = f"often_equal[{i}]", equal_column(pair)
@@ -59,8 +61,8 @@ def with_equal(
             raise ValueError(f"{place}: must be two different columns, that no other pair has")
         if (one.type, _step(one)) != (other.type, _step(other)):
             raise ValueError(
-                f"{place}: {pair[0]} and {pair[1]} must be of the same type and `step`, so that a number"
-                " of the one can be one of the other"
+                f"{place}: {pair[0]} and {pair[1]} must have the same type and `step`, so that values"
+                " of one can occur in the other"
             )
         if name in columns:
             raise ValueError(f"{place}: needs the name {name!r}, so rename that column of the plan")
@@ -69,7 +71,7 @@ def with_equal(
 
 
 def rules_of_equal(domain: Domain, pairs: Sequence[Pair]) -> Iterator[RuleSection]:
-    """That numbers are equal where the column says so, and neither is missing."""
+    """Yield rules: if the column says yes, the two numbers are equal and neither is missing."""
     for one, other in pairs:
         when = {equal_column((one, other)): [YES]}
         for compared in (">=", "<="):

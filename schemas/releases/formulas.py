@@ -1,7 +1,7 @@
-"""Formulas of models over columns of a plan: what they may hold, and what their terms are in each cell.
+"""Formulas of models on columns of a plan: what they may contain, and their terms in each cell.
 
-The library that reads formulas runs what they contain as Python.  Those of a plan may hold columns,
-numbers, operators, comparisons with a text and a few functions, but no program.
+The library that reads formulas runs what they contain as Python.  Formulas in a plan may contain
+columns, numbers, operators, comparisons with a text and a few functions, but no other code.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MOST_PRODUCTS = 6
 """Interactions of more columns have more terms than a model may have."""
 
 MOST_TERMS = 60
-"""Columns of a design: the features are nearly half their square."""
+"""A design has at most this many columns; the number of features is nearly half its square."""
 
 CONSTANT = "Intercept"
-"""The name of a model's constant."""
+"""The name of a model's intercept."""
 
 ONE_NUMBER = (
     "the response is one number; of categories choose one, such as {status == 'married'} ~ ..."
@@ -43,7 +43,7 @@ TRUE_OR_FALSE = (
 )
 
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
-"""A name in a formula that is not called; in a text there is none."""
+"""The pattern of a name in a formula that is not a function call; names in quoted text do not count."""
 
 WrittenFormula = Annotated[
     StrictStr,
@@ -57,14 +57,14 @@ WrittenFormula = Annotated[
 FamilyName = Annotated[
     Literal["gaussian", "binomial", "poisson"],
     Field(
-        description="A linear model; `binomial` a logistic one of a response that is true or false;"
-        " `poisson` one of counts.",
+        description="`gaussian` is a linear model, `binomial` a logistic model of a true-or-false"
+        " response, and `poisson` a model of counts.",
     ),
 ]
 
 
 def checked_columns(text: str, columns: Collection[str]) -> list[str]:
-    """The columns of a formula; raises ``ValueError`` if it holds more than these and arithmetic."""
+    """The columns of a formula; raises ``ValueError`` if it is more than columns and arithmetic."""
     try:
         formula = ModelFormula.read(text)
     except ValueError as error:
@@ -93,7 +93,7 @@ def checked_columns(text: str, columns: Collection[str]) -> list[str]:
 def formula_frame(
     axes: Sequence[Axis], levels: Mapping[str, Integers], values: Mapping[str, Any]
 ) -> Any:
-    """Columns as formulas take them: numbers, or categories of which ``levels`` are some codes."""
+    """A data frame of columns for formulas; ``levels``: for categories, the codes to include."""
     import pandas as pd
 
     series: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def formula_frame(
 
 
 def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
-    """A formula, and the columns that it names."""
+    """A formula as parsed by formulaic, and the columns that it names."""
     try:
         import formulaic  # takes half a second
         from formulaic.transforms import TRANSFORMS
@@ -137,13 +137,13 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     for name in named:
         if name not in domain.names:
             meant = suggestion(name, domain.names, most=3, least=0)
-            reason = f"{name!r} is no column of the records{meant}"
+            reason = f"{name!r} is not a column of the records{meant}"
             raise InputError(f"{formula}: {backticks_wanted(formula, domain.names) or reason}")
     return asked, named
 
 
 def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
-    """Both sides of a formula as formulaic computes them; ``nulls``: what it does with no number."""
+    """Both sides of a formula as formulaic computes them; ``nulls``: its treatment of nulls."""
     try:
         import formulaic
 
@@ -158,7 +158,7 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
 
 
 def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, Floats]:
-    """Both sides, all of them finite, and the response (m,)."""
+    """The terms and the response (m,) of a formula; raises ``ValueError`` if a value is not finite."""
     found = matrices(formula, asked, frame)
     response = response_of(formula, found.lhs, binary)
     for name, numbers in [
@@ -173,7 +173,7 @@ def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, F
 def without_dots(
     formula: str, domain: Domain, columns: Mapping[str, Any]
 ) -> tuple[str, Domain, Mapping[str, Any]]:
-    """Formulas take `age.1` for a part of `age`: in them, and in what is found, it is age_1."""
+    """Replace dots in names by underscores: formulas read `age.1` as an attribute of `age`."""
     names = {name: name.replace(".", "_") for name in domain.names}
     if wanted := backticks_wanted(formula, [name for name in names if "." in name]):
         raise InputError(f"{formula}: {wanted}")
@@ -201,9 +201,10 @@ def response_of(formula: str, found: Any, binary: bool) -> Floats:
 
 @lru_cache(maxsize=32)
 def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
-    """What a formula makes of the cells of these columns, all of which it names.
+    """The terms of a formula in the cells of these columns; the formula names all of them.
 
-    Raises ``ValueError`` where it cannot be computed in some cell, or a term is a sum of others.
+    Raises ``ValueError`` if it cannot be computed in some cell, or a term is a linear combination of
+    others.
     """
     try:
         written, domain, _ = without_dots(formula, Domain(axes), {})
@@ -214,7 +215,7 @@ def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
 
 
 class _Cells:
-    """The values of all cells of some columns, null apart."""
+    """The values of all cells of some columns, without null."""
 
     def __init__(self, formula: str, axes: tuple[Axis, ...]) -> None:
         self.formula, self.axes = formula, axes
@@ -222,7 +223,7 @@ class _Cells:
         self.levels = {a.name: np.arange(n) for a, n in zip(axes, self.sizes, strict=True)}
 
     def frame(self, codes: Integers) -> Any:
-        """The values of records of codes (n, axes)."""
+        """A data frame of the values of records with these codes (n, axes)."""
         values = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
         return formula_frame(self.axes, self.levels, values)
 
@@ -252,13 +253,13 @@ class _Cells:
 
     @staticmethod
     def _fault(values: Floats, family: str) -> str:
-        """What is wrong with a response of these values."""
+        """The reason why a response cannot have these values; empty if it can."""
         if not len(values):
             return ONE_NUMBER
         if values.min() == values.max():
             return (
-                "the response is the same in all cells of its columns, where a value counts as the"
-                " middle of its cell; state a finer `grid`, or values of their own as `point_masses`"
+                "the response is the same in every cell of its columns, because each value counts as"
+                " the middle of its cell; state a finer `grid`, or list single values in `point_masses`"
             )
         if family == "binomial" and not {*np.unique(values)} <= {0.0, 1.0}:
             return TRUE_OR_FALSE

@@ -15,7 +15,7 @@ from schemas.survey.columns import CategoricalColumn, Column
 
 
 class SearchSection(ReleaseSection):
-    """What is public of an open column, found in one record of each unit."""
+    """Base class of searches for categories or bounds of an open column, in one record per unit."""
 
     column: StrictStr = Field(description="A column with `categories: open`, or `bounds: open`.")
 
@@ -43,7 +43,8 @@ class SearchSection(ReleaseSection):
 class FoundSection(SearchSection):
     """The categories that enough units have, of a column with `categories: open`.
 
-    A plan that does not state it for such a column gets it, with a fifth of the budget for all of them.
+    It is added to a plan that does not state it for such a column; all added searches share a fifth of
+    the budget.
     """
 
     words = "Categories found"
@@ -61,9 +62,10 @@ class FoundSection(SearchSection):
 
 
 class BoundsSection(SearchSection):
-    """The bounds that hold all but a few, of a column with `bounds: open`.
+    """Bounds within which all but a few values lie, for a column with `bounds: open`.
 
-    A plan that does not state it for such a column gets it, with its part of a fifth of the budget.
+    It is added to a plan that does not state it for such a column; all added searches share a fifth of
+    the budget.
     """
 
     words = "Bounds found"

@@ -24,12 +24,12 @@ class FunctionSection(SmoothSection):
     bandwidth: SmoothBandwidth
     kernel: KernelName = Field(
         default="gaussian",
-        description="Covariance of the noise: gaussian is smooth, exponential is rough.",
+        description="Covariance of the noise: gaussian noise is smooth, exponential noise is rough.",
     )
     points: StrictInt | list[StrictInt] | None = Field(
         default=None,
-        description="Points of the public grid along each column; more cost no budget. Without it"
-        " four for each bandwidth.",
+        description="Points of the public grid along each column; more points cost no budget. Without"
+        " it, four per bandwidth.",
     )
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 

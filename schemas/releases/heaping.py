@@ -14,7 +14,7 @@ from schemas.survey.columns import CategoricalColumn
 
 
 class HeapingSection(ReleaseSection):
-    """Which values of columns many records share, and how round the others are."""
+    """Finds which values of columns many records share, and how round the others are."""
 
     words: ClassVar[str] = "Shared and round values"
     kind: Literal["heaping"]
@@ -31,7 +31,7 @@ class HeapingSection(ReleaseSection):
     def _steps_of(self, survey: SurveyFacts, name: str) -> StepValues:
         column = declared(survey.columns, name)
         if isinstance(column, CategoricalColumn) or column.listed is not None:
-            raise ValueError(f"columns: {name!r} is no column of numbers with bounds")
+            raise ValueError(f"columns: {name!r} is not a column of numbers with bounds")
         step = column.written or (Fraction(1) if column.type == "integer" else None)
         if step is None:
             raise ValueError(

@@ -35,7 +35,7 @@ Code = StrictStr | StrictInt | StrictFloat | StrictBool
 
 
 def _as_text(rows: Any) -> Any:
-    """Rows as lines of CSV: one text is handed on faster than millions of values."""
+    """Rows as one text in CSV, which is copied faster than millions of values."""
     if isinstance(rows, str):
         return rows
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -46,7 +46,7 @@ def _as_text(rows: Any) -> Any:
 
 
 def _read(counts: Any) -> Any:
-    """Totals as they are; a file was read when the plan was loaded, if it was found."""
+    """The totals unchanged; raises ``ValueError`` for a file's name that was not read with the plan."""
     if isinstance(counts, str):
         raise ValueError("must be a mapping, rows, or a CSV file of a hierarchy's column `by`")
     return counts
@@ -64,8 +64,8 @@ class RegionsSection(Section):
     )
     members: Members = Field(
         description="A row for each smallest region, with its value of each of the columns; or a CSV"
-        " file in the plan's folder with exactly these columns. Regions are known by their whole row, so"
-        " a code may occur in several larger ones.",
+        " file in the plan's folder with exactly these columns. A region is identified by its whole"
+        " row, so one code may occur in several larger regions.",
     )
 
     def build(self, columns: Columns) -> Regions:
@@ -83,7 +83,7 @@ class RegionsSection(Section):
 
 @lru_cache(maxsize=4)
 def _regions(domain: Domain, members: str) -> Regions:
-    """The regions that a text lists; a plan is built several times in one run."""
+    """The regions that a text lists; cached, as a plan is built several times in one run."""
     rows = list(csv.reader(io.StringIO(members, newline="")))
     for line, row in enumerate(rows, 1):
         if not all(value and value.isprintable() for value in row):
@@ -118,7 +118,9 @@ def _cells(domain: Domain, rows: Sequence[Sequence[Code]], place: str) -> Intege
 class TotalsSection(Section):
     """Public numbers of records, which the estimates reproduce exactly."""
 
-    by: StrictStr = Field(description="The column of the hierarchy whose regions they are for.")
+    by: StrictStr = Field(
+        description="The column of the hierarchy to whose regions the totals apply."
+    )
     counts: Annotated[
         dict[StrictStr, StrictInt] | list[list[Code]],
         BeforeValidator(_read, json_schema_input_type=dict[str, int] | list[list[Code]] | str),
@@ -169,9 +171,9 @@ class HierarchySection(CountsSection):
     )
     impossible: list[dict[StrictStr, Stated]] = Field(
         default_factory=list,
-        description="Where nobody can be, such as {tract: ['9900']} or {county: ['001'], age: [0]}: what"
-        " has, for each of the columns, one of the values listed or in the range. There the estimate"
-        " is 0.",
+        description="Cells where nobody can be, such as {tract: ['9900']} or"
+        " {county: ['001'], age: [0]}: those that have, for each of the columns, one of the values"
+        " listed or in the range. Their estimate is 0.",
     )
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
 
@@ -199,7 +201,7 @@ class HierarchySection(CountsSection):
         )
 
     def _possible(self, regions: Regions, cells: Domain) -> Booleans:
-        """(leaves, cells) False where some entry of ``impossible`` holds."""
+        """(leaves, cells): False if some entry of ``impossible`` applies to the cell."""
         possible = np.ones((regions.sizes[-1], cells.size), dtype=bool)
         listed = possible[: len(regions.leaves)]
         sides = [
@@ -220,7 +222,7 @@ class HierarchySection(CountsSection):
                 raise ValueError(f"{place}: holds nowhere in the hierarchy")
             listed[np.ix_(*holds)] = False
         if not listed.any():
-            raise ValueError("impossible: leaves no region where anybody can be")
+            raise ValueError("impossible: excludes every region; remove an entry")
         return possible
 
     @property

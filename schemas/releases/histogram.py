@@ -32,7 +32,7 @@ class HistogramSection(CountsSection):
     occupied: StrictInt | None = Field(
         default=None,
         exclude_if=absent,
-        description="For thresholded-laplace: how many cells have records at most, if that is public"
+        description="For thresholded-laplace: at most how many cells have records, if that is public"
         " (never counted in the data). It may lower the threshold.",
     )
 

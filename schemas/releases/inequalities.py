@@ -17,12 +17,12 @@ from dpcore.post.records.differences import Chain, Difference, chains
 from dpcore.post.records.rules import Condition, Order, Rule
 
 LARGEST = 2.0**53
-"""Of the numbers in an inequality: whole ones up to here are exact."""
+"""The largest number in an inequality: whole numbers up to here are exact."""
 
 FORM = "write one comparison, such as end >= start + 5, months >= 12 * age or weight < 30"
 
 Given = tuple[tuple[Condition, ...], Difference]
-"""Where an inequality applies, and what it says."""
+"""The conditions under which an inequality applies, and the inequality."""
 
 
 def read_inequality(domain: Domain, text: str) -> Difference:
@@ -33,7 +33,9 @@ def read_inequality(domain: Domain, text: str) -> Difference:
         raise syntax.fault(node, FORM)
     (compared,) = node.ops
     if not isinstance(compared, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-        raise syntax.fault(node, "compare with <, <=, > or >=; if equal, derive one from the other")
+        raise syntax.fault(
+            node, "compare with <, <=, > or >=; if two columns are equal, derive one from the other"
+        )
     greater, less = node.left, node.comparators[0]
     if isinstance(compared, ast.Lt | ast.LtE):
         greater, less = less, greater
@@ -60,7 +62,7 @@ def read_inequality(domain: Domain, text: str) -> Difference:
 
 
 def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, Fraction], Fraction]:
-    """The columns of a sum with their multiples, and its number."""
+    """The columns of a sum with their coefficients, and its constant."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         if abs(node.value) == math.inf:  # type: ignore[arg-type]
             raise syntax.fault(node, FORM)
@@ -97,9 +99,9 @@ def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, Fr
 
 
 def rules_of(domain: Domain, given: Sequence[Given]) -> list[Rule]:
-    """What the inequalities say of cells, alone and in chains; the first rules hold them themselves.
+    """The rules on cells that inequalities imply, singly and in chains; the first hold the inequalities.
 
-    Raises ``ValueError`` where they contradict each other or close a circle.
+    Raises ``ValueError`` if they contradict each other or form a cycle.
     """
     found: list[Rule] = []
 
@@ -134,7 +136,7 @@ def _rule(domain: Domain, chain: Chain, when: tuple[Condition, ...]) -> Rule:
 
 
 def _null(domain: Domain, chain: Chain) -> tuple[int, ...]:
-    """A column that two numbers leave no room must be null, if it may be."""
+    """The cell of null, if the column may be null: all that a chain without room leaves it."""
     axis = domain.axes[chain.between[0]]
     return (axis.size - 1,) if axis.nullable else ()
 
@@ -144,7 +146,7 @@ def _values(axis: Axis) -> tuple[int, ...]:
 
 
 def _merged(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Each attribute once, with the cells that all its conditions allow."""
+    """The conditions with each attribute once, with the cells that all its conditions allow."""
     merged: dict[int, set[int]] = {}
     for attribute, cells in conditions:
         merged[attribute] = merged.get(attribute, set(cells)) & set(cells)

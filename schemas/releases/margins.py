@@ -36,9 +36,13 @@ class MarginsSection(CountsSection):
     kind: Literal["margins"]
     columns: list[StrictStr] = Field(min_length=1, description="The columns of all the tables.")
     ways: StrictInt | list[StrictInt] | None = Field(
-        default=None, description="All sets of this many of the columns; a list adds them up."
+        default=None,
+        description="All sets of this many columns; a list, such as [1, 2], takes the"
+        " sets of each size.",
     )
-    sets: list[list[StrictStr]] | None = Field(default=None, description="Or the sets, listed.")
+    sets: list[list[StrictStr]] | None = Field(
+        default=None, description="Instead of `ways`: a list of the sets."
+    )
     optimise: Optimise = None
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
@@ -66,7 +70,7 @@ class MarginsSection(CountsSection):
                 raise ValueError(f"sets[{i}]: {names} must be distinct names from columns")
             positions.append(tuple(sorted(self.columns.index(name) for name in names)))
         if len(set(positions)) != len(positions) or not positions:
-            raise ValueError("sets: one at least, and none twice")
+            raise ValueError("sets: list at least one set, and none twice")
         return tuple(positions)
 
     @property

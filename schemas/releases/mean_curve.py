@@ -12,7 +12,7 @@ from schemas.releases.base import GroupedSection, SurveyFacts, declared, domain_
 
 
 class MeanCurveSection(GroupedSection):
-    """The mean of the records' curves, inside a band that holds at all times at once."""
+    """The mean of the records' curves, with a simultaneous band for all times."""
 
     words: ClassVar[str] = "Mean curve"
     kind: Literal["mean-curve"]

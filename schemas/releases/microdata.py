@@ -61,19 +61,19 @@ class MicrodataSection(CountsSection):
     )
     pairs: list[tuple[StrictStr, StrictStr]] | None = Field(
         default=None,
-        description="Only these pairs of columns; fewer pairs have less noise each, but nothing "
-        "is said of the others. Without it, all pairs.",
+        description="Measure only these pairs of columns. Each of fewer pairs has less noise, but"
+        " there is no information about the other pairs. Without it, all pairs.",
     )
     ways: Literal[1, 2, 3] | list[Literal[1, 2, 3]] = Field(
         default=2,
         description="All pairs of the columns, or all triples, for many columns of few categories each."
-        " A list adds them up. Where all columns together have few cells, a histogram is better than "
+        " A list takes both. Where all columns together have few cells, a histogram is better than "
         "both.",
     )
     also: list[list[StrictStr]] = Field(
         default_factory=list,
-        description="More sets of columns, of up to six each, measured besides the pairs: what must "
-        "hold of three columns or more together, such as income by sex and marital status. Records "
+        description="More sets of columns, of up to six each, measured in addition to the pairs, for"
+        " relations among three or more columns, such as income by sex and marital status. Records "
         "follow them and all tables inside them.",
     )
     optimise: Optimise = None
@@ -85,9 +85,9 @@ class MicrodataSection(CountsSection):
     )
     rules: list[RuleSection] = Field(
         default_factory=list,
-        description="What is known to hold of every record, such as that children have no income: "
-        "if these columns have these values, then those have those. It holds in every synthetic "
-        "record, costs nothing, and is never read from the data.",
+        description="Rules known to hold for every record, such as that children have no income: if"
+        " some columns have given values, then other columns have given values. They hold in every"
+        " synthetic record, cost nothing, and are never read from the data.",
     )
     often_equal: list[tuple[StrictStr, StrictStr]] = Field(
         default_factory=list,
@@ -98,8 +98,8 @@ class MicrodataSection(CountsSection):
     )
     memory: Memory = Field(
         default="4 GiB",
-        description="What the model, the fit and the records may take of memory, such as 2 GiB or "
-        "500 MiB, besides the program itself; a plan that may need more is refused.",
+        description="How much memory the model, the fit and the records may take, such as 2 GiB or 500"
+        " MiB, in addition to the program itself; a plan that may need more is refused.",
     )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
@@ -148,10 +148,10 @@ class MicrodataSection(CountsSection):
     def _go_together(self) -> Self:
         if self.ways != 2 and self.pairs is not None:
             raise ValueError(
-                "ways: leave it out beside `pairs`, and write larger sets under `also`"
+                "ways: not available with `pairs`; leave it out, and write larger sets under `also`"
             )
         if self.optimise is not None and self.compress:
-            raise ValueError("optimise: only where nothing is compressed")
+            raise ValueError("optimise: not available with `compress`; leave one of them out")
         return self
 
     def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:
@@ -167,7 +167,7 @@ class MicrodataSection(CountsSection):
                 for i, pair in enumerate(self.pairs + self._equal_pairs)
             )
             if len(set(usual)) != len(usual) or not usual:
-                raise ValueError("pairs: one at least, and none twice")
+                raise ValueError("pairs: list at least one pair, and none twice")
         usual = with_groups(usual + self._more(usual, names, nested), nested)
         if alone := set(range(len(names))) - {place for places in usual for place in places}:
             raise ValueError(
@@ -179,7 +179,7 @@ class MicrodataSection(CountsSection):
     def _more(
         self, usual: tuple[tuple[int, ...], ...], names: Sequence[str], nested: Sequence[Nested]
     ) -> tuple[tuple[int, ...], ...]:
-        """The sets of ``also``."""
+        """The sets of ``also``, as positions in ``names``."""
         found: list[tuple[int, ...]] = []
         measured = with_groups(usual, nested)
         for i, columns in enumerate(self.also):
@@ -196,7 +196,7 @@ class MicrodataSection(CountsSection):
 
     @property
     def _equal_pairs(self) -> list[tuple[str, str]]:
-        """Of a column that says whether two are equal, and either of them."""
+        """Pairs of the column that says whether two columns are equal, and either of these two."""
         return [(equal_column(pair), name) for pair in self.often_equal for name in pair]
 
     def _places(
@@ -217,7 +217,9 @@ class MicrodataSection(CountsSection):
             raise ValueError(f"{key}: {list(columns)} must be {what}")
         places = tuple(sorted(names.index(name) for name in columns))
         if tied(places, nested):
-            raise ValueError(f"{key}: of {list(columns)} one follows from another; leave it out")
+            raise ValueError(
+                f"{key}: one of {list(columns)} follows from another; leave the set out"
+            )
         return places
 
     @property
@@ -230,7 +232,7 @@ def _follows(place: int, nested: Sequence[Nested]) -> bool:
 
 
 def _nested(domain: Domain, group: str, detail: str, of: Mapping[Any, Any]) -> Nested:
-    """The cells of a group that those of its detail are in; null is in null."""
+    """The cell of the group for each cell of its detail; null is in null."""
     places = domain.positions[group], domain.positions[detail]
     groups, details = (domain.axes[place] for place in places)
     assert isinstance(groups, Categories)

@@ -41,7 +41,7 @@ class ModelSection(ReleaseSection):
 
 
 def _design(survey: SurveyFacts) -> SurveyDesign:
-    """The survey's design, by which units are the records of the domain."""
+    """The survey's design, with which each unit counts once in the domain."""
     members = survey.adjacency.most
     if members > MOST_MEMBERS:
         raise ValueError(
@@ -61,7 +61,7 @@ def _design(survey: SurveyFacts) -> SurveyDesign:
 
 
 def _axis(column: Column, name: str) -> Axis:
-    """The fine cells of a column; point masses are values of their own."""
+    """The fine cells of a column; each point mass has a cell of its own."""
     axis = column.axis(name)
     if isinstance(column, ContinuousColumn) and isinstance(axis, Grid):
         return replace(axis, points=tuple(map(float, column.point_masses)))

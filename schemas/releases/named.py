@@ -1,4 +1,4 @@
-"""Keys whose values name what may be chosen, to which a package with kinds of its own may add."""
+"""Types of keys whose values are names from a list that other packages may extend."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 
 def one_of(names: Callable[[], Collection[str]]) -> tuple[Any, ...]:
-    """What annotates such a key: it names one of ``names()``, which is asked whenever a plan is read."""
+    """Annotations for a key that must be one of ``names()``, which is called whenever a plan is read."""
 
     def known(value: Any) -> Any:
         if value not in names():

@@ -1,4 +1,4 @@
-"""What the precisions of a release's tables are chosen for, in a plan."""
+"""The aim for which the precisions of a release's tables are chosen, in a plan."""
 
 from fractions import Fraction
 from itertools import permutations
@@ -11,7 +11,7 @@ from schemas.numbers import WrittenRational
 
 
 def _weights(given: Any) -> Any:
-    """Refuse what names no table."""
+    """Refuse weights with keys that name no table."""
     if isinstance(given, dict) and (not given or any(isinstance(key, bool) for key in given)):
         raise ValueError("give weights to numbers of columns or tables, such as {1: 5, sex.age: 2}")
     return given
@@ -21,13 +21,15 @@ Optimise = Annotated[
     Literal["mean", "max", "alike"] | dict[int | str, WrittenRational] | None,
     BeforeValidator(_weights),
     Field(
-        description="What the precision of the tables is chosen for: the least mean variance of a "
-        "count over all tables (mean), the least error of the worst table (max), or the least sum of "
+        description="The aim for which the precision of the tables is chosen: the least mean variance"
+        " of a count over all tables (mean), the least error of the worst table (max), or the"
+        " least sum of "
         "variances with weights, such as {1: 5, sex.age: 2}, in which 1 is every table of one column, "
         "sex.age the table of these two, and others weigh 1; or the same precision for all tables "
         "(alike), as always where one has more than six columns. Without it, the least mean error of a "
-        "table, with none more than 5% worse than with equal precisions; for synthetic records, the "
-        "least sum of variances in which tables of one column fewer weigh ten times as much.",
+        "table, with none more than 5% worse than with equal precisions; for synthetic records, the"
+        " least weighted sum of variances, in which a table with one column fewer weighs ten times as"
+        " much.",
     ),
 ]
 
@@ -38,7 +40,7 @@ def aim_of(
     columns: list[str],
     default: Literal["balanced", "records"] = "balanced",
 ) -> Aim | None:
-    """The aim for tables over ``sets`` of positions; ``ValueError`` for a weight of none of them."""
+    """The aim for tables over ``sets`` of positions; raises ``ValueError`` for other tables."""
     if optimise is None:
         return default
     if optimise == "alike":
@@ -61,7 +63,8 @@ def aim_of(
             alike = [places[str(name)]]
         else:
             raise ValueError(
-                f"optimise: {name!r} is no table of the release, such as {next(iter(places))!r}"
+                f"optimise: {name!r} is not a table of the release; write one such as"
+                f" {next(iter(places))!r}"
             )
         table = places.get(str(name), f"all of {name}")
         if table in named:

@@ -1,4 +1,4 @@
-"""Settings of a release that are drawn from the records, and paid from its share."""
+"""Settings of a release that are drawn privately from the records, and paid from its share."""
 
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ from schemas.numbers import WrittenRational
 
 
 class PrivateSetting(Section):
-    """A setting by the exponential mechanism."""
+    """A setting that the exponential mechanism chooses."""
 
     share: WrittenRational = Field(
         default=Fraction(1, 5),
@@ -31,15 +31,15 @@ class PrivateSetting(Section):
 
 
 class PrivateRegularisation(PrivateSetting):
-    """The regularisation of a kernel machine by the loss that remains, noise included."""
+    """The regularisation of a kernel machine, chosen by the loss of the noisy machine."""
 
     private: Literal["loss"] = Field(
-        description="loss: of the candidates, the one whose noisy predictions have the least mean loss."
+        description="loss: choose the candidate whose noisy predictions have the least mean loss."
     )
     candidates: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         min_length=2,
         max_length=MOST_CANDIDATES,
-        description="What it may be, ascending; a training for each.",
+        description="The candidates, ascending; the machine is trained once for each.",
     )
 
 
@@ -49,7 +49,7 @@ Regularisation = Annotated[float, Field(gt=0, le=1)] | PrivateRegularisation
 def at_regularisation(
     machine: KernelMachine, regularisation: Regularisation | None, share: Budget
 ) -> Release:
-    """The machine at a stated regularisation, or at one that is drawn first."""
+    """The machine with a stated regularisation, or with one that is drawn first."""
     if not isinstance(regularisation, PrivateRegularisation):
         return machine
     own = machine.name, machine.domain, machine.rows, share, machine, regularisation.share
@@ -57,7 +57,7 @@ def at_regularisation(
 
 
 def stated(regularisation: Regularisation) -> float:
-    """The one that is stated, or the smallest candidate."""
+    """The stated regularisation, or the smallest candidate."""
     if isinstance(regularisation, PrivateRegularisation):
         return regularisation.candidates[0]
     return regularisation

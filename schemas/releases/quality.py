@@ -1,4 +1,4 @@
-"""The quality of synthetic records in a plan."""
+"""The section on the quality of synthetic records in a plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,25 +38,28 @@ class CriterionSection(Section):
 
     distance: Literal["pairs"] | list[StrictStr] | None = Field(
         default=None,
-        description="Columns: the total variation distance of their table, between records and rows. Or"
-        " `pairs`: the mean over all pairs of columns.",
+        description="Columns: the total variation distance between the table of the synthetic records"
+        " and that of the rows. Or `pairs`: its mean over all pairs of columns.",
     )
     contradicts: RuleSection | None = Field(
         default=None,
-        description="A rule, as in `rules`: by how much the share that breaks it is larger among records"
-        " than among rows.",
+        description="A rule, as in `rules`: the share of synthetic records that break it minus the"
+        " share of rows that do.",
     )
     model: StrictStr | None = Field(
         default=None,
-        description="A formula, such as `income ~ age + sex`: by how much the mean error of predictions"
-        " that were learnt from the records is larger for the rows than for the records. It is a part of"
-        " the response's range, or for categories the chance given to others.",
+        description="A formula, such as `income ~ age + sex`, that is fitted to the synthetic records:"
+        " its mean error on the rows minus its mean error on the records. Errors are fractions of"
+        " the response's range, or for categories the probability given to wrong ones.",
     )
     copies: Literal[True] | None = Field(
         default=None,
-        description="The share of rows that are alone in their cell of all columns, with a record.",
+        description="The share of rows that are alone in their cell of all columns, and in whose cell"
+        " there is a synthetic record.",
     )
-    at_most: float = Field(gt=0, le=1, description="The largest value at which it is met.")
+    at_most: float = Field(
+        gt=0, le=1, description="The largest value at which the criterion is met."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -65,7 +68,7 @@ class CriterionSection(Section):
         return self
 
     def build(self, domain: Domain, place: str, columns: Mapping[str, Any]) -> Criterion:
-        """Over the cells of the records; a ``ValueError`` begins with ``place``."""
+        """Build the criterion over cells of records; messages of ``ValueError`` begin with ``place``."""
         limit = self.at_most
         if self.copies:
             return Copies("share of rows that a record copies", limit)
@@ -74,8 +77,8 @@ class CriterionSection(Section):
             rules = build_rules([rule], domain, details(list(domain.names), columns))
             if any(each.differences for each in rules):
                 raise ValueError(
-                    f"{place}.contradicts: an inequality also holds inside bins, which are not compared;"
-                    " state conditions on cells, under if and then"
+                    f"{place}.contradicts: an inequality also holds inside bins, where nothing is"
+                    " compared; state conditions on cells, under if and then"
                 )
             return Contradictions(f"contradictions of: {self.contradicts.words}", limit, rules)
         if self.model is not None:
@@ -114,17 +117,19 @@ class CriterionSection(Section):
 
 
 class QualitySection(ReleaseSection):
-    """How good synthetic records are, before they are published."""
+    """A release that measures how good synthetic records are, before they are published."""
 
     words: ClassVar[str] = "Quality of synthetic records"
     kind: Literal["quality"]
     records: Name = Field(description="The synthetic table that is measured, by its name.")
     accept: list[CriterionSection] = Field(
-        min_length=1, max_length=MOST_CRITERIA, description="What is asked of the records."
+        min_length=1,
+        max_length=MOST_CRITERIA,
+        description="The criteria that the records must meet.",
     )
     otherwise: Literal["withhold", "publish"] = Field(
         default="withhold",
-        description="What happens to the records if a criterion is not met. What was measured is"
+        description="What happens to the records if a criterion is not met. The measurements are"
         " published in any case.",
     )
     mechanism: Literal["discrete-laplace"] = "discrete-laplace"
@@ -134,7 +139,7 @@ class QualitySection(ReleaseSection):
     _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
 
     def of_records(self, synthesis: Sequence[Any], releases: Sequence[ReleaseSection]) -> Self:
-        """The same over the cells of the records; raises ``ValueError`` where there are none."""
+        """The section over the cells of its synthetic table; raises ``ValueError`` if there are none."""
         tables = {table.name: table.from_ for table in synthesis}
         if self.records not in tables:
             meant = suggestion(self.records, tables)
@@ -178,7 +183,7 @@ class QualitySection(ReleaseSection):
 
 
 def _named(domain: Domain, place: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Different columns of the records."""
+    """Check that names are different columns of the records, and return them."""
     for name in names:
         if name not in domain.names:
             meant = suggestion(name, domain.names)

@@ -21,7 +21,7 @@ from schemas.releases.private import Regularisation, at_regularisation, stated
 
 
 class RegressionSection(ReleaseSection):
-    """A regression with a Gaussian kernel, of a number on other columns."""
+    """A regression of a number on other columns, with a Gaussian kernel."""
 
     words: ClassVar[str] = "Regression"
     product: ClassVar[Product] = "Machine learning model"
@@ -31,19 +31,20 @@ class RegressionSection(ReleaseSection):
     )
     target: StrictStr = Field(description="The column that is predicted; its bounds are its scale.")
     bandwidth: Width | list[Width] = Field(
-        description="Of the Gaussian kernel, numbers scaled to [0, 1] and different categories at "
-        "distance 1: one for all features, or one for each.",
+        description="Bandwidth of the Gaussian kernel, for numbers scaled to [0, 1] and different"
+        " categories at distance 1: one for all features, or one for each.",
     )
     regularisation: Regularisation = Field(
-        description="lambda in mean loss + lambda ||f||^2; less noise if larger. Or how it is drawn from"
+        description="lambda in mean loss + lambda ||f||^2; a larger one needs less noise. Or how it is"
+        " drawn from"
         " the records."
     )
     threshold: float = Field(
         default=0.1,
         ge=0.001,
         le=1,
-        description="In units of the target's range: errors beyond it count linearly (Huber's loss), and"
-        " the noise is in proportion to it.",
+        description="A fraction of the target's range: larger errors count linearly (Huber's loss),"
+        " and the noise is proportional to it.",
     )
     frequencies: StrictInt = Field(
         default=256, ge=1, le=1024, description="Half the dimension of the feature space."

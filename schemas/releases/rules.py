@@ -29,7 +29,7 @@ KINDS = {str: "text", bool: "truth values", int: "whole numbers", float: "number
 
 
 Details = Mapping[str, tuple[str, Mapping[Any, Any]]]
-"""By group, the column of the records that refines it and the group of each of its categories."""
+"""By column of groups: the column of the records that refines it, and the group of each category."""
 
 
 class Range(Section):
@@ -56,7 +56,7 @@ Stated = Annotated[
 
 
 class RuleSection(Section):
-    """Where all conditions of ``if`` hold in a synthetic record, so do all those of ``then``."""
+    """A rule: if all conditions of ``if`` hold in a synthetic record, then so do all of ``then``."""
 
     if_: dict[StrictStr, Stated] = Field(
         alias="if",
@@ -65,7 +65,8 @@ class RuleSection(Section):
         "{below: 15} between edges of bins or among levels.",
     )
     then: dict[StrictStr, Stated] | StrictStr = Field(
-        description="What then holds of other columns, in the same form; or an inequality of numbers,"
+        description="The conditions that then hold for other columns, in the same form; or an"
+        " inequality of numbers,"
         " such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`, which holds where none is"
         " null. A rule that is an inequality alone may be written without if and then."
     )
@@ -78,7 +79,7 @@ class RuleSection(Section):
         return {"then": given} if isinstance(given, str) else given
 
     def stated_at(self, place: str) -> Self:
-        """The same rule, whose faults are said to be at this place of the plan."""
+        """The rule with this place of the plan for its error messages."""
         copy = self.model_copy()
         copy._place = place
         return copy
@@ -91,7 +92,7 @@ class RuleSection(Section):
 
     @property
     def words(self) -> str:
-        """The rule as people read it."""
+        """The rule in words for readers."""
         if isinstance(self.then, str):
             then = self.then
         else:
@@ -100,7 +101,7 @@ class RuleSection(Section):
         return f"if {when} then {then}" if when else then
 
     def in_detail(self, details: Details, place: str) -> Self:
-        """The same rule, where it names groups by the categories that are in them."""
+        """The rule with groups replaced by the categories that belong to them."""
         changed: dict[str, Any] = {"if_": _in_detail(self.if_, details, f"{place}.if")}
         if isinstance(self.then, dict):
             changed["then"] = _in_detail(self.then, details, f"{place}.then")
@@ -111,8 +112,8 @@ class RuleSection(Section):
         return tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items())
 
     def build(self, domain: Domain, place: str) -> list[Rule]:
-        """Over the domain's cells, one rule for each column that follows, as a fit begins with those
-        of pairs; raises ``ValueError`` where cells cannot express them."""
+        """Build a rule on cells for each column under ``then``; raises ``ValueError`` if cells cannot
+        express it."""
         assert isinstance(self.then, dict)
         both = sorted(set(self.if_) & set(self.then))
         if both:
@@ -135,9 +136,9 @@ def _stated_of(name: str, stated: list[Value] | Range) -> str:
 def build_rules(
     sections: Sequence[RuleSection], domain: Domain, details: Details = MappingProxyType({})
 ) -> tuple[Rule, ...]:
-    """The rules over the domain's cells; raises ``ValueError`` where they cannot express them.
+    """The rules over the domain's cells; raises ``ValueError`` if cells cannot express them.
 
-    A rule may name a group of which the records have the detail.
+    A rule may name a column of groups if the records have the column that refines it.
     """
     found: list[Rule] = []
     inequalities = []
@@ -177,7 +178,7 @@ def _in_detail(stated: Mapping[str, Stated], details: Details, place: str) -> di
 
 
 def condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:
-    """The position of a column and those of its cells that a plan states."""
+    """The position of a column in the domain, and the cells of it that a plan states."""
     if name not in domain.names:
         raise ValueError(f"{place}: {name!r} is not among the columns of the release")
     position = domain.names.index(name)
@@ -220,12 +221,13 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
 
 
 def _alike(category: Category, value: Value) -> bool:
-    """Whether both are of one type; 3 and 3.0 are one number."""
+    """Whether a category and a value are equal and of one type; 3 and 3.0 are the same number."""
     return type(category) is type(value) or {type(category), type(value)} == {int, float}
 
 
 def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
-    """Where a value is of another type than the column's: of which these are, and which is meant."""
+    """Text on the type of the column's values and the value that is meant, if ``value`` has another
+    type."""
     kind = type(values[0])
     if type(value) is kind:
         return suggestion(value, values) if kind is str else ""
@@ -246,7 +248,7 @@ def _range(axis: Axis, place: str, given: Range) -> set[int]:
 
 
 def _edge(axis: Bins | Grid, place: str, value: float) -> int:
-    """The number of the edge at this value; without bins each whole number has a cell."""
+    """The index of the edge at this value; without bins each whole number has a cell."""
     if isinstance(axis, Grid):
         if axis.lower <= value <= axis.upper and value == int(value):
             return int(value - axis.lower)

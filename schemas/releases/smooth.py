@@ -1,5 +1,4 @@
-"""What densities and functions have in common in a plan: their scales, and bandwidths that may be drawn
-from the records."""
+"""Shared parts of sections on densities and functions: scales, and bandwidths drawn from the records."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -20,11 +19,11 @@ from schemas.releases.private import PrivateSetting
 from schemas.survey.columns import CategoricalColumn, Column
 
 MOST_CELLS = 4096
-"""Cells of a transformed column: engines find them by comparisons with all edges."""
+"""A transformed column has at most this many cells, because engines compare values with all edges."""
 
 
 class PrivateBandwidth(PrivateSetting):
-    """A bandwidth by the exponential mechanism, paid from the share of the release."""
+    """A bandwidth that the exponential mechanism chooses, paid from the share of the release."""
 
     private: BandwidthRule = Field(
         description="quantiles: Silverman's rule on both quartiles of each column. error: for a density"
@@ -33,12 +32,12 @@ class PrivateBandwidth(PrivateSetting):
     smallest: float = Field(
         ge=0.002,
         le=1,
-        description="The least bandwidth, a fraction of each column's range; it is used where the"
-        " records give none.",
+        description="The least bandwidth, a fraction of each column's range; it is used if the records"
+        " determine none.",
     )
 
     def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
-        """The release, whose bandwidth is the smallest so far, at one that is drawn first."""
+        """The release with a bandwidth that is drawn first; ``smooth`` has the smallest bandwidth."""
         own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share, self.private
         return TunedDensity(*own, adjacency=smooth.adjacency)
 
@@ -54,7 +53,7 @@ SmoothBandwidth = Annotated[
 
 
 class SmoothSection(ReleaseSection):
-    """A section of a smooth density of some columns, perhaps on another scale than theirs."""
+    """Base class of sections on smooth densities of some columns, perhaps on a transformed scale."""
 
     if TYPE_CHECKING:  # each kind states its own
         bandwidth: SmoothBandwidth
@@ -64,12 +63,12 @@ class SmoothSection(ReleaseSection):
         default=None,
         exclude_if=absent,
         description="The scale on which the density is estimated, one for all columns or one each: log,"
-        " sqrt, log1p or none. The bandwidth is a fraction of the range on that scale; what is published"
-        " is on the columns' own. Continuous columns only, with bounds where the transform is defined.",
+        " sqrt, log1p or none. The bandwidth is a fraction of the range on that scale; results are on"
+        " the columns' own scale. Continuous columns only, with bounds where the transform is defined.",
     )
 
     def domain(self, columns: Columns) -> Domain:
-        """The cells of the columns, equal on the scale of their transforms, and their point masses."""
+        """The cells of the columns, of equal width on the transformed scale, and their point masses."""
         given = self.transform or "none"
         scales = given if isinstance(given, list) else [given] * len(self.columns)
         if len(scales) != len(self.columns):
@@ -81,7 +80,7 @@ class SmoothSection(ReleaseSection):
     def at(
         self, bandwidth: float | list[float], domain: Domain, survey: SurveyFacts, share: Budget
     ) -> Density | SmoothFunction:
-        """The release at this bandwidth."""
+        """The release with this bandwidth."""
         raise NotImplementedError
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:

@@ -1,1 +1,1 @@
-"""What a plan says of its survey: where it is, its columns, its privacy unit, its checks."""
+"""The parts of a plan that describe its survey: location, columns, privacy unit and checks."""

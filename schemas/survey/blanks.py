@@ -30,11 +30,11 @@ MISSING = {
     "total": "state the size of the population, which the weights add up to",
     "title": "state a title for readers",
 }
-"""What to write for a blank, by its key."""
+"""For each key that may be blank, what to write there."""
 
 
 def blanks_of(document: Any) -> dict[str, str]:
-    """By place in a plan document, such as ``releases[0].bandwidth``: each blank, and what to write."""
+    """The blanks in a plan by place, such as ``releases[0].bandwidth``, with what to write there."""
     return dict(_blanks(document, "", ""))
 
 
@@ -51,7 +51,7 @@ def _blanks(node: Any, place: str, why: str) -> Iterator[tuple[str, str]]:
 
 
 def touches(place: str, blanks: Collection[str]) -> bool:
-    """Whether what is wrong at a place may be that a blank is there, inside it or around it."""
+    """Whether a blank at a place, inside it or around it may cause the fault there."""
     return any(_is_in(blank, place) or _is_in(place, blank) for blank in blanks)
 
 

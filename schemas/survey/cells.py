@@ -1,8 +1,8 @@
-"""The cells of a column of numbers, from what is public of it: type, bounds, step, special values.
+"""Chooses the cells of a column of numbers from public facts: type, bounds, step, special values.
 
 Records get many cells, because the release merges those that hold too few people (``compress``): one for
 each value where there are at most ``MOST_VALUES``, otherwise cells that grow from zero, where amounts
-and counts of events crowd, or equal ones where the bounds are of like size.  Tables for people get few.
+and counts of events crowd, or equal cells if the bounds are of similar size.  Tables for people get few.
 
     hours a week, 0 to 99             one for each value
     visits, 0 to 5,000                0, 1, ..., 20, then 22, 25, 28, 30, 35, ...
@@ -23,16 +23,16 @@ from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
 MOST_VALUES = 1024
-"""Columns of more values share cells between them."""
+"""In columns with more values than this, several values share a cell."""
 
 EQUAL = 100
-"""Cells of equal width, at most."""
+"""The largest number of cells of equal width."""
 
 ALIKE = 20
 """Positive bounds with a smaller ratio get equal cells."""
 
 SPREAD = Decimal(10_000)
-"""Cells grow from the larger bound over this number, or from small whole numbers."""
+"""Growing cells begin at the larger bound divided by this number, or at small whole numbers."""
 
 FINE = tuple(
     Decimal(step) / 10 for step in (*range(10, 16), 16, 18, 20, 22, 25, 28, *range(30, 100, 5))
@@ -40,12 +40,12 @@ FINE = tuple(
 FEW = tuple(map(Decimal, ("1", "2", "5")))
 
 ALONE, ALONE_IN_TABLES = 20, 3
-"""Whole numbers up to these have a cell each, where cells grow."""
+"""If cells grow, each whole number up to this has its own cell."""
 
 MOST_IN_TABLES = 12
 
 MEASURES = ("year", "%", "per cent", "percent", "degree", "cm", "kg", "mmhg", "point")
-"""Units of numbers that lie around a middle rather than near zero, though zero is their bound."""
+"""Units of numbers that lie around a typical value, not near zero, even if zero is a bound."""
 
 
 def is_measure(unit: str) -> bool:
@@ -53,7 +53,7 @@ def is_measure(unit: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """``edges``: ascending, None for one cell per value; ``points``: values with a cell of their own."""
+    """``edges``: ascending, None for one cell per value; ``points``: values with their own cell."""
 
     edges: list[float] | None
     points: list[float]
@@ -61,8 +61,8 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is public of a column: ``step`` None where every number may occur, ``special``: values that
-    many people have; ``cuts``: where records need an edge."""
+    """Public facts on numbers; ``step``: None if any may occur; ``special``: values that many people
+    have; ``cuts``: edges that cells of records must have."""
 
     lower: Decimal
     upper: Decimal
@@ -74,12 +74,12 @@ class Numbers:
 
     @property
     def step_or_one(self) -> Decimal | None:
-        """Of what all values are multiples; None of nothing."""
+        """The number of which all values are multiples; None if any number may occur."""
         return self.step or (Decimal(1) if self.whole else None)
 
     @property
     def number(self) -> Decimal:
-        """How many values there are."""
+        """The number of possible values."""
         return (
             (self.upper - self.lower) / self.step_or_one + 1
             if self.step_or_one
@@ -92,11 +92,11 @@ class Numbers:
 
     @property
     def _end(self) -> Decimal:
-        """Above all values: the last cell of real numbers holds its upper edge."""
+        """The last edge, above all values; the last cell of real numbers includes it."""
         return self._top if self.whole else self.upper + (self.step_or_one or Decimal(1))
 
     def for_records(self, points: Sequence[float] | None = None) -> Cells:
-        """Many cells; ``points``: the values that have a cell of their own in all tables of a plan."""
+        """Many cells, for synthetic records; ``points``: values with their own cell in all tables."""
         if self.number > MOST_VALUES:
             alike = self._equal(EQUAL, FEW) if self._alike else ()
             return self._as_cells([*(alike or self._growing(FINE, ALONE)), *self.cuts], points)
@@ -113,7 +113,7 @@ class Numbers:
         return Cells(self._written(edges, own), list(points or ()))
 
     def for_tables(self, points: Sequence[float] | None = None) -> Cells:
-        """Cells that people read."""
+        """Few cells, for tables that people read."""
         if self.whole and self.step_or_one == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
         if self._alike or is_measure(self.unit):
@@ -124,13 +124,13 @@ class Numbers:
 
     @property
     def amount(self) -> bool:
-        """Whether values crowd near zero and reach far from it: shapes show on a logarithmic scale."""
+        """Whether values crowd near zero and reach far, so that a logarithmic scale suits them."""
         measure = self._alike or is_measure(self.unit)
         return self.lower >= 0 and self.upper >= MOST_VALUES and not measure
 
     @property
     def _alike(self) -> bool:
-        """Whether the bounds are of like size, so that values need not crowd near zero."""
+        """Whether the bounds are of similar size, so that values need not crowd near zero."""
         ends = sorted((abs(self.lower), abs(self.upper)))
         beside_zero = self.lower * self.upper < 0 and self._top - self.lower > MOST_VALUES
         return self.lower * self.upper != 0 and ends[1] < ALIKE * ends[0] and not beside_zero
@@ -163,14 +163,14 @@ class Numbers:
         return Cells(self._written(inner, own), [cast(point) for point in own])
 
     def _apart(self, point: Decimal, edges: Collection[Decimal]) -> bool:
-        """Whether a value needs a cell beside the bins: no bin is its own, and none would be empty."""
+        """Whether a value needs its own cell: no bin holds it alone, and no bin would become empty."""
         if self.whole and {point, point + 1} <= {*edges}:
             return False
         below = point == self.lower or self._any(self.lower, point, False)
         return below and (point == self.upper or self._any(point, self._top, True))
 
     def _written(self, inner: Iterable[Decimal], points: Sequence[Decimal] = ()) -> list[float]:
-        """Both bounds and the edges between them, but for those that would leave a cell empty."""
+        """Both bounds and the edges between them, except edges that would leave a cell empty."""
         kept = [self.lower]
         for edge in sorted({edge for edge in inner if self.lower < edge < self.upper}):
             begins = max([kept[-1], *(p for p in points if p < edge)])
@@ -181,7 +181,7 @@ class Numbers:
         return [cast(edge) for edge in (*kept, self._top)]
 
     def _any(self, first: Decimal, last: Decimal, above: bool) -> bool:
-        """Whether a multiple of the step lies from ``first`` (or above it) to below ``last``."""
+        """Whether a multiple of the step lies in [first, last), or in (first, last) if ``above``."""
         if self.step_or_one is None:
             return first < last
         least = multiple(first, self.step_or_one)

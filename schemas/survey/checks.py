@@ -37,7 +37,7 @@ RULES = {
     "bounds": "outside the bounds",
     "finite": "NaN or infinite",
 }
-"""The rules by name, in the order of a report, with the words for the rows that break them."""
+"""The rules by name, in the order of a report, each with words for the rows that break it."""
 
 
 def survey_schema(columns: Mapping[str, ReadColumn]) -> pandera.DataFrameSchema:

@@ -67,14 +67,14 @@ null in a column that is not nullable.  What cannot be read as its column's type
     own-cell    it counts as null, and every column is nullable
     drop        its record is left out
 
-All but the first are defined for every record, and act on each record alone: tables that differ in one
-record, or in those of one unit, still do so afterwards, and where a record is replaced by another its
-place stays, except with ``drop``.
+All but the first are defined for every record and act on each record alone.  So tables that differ in
+one record, or in the records of one unit, still do so afterwards; except with ``drop``, the number of
+records stays the same.
 """
 
 
 def nameable(name: str) -> bool:
-    """Whether a text is a valid column name; marks belong to the letters that they follow."""
+    """Whether a text is a valid column name; combining marks count as part of the letter before them."""
     letters = "".join(sign for sign in name if not unicodedata.category(sign).startswith("M"))
     return (
         re.fullmatch(r"[^\W\d_][\w .-]*", letters) is not None
@@ -88,7 +88,7 @@ _Listed = Annotated[list[_Kind], Field(min_length=1)]
 
 
 def _of_one_type(value: Any) -> Any:
-    """Refuse mixed types in one message; pydantic would give one for every type that it tried."""
+    """Refuse mixed types with one message; pydantic would give one for every type that it tried."""
     kinds = {type(item) for item in value} if isinstance(value, list) else set()
     if len(kinds) > 1 and kinds != {int, float}:
         other = next((item for item in value if not isinstance(item, str)), None)
@@ -111,23 +111,23 @@ class CategoricalColumn(Section):
     ] = Field(
         description="Every value that may occur, all of one type; quote text that YAML would read "
         "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
-        " folder, whose values are text. Or `open`, where nobody can list them: those that enough units"
-        " have are found first, with a share of the budget, and all others count as one.",
+        " folder, whose values are text. Or `open`, if nobody can list them: a share of the budget"
+        " then finds the categories that enough units have, and all others count as one.",
     )
     at_most: StrictInt = Field(
         default=0,
         ge=0,
         le=MOST_FOUND,
         exclude_if=absent,
-        description="With `categories: open`, how many may be found, of the most frequent; 100 by"
-        " default.",
+        description="With `categories: open`, at most how many are found, the most frequent first; 100"
+        " by default.",
     )
     labels: Labels = Field(default_factory=dict)
     refines: dict[str, Annotated[dict[str, str], BeforeValidator(as_text)]] = Field(
         default_factory=dict,
-        description="By coarser categorical column, the group of every category: the column then follows"
-        " from this one in synthetic records. A mapping, or a public CSV file with both columns in the"
-        " plan's folder.",
+        description="For each coarser categorical column, the group to which each category of this one"
+        " belongs. Synthetic records then get the coarser column from this one. Write a mapping,"
+        " or name a public CSV file with both columns in the plan's folder.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: Missing = Field(default_factory=list, exclude_if=absent)
@@ -165,18 +165,18 @@ class CategoricalColumn(Section):
 
     @property
     def open(self) -> bool:
-        """Whether the categories but the last are found, or yet to be found."""
+        """Whether all categories but the last are found by a release, now or later."""
         return self.at_most > 0
 
     def with_found(self, texts: Mapping[str, int] | None) -> Self:
-        """The column with those of the found texts, by noisy count, that can be its categories."""
+        """The column with those found texts that may be categories; ``texts``: noisy count by text."""
         found = publishable(texts or {}, {NONE, OTHER, *map(str, self.missing)})
         kept = found[: self.at_most] or [NONE]
         return self.model_copy(update={"categories": [*kept, OTHER]})
 
     @model_serializer(mode="wrap")
     def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Stand-ins for what is yet to be found are not written."""
+        """Leave out placeholders for categories that are not found yet."""
         stand_ins = self.open and self.categories[:-1] == unknown(self.at_most)
         written: dict[str, Any] = dump(self)
         return written | {"categories": OPEN} if stand_ins and "categories" in written else written
@@ -204,8 +204,8 @@ class IntegerColumn(NumberColumn):
     from_: PartOfDate | None = Field(
         default=None,
         alias="from",
-        description="What the numbers are computed from, where the survey has no column of this name: "
-        "the part of a date.",
+        description="If the survey has no column of this name: the part of a date from which the"
+        " numbers are computed.",
     )
 
     @model_validator(mode="before")
@@ -227,7 +227,7 @@ class IntegerColumn(NumberColumn):
 
     @model_serializer(mode="wrap")
     def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without ``from`` where there is none: the digests of such plans know nothing of it."""
+        """Leave out ``from`` if it is empty, so that the digests of older plans stay the same."""
         return {k: v for k, v in dump(self).items() if v is not None}
 
     def _check_format(self) -> None:
@@ -265,19 +265,20 @@ class ContinuousColumn(NumberColumn):
 
     type: Literal["continuous"]
     bounds: Annotated[tuple[float, float], BeforeValidator(two_numbers)] = Field(
-        description="Smallest and largest value. Or `open`, where nobody can state them: bounds that few"
-        " are beyond are found first, with a share of the budget, and others count as the nearest. One"
+        description="Smallest and largest value. Or `open`, if nobody can state them: a share of the"
+        " budget then finds bounds beyond which few values lie, and values beyond count as the"
+        " nearest bound. One"
         " of the two may be open, as in [0, open].",
     )
     searched: StrictBool = Field(
         default=False,
         exclude_if=absent,
-        description="Whether the bounds are found; follows from `bounds: open`.",
+        description="Whether a release finds the bounds; set by `bounds: open`.",
     )
     ends: HalfOpen = Field(
         default=BOTH_OPEN,
         exclude_if=lambda ends: ends == BOTH_OPEN,
-        description="The bound that is stated where the other is open; follows from `bounds`.",
+        description="The bound that is stated if the other is open; set by `bounds`.",
     )
     grid: StrictInt = Field(
         default=1024,
@@ -300,7 +301,7 @@ class ContinuousColumn(NumberColumn):
 
     @model_serializer(mode="wrap")
     def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Stand-ins for bounds that are yet to be found are not written."""
+        """Leave out placeholders for bounds that are not found yet."""
         written: dict[str, Any] = dump(self)
         if not self.unsearched or "bounds" not in written:
             return written
@@ -313,12 +314,12 @@ class ContinuousColumn(NumberColumn):
 
     @property
     def unsearched(self) -> bool:
-        """Whether the bounds are yet to be found; others stand in for them."""
+        """Whether the bounds are placeholders because they are not found yet."""
         return self.open and self.bounds == held(UNKNOWN_BOUNDS, self.point_masses, self.ends)
 
     def with_found(self, bounds: tuple[float, float] | None) -> Self:
-        """The column with the bounds that were found, if any were; they hold its point masses, and
-        none is beyond a bound that is stated."""
+        """The column with the bounds that were found, if any, widened to include its point masses; a
+        stated bound is kept."""
         lower, upper = bounds or NOTHING_FOUND
         if self.step:  # of which there are not too many
             most = self.step * 2**52
@@ -346,7 +347,7 @@ Column = Annotated[
 
 
 def made_total(column: Column, invalid: Invalid) -> Column:
-    """The column as a plan with this rule reads it."""
+    """The column as it is under a plan's rule for values that are not valid."""
     if invalid == "own-cell":
         return column.model_copy(update={"nullable": True})
     if invalid == "clamp" and not isinstance(column, CategoricalColumn):
@@ -362,21 +363,21 @@ class IdentifierColumn(Section):
 
 
 ReadColumn = CategoricalColumn | IntegerColumn | ContinuousColumn | IdentifierColumn
-"""A column that the private steps read: one of the plan's, or the privacy unit's."""
+"""A column that the private steps read: a column of the plan, or the privacy unit's identifier."""
 
 
 def meaning(column: Column) -> str:
-    """What the plan says that a column means."""
+    """The meaning of a column according to the plan."""
     return ": ".join(filter(None, (column.label, column.description)))
 
 
 def column_description(text: str, column: Column | None) -> str:
-    """The description of a published column, with what the survey's column means."""
+    """The description of a published column, followed by the meaning of the survey's column."""
     return ": ".join(filter(None, (text, meaning(column) if column else "")))
 
 
 def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str, str]:
-    """Metadata for a published column that is about the survey's column ``name``."""
+    """Metadata for a published column that describes the survey's column ``name``."""
     if name is None:
         return {}
     facts, column = {"column": name}, columns[name]

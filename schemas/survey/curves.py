@@ -1,4 +1,4 @@
-"""Columns of a survey that are one function together: its values at several times."""
+"""Columns of a survey that together are one function: its values at several times."""
 
 from collections.abc import Mapping
 from typing import Annotated, Self
@@ -12,7 +12,7 @@ Number = StrictInt | StrictFloat
 
 
 class Curve(Section):
-    """A record's values of one quantity, one column for each time."""
+    """One quantity of a record at several times, with a column for each time."""
 
     columns: list[StrictStr] = Field(
         min_length=2,
@@ -29,8 +29,9 @@ class Curve(Section):
     step_at_most: Annotated[Number, Field(gt=0)] | None = Field(
         default=None,
         exclude_if=absent,
-        description="The largest change between neighbouring times, from public knowledge: curves with a"
-        " larger one are changed until none is, and the noise is smaller. All columns then need the same"
+        description="The largest change between neighbouring times, from public knowledge: curves with"
+        " a larger change are altered until they have none; the noise is then smaller. All columns"
+        " then need the same"
         " bounds.",
     )
 

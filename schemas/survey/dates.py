@@ -3,8 +3,8 @@
 columns:
   admission month: {type: integer, bounds: [1, 12], from: {column: admitted, part: month}}
 
-The engine computes the part of each record from its own date while it reads the survey; to all that
-follows it is a whole number like any other.
+The engine computes the part from each record's date while it reads the survey; all later steps treat it
+as an ordinary whole number.
 """
 
 from typing import Literal
@@ -21,7 +21,7 @@ RANGES: dict[Part, tuple[int, int]] = {
     "weekday": (1, 7),
     "hour": (0, 23),
 }
-"""The values that a part may have.  A date in no such year has no parts."""
+"""The range of each part.  The parts of a date outside these years are null."""
 
 
 class PartOfDate(Section):
@@ -38,7 +38,7 @@ class PartOfDate(Section):
     )
 
     def check(self, bounds: tuple[int, int]) -> None:
-        """Raise ``ValueError`` where the bounds are not those of this part."""
+        """Raise ``ValueError`` if the bounds are not possible for this part."""
         lower, upper = RANGES[self.part]
         if not lower <= bounds[0] <= bounds[1] <= upper:
             raise ValueError(f"bounds: a {self.part} lies between {lower} and {upper}")

@@ -1,10 +1,9 @@
-"""Columns of synthetic records that follow from others: formulas, and groups of categories.
+"""Columns of synthetic records that are computed from others: by formulas, or as groups of categories.
 
     columns:   {trade: {type: categorical, categories: [baker, smith], refines: {sector: trades.csv}}}
     synthesis: [{derived: {bmi: "weight / (height / 100) ** 2"}}]
 
-Neither is drawn or measured: they are computed from the values of each record, so no record contradicts
-itself.
+They are neither drawn nor measured but computed from each record, so no record contradicts itself.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Values = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A column that follows from others, by a formula or a mapping; ``origin``: how, in words."""
+    """A column that is computed from others, by a formula or a mapping; ``origin``: how, in words."""
 
     name: str
     sources: tuple[str, ...]
@@ -39,7 +38,7 @@ class Derived:
         return f"Derived: {self.origin}"
 
     def values(self, columns: Mapping[str, Values]) -> Values:
-        """(rows,) the values, null masked, from columns of records."""
+        """The values (rows,), with nulls masked, from columns of records."""
         if self.formula is not None:
             return self.formula.values(columns)
         assert self.mapping is not None
@@ -54,7 +53,7 @@ class Derived:
 
 
 def check_groups(columns: Columns) -> None:
-    """Raise ``ValueError`` where ``refines`` of a column does not map every category to a group."""
+    """Raise ``ValueError`` if ``refines`` of a column does not map every category to a group."""
     for name, column in columns.items():
         if isinstance(column, CategoricalColumn):
             for group, codes in column.refines.items():
@@ -88,7 +87,7 @@ def _check_group(
 
 
 def groups_of(name: str, columns: Columns, seen: frozenset[str] = frozenset()) -> Iterator[Derived]:
-    """The columns that follow from a categorical column, and from those in turn."""
+    """Yield the columns of groups that follow from a categorical column, and recursively from those."""
     column = columns.get(name)
     for group, codes in column.refines.items() if isinstance(column, CategoricalColumn) else ():
         of = columns[group]
@@ -103,8 +102,7 @@ def groups_of(name: str, columns: Columns, seen: frozenset[str] = frozenset()) -
 
 
 def details(names: Collection[str], columns: Columns) -> dict[str, tuple[str, Mapping[Any, Any]]]:
-    """By group that follows from one of these columns: that column, and the group of each of its
-    categories."""
+    """By column of groups that follows from one of these: that column, and each category's group."""
     found: dict[str, tuple[str, Mapping[Any, Any]]] = {}
     for name in names:
         for group in groups_of(name, columns):
@@ -122,10 +120,10 @@ def derived_columns(
     formulas: Mapping[str, str],
     follows: Collection[str] = (),
 ) -> list[Derived]:
-    """The columns that follow from those that are drawn, in an order in which they can be computed.
+    """The columns that are computed from those that are drawn, in an order in which this is possible.
 
-    ``follows``: columns among those drawn that are known to follow from others.  Raises ``ValueError``
-    where another one that is drawn does, or a formula is at fault.
+    ``follows``: drawn columns that are known to follow from others.  Raises ``ValueError`` if any other
+    drawn column follows from others, or a formula is not valid.
     """
     found: dict[str, Derived] = {}
     for name in drawn:

@@ -60,7 +60,7 @@ def _on_postgresql(backend: Any, values: Values, value: str, code: str) -> Any:
 
 
 def _on_spark(backend: Any, values: Values, value: str, code: str) -> Any:
-    """As a parameter: Spark's parser takes minutes for a literal of a megabyte."""
+    """``listed`` on Spark, with a parameter: its parser takes minutes for a literal of a megabyte."""
     import ibis
 
     sql = {str: "string", bool: "boolean", int: "bigint", float: "double"}[type(values[0])]

@@ -6,8 +6,8 @@
     format: DD.MM.YYYY    31.12.2024, or 1.2.2024, and a time after it, as in 31.12.2024 17:30
     format: YYYYMMDD      20241231
 
-A text is read by its own signs and the format alone, and what has another form is not read.  What a
-table holds as a number or a date needs no format, and does not notice one.
+How a text is read depends only on the text and the format; text in another form is not read.  Values
+that the table holds as numbers or dates need no format and ignore it.
 
 >>> number_format("1.234,5").pattern.startswith("[+-]?")
 True
@@ -25,7 +25,7 @@ from schemas.document import absent
 
 BLANKS = " \u00a0\u2009\u202f"
 TRIMMED = " \t\n\r\v\f"
-"""What may be around a value."""
+"""The blanks that may surround a value."""
 LIKE = {" ": BLANKS, "'": "'’"}
 TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)"
 """A time after a day."""
@@ -33,7 +33,7 @@ TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)"
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """``thousands``: the signs that may separate them; ``decimal``: the sign before decimals."""
+    """``thousands``: characters that may separate thousands; ``decimal``: the decimal sign."""
 
     thousands: str
     decimal: str
@@ -41,7 +41,7 @@ class NumberFormat:
 
     @property
     def pattern(self) -> str:
-        """A number as a regular expression, which engines read alike; at most 18 digits a side."""
+        """A regular expression for numbers, the same in all engines; at most 18 digits a side."""
         whole = "[0-9]{1,18}"
         if self.thousands:
             whole = f"([0-9]{{1,3}}([{self.thousands}][0-9]{{3}}){{1,5}}|{whole})"
@@ -54,12 +54,12 @@ class NumberFormat:
 
     @property
     def dropped(self) -> str:
-        """The signs that are no part of the number."""
+        """The characters to remove before the text is read as a number."""
         return self.thousands + f"{BLANKS}%" * self.percent
 
     @property
     def shift(self) -> str:
-        """What is put after the digits: a hundredth is exact only as text."""
+        """The exponent to append to the digits: dividing by a hundred is exact only in text."""
         return "e-2" if self.percent else ""
 
 
@@ -68,21 +68,21 @@ PLAIN = NumberFormat("", ".", False)
 
 @dataclass(frozen=True)
 class DateFormat:
-    """``order``: the places of year, month and day, as letters; ``sign``: what is between them."""
+    """``order``: the order of year, month and day, as letters; ``sign``: the separator."""
 
     order: tuple[str, ...]
     sign: str
 
     @property
     def pattern(self) -> str:
-        """A day as a regular expression with a group for each of its three parts."""
+        """A regular expression for days, with a group for each of the three parts."""
         few = "{1,2}" if self.sign else "{2}"
         form = {"Y": "([0-9]{4})", "M": f"([0-9]{few})", "D": f"([0-9]{few})"}
         return (f"[{self.sign}]" if self.sign else "").join(form[part] for part in self.order)
 
 
 def number_format(text: str) -> NumberFormat:
-    """How numbers are written; raises ``ValueError``."""
+    """Read a format of numbers; raises ``ValueError`` if it is not one."""
     found = re.fullmatch(r"(?:1([., ']?)234(?:([.,])5)?|12)( ?%)?", text)
     if found is None or (found[1] and found[1] == found[2]) or text == "12":
         raise ValueError(
@@ -94,7 +94,7 @@ def number_format(text: str) -> NumberFormat:
 
 
 def date_format(text: str) -> DateFormat:
-    """How days are written; raises ``ValueError``."""
+    """Read a format of days; raises ``ValueError`` if it is not one."""
     found = re.fullmatch(r"(YYYY|MM|DD)([./-]?)(YYYY|MM|DD)\2(YYYY|MM|DD)", text)
     if found is None or len({found[1], found[3], found[4]}) < 3:
         raise ValueError(
@@ -104,7 +104,7 @@ def date_format(text: str) -> DateFormat:
 
 
 def _as_written(given: Any) -> Any:
-    """YAML reads 1234.5 as a number."""
+    """The format as text, because YAML reads 1234.5 as a number."""
     return str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
 
 

@@ -1,11 +1,12 @@
 """`categories: open` and `bounds: open`: placeholders until the search, and which texts are published.
 
 Before the search a plan has as many placeholders as there may be categories, so that time and price are
-known for the largest table.  No plan can name one: they hold a character that plans refuse.
+known for the largest table.  No plan can name a placeholder, because each contains a character that
+plans refuse.
 
-Of found texts, those are left out that a plan could not list: blank ones, those that hold what nobody
-sees or that start as formulas do, and of several that look alike all but the one with the largest noisy
-count.  They count in the last category like every text that was not found.
+Found texts that a plan could not list are left out: blank texts, texts with invisible characters, texts
+that start like a formula, and of several that look alike all but the one with the largest noisy count.
+They count in the last category, like every text that was not found.
 
 >>> publishable({"Bern": 40, "Bern ": 90, "=1+1": 70, "Genève": 50})
 ['Bern ', 'Genève']
@@ -18,30 +19,30 @@ from collections.abc import Collection, Mapping
 from schemas.text import may_be_listed, seen_as
 
 OPEN = "open"
-"""What a plan writes where it has no list or bounds."""
+"""The word in a plan that replaces a list of categories or bounds."""
 
 OTHER = "(other)"
 """The last category: every text that is not one of the others."""
 
 NONE = "(none found)"
-"""The first category where none is found: some kinds of release need two."""
+"""The first category if none is found, as some kinds of release need two."""
 
 USUALLY_FOUND, MOST_FOUND = 100, 1000
 
 UNKNOWN_BOUNDS, NOTHING_FOUND = (0.0, 1.0), (-1.0, 1.0)
-"""Bounds before they are found, so that errors are parts of the range; and where none are."""
+"""The bounds before the search, with which errors are fractions of the range, and if none are found."""
 
 _STAND_IN = "\u2060"
 
 
 HalfOpen = tuple[float | None, float | None]
-"""The smallest and largest value as far as they are stated."""
+"""The smallest and largest value; None for one that is not stated."""
 
 BOTH_OPEN: HalfOpen = (None, None)
 
 
 def stated_ends(bounds: object) -> HalfOpen | None:
-    """What is stated of bounds of which one or both are open; None of all others.
+    """The stated ends of bounds of which one or both are open; None for all other bounds.
 
     >>> stated_ends("open"), stated_ends([0, "open"]), stated_ends([0, 9])
     ((None, None), (0.0, None), None)
@@ -60,7 +61,7 @@ def stated_ends(bounds: object) -> HalfOpen | None:
 def held(
     bounds: tuple[float, float], points: Collection[float], ends: HalfOpen
 ) -> tuple[float, float]:
-    """The narrowest bounds around these and some points, but with the ends that are stated.
+    """The narrowest bounds that include these bounds and some points; stated ends are kept.
 
     >>> held((-1, 1), [5], (None, None)), held((-1, 1), [], (3, None))
     ((-1.0, 5.0), (3.0, 4.0))
@@ -76,12 +77,12 @@ def held(
 
 
 def unknown(most: int) -> list[str]:
-    """As many categories that no text of a plan equals."""
+    """This many placeholders for categories, which differ from every text in a plan."""
     return [f"{_STAND_IN}{i + 1}" for i in range(most)]
 
 
 def publishable(found: Mapping[str, int], taken: Collection[str] = ()) -> list[str]:
-    """The texts that a plan may list, the most frequent first, and that look like none that is taken.
+    """The texts that a plan may list and that look like none of ``taken``, the most frequent first.
 
     ``found``: noisy counts by text.
     """

@@ -27,7 +27,7 @@ MISSING = (
 
 
 def nullable_if_missing(given: Any) -> Any:
-    """Codes of no answer make a column nullable, which need not be stated."""
+    """Set a column nullable if it states codes for no answer."""
     if not isinstance(given, dict) or not given.get("missing"):
         return given
     if given.get("nullable") is False:
@@ -36,11 +36,11 @@ def nullable_if_missing(given: Any) -> Any:
 
 
 NAN = "NaN"
-"""The code of no answer that floats which are not numbers have."""
+"""The code for no answer that matches floats which are NaN."""
 
 
 def _with_nan(codes: Any) -> Any:
-    """YAML's .nan as the word, which JSON has too."""
+    """Replace YAML's .nan by the text NaN, which JSON can represent."""
     return [NAN if c != c else c for c in codes] if isinstance(codes, list | tuple) else codes
 
 
@@ -52,7 +52,7 @@ Missing = Annotated[
 
 
 def as_text(mapping: Any) -> Any:
-    """Categories as they are written; YAML reads some of them as numbers."""
+    """The keys of a mapping as text, because YAML reads some categories as numbers."""
     return {str(k): str(v) for k, v in mapping.items()} if isinstance(mapping, dict) else mapping
 
 
@@ -67,8 +67,8 @@ STEP = (
     " that people round. The table is not checked for it."
 )
 LEVELS = (
-    "The only values that occur, in ascending order, where a number takes a few: each has a cell of its"
-    " own, any other is not valid, and `bounds` need not be stated."
+    "The only values that occur, in ascending order, if they are few: each has a cell of its own, any"
+    " other value is not valid, and `bounds` need not be stated."
 )
 POINTS = (
     "Values that many records have, such as 0 and a top code: each has a cell of its own in addition to"

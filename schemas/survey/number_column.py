@@ -1,4 +1,4 @@
-"""What columns of whole and of real numbers have in common in a plan."""
+"""The common parts of columns of whole and of real numbers in a plan."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ def two_numbers(value: Any) -> Any:
 
 
 class NumberColumn(Section):
-    """What columns of whole and of real numbers have in common."""
+    """Base class of columns of whole and of real numbers."""
 
     outside: Outside = Field(
         default="refuse",
@@ -56,7 +56,7 @@ class NumberColumn(Section):
     @model_validator(mode="before")
     @classmethod
     def _bounds_of_levels(cls, given: Any) -> Any:
-        """Levels bound a column: its bounds need not be stated."""
+        """Take the bounds from the levels if they are not stated."""
         levels = given.get("levels") if isinstance(given, dict) else None
         if not isinstance(levels, list | tuple) or not levels or "bounds" in given:
             return given
@@ -83,7 +83,7 @@ class NumberColumn(Section):
         return self
 
     def _check_format(self) -> None:
-        """Raise ``ValueError`` where the format is none, or is not that of such numbers."""
+        """Raise ``ValueError`` if the format is not valid, or does not suit such numbers."""
         if not self.format:
             return
         try:
@@ -95,12 +95,12 @@ class NumberColumn(Section):
 
     @property
     def open(self) -> bool:
-        """Whether the bounds are found, or yet to be found."""
+        """Whether the bounds are found by a release, now or later."""
         return False
 
     @property
     def clamps_nothing(self) -> bool:
-        """Whether numbers are read as they are: bounds that are found are not known then."""
+        """Whether numbers are read without clamping, as bounds are not known before the search."""
         return self.open or self.outside == "refuse"
 
     @property
@@ -118,7 +118,7 @@ class NumberColumn(Section):
 
     @property
     def written(self) -> Fraction | None:
-        """The step, exactly as it was written."""
+        """The step as an exact fraction of the number that was written."""
         return None if self.step is None else Fraction(str(self.step))
 
 

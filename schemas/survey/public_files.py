@@ -5,9 +5,9 @@
     releases: [{hierarchy: {columns: [state, tract], members: tracts.csv}}]
     releases: [{totals: {by: state, counts: states.csv}}]                with a column `records`
 
-A plan holds what was read and not the file's name, so its digest, its manifest and whoever approves it
-are about the values.  A file that is missing, or lacks a column or a value, is an error, and so is the
-survey itself: what it holds would be published without noise.
+A plan contains the values that were read, not the file's name; so its digest, its manifest and its
+approval apply to the values.  A file that is missing, or lacks a column or a value, is an error.  So is
+the survey itself, whose contents would be published without noise.
 """
 
 import csv
@@ -24,11 +24,11 @@ from schemas.survey.blanks import BLANK
 from schemas.survey.found import OPEN
 
 RECORDS = "records"
-"""The column of a file of totals that holds them."""
+"""The column that holds the totals in a file of totals."""
 
 
 def read_public_files(plan: Path, document: dict[str, Any]) -> None:
-    """Put the contents of the files that a plan's document names in place of their names."""
+    """Replace the names of public files in a plan's document by their contents."""
     columns = _mapping(document.get("columns"))
     rows_of = partial(_rows, plan, document.get("source"))
     for name, column in columns.items():
@@ -78,7 +78,7 @@ def _rows(
     columns: Sequence[str],
     others: bool = False,
 ) -> list[list[str]]:
-    """The values of some columns of a CSV file, in the order given; it has no more unless ``others``."""
+    """The values of some columns of a CSV file, in order; ``others``: it may have further columns."""
     if Path(name).suffix.lower() != ".csv":
         raise PlanError(f"{place}: write a list or the name of a .csv file, not {name!r}")
     path = plan.parent / name
@@ -115,7 +115,7 @@ def _rows(
 
 
 def _same(path: Path, other: str | Path) -> bool:
-    """Whether both are one file, by whatever names; a source from the command line starts here."""
+    """Whether both are one file; a source from the command line is relative to the working folder."""
     with suppress(OSError, ValueError):
         return path.samefile(other)
     return False

@@ -1,4 +1,4 @@
-"""How a plan reads its columns from those of the survey: which, in what form, with what codes."""
+"""How a plan reads its columns: from which column of the survey, in what format, with what codes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,12 +14,12 @@ from schemas.survey.keys import NAN
 
 
 def part_of_date(column: ReadColumn) -> PartOfDate | None:
-    """The part of a date that a column is, if it is one."""
+    """The part of a date that the column contains; None if it is not a part of a date."""
     return column.from_ if isinstance(column, IntegerColumn) else None
 
 
 def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
-    """By column, the survey's column from which it is read: of its own name, or of another."""
+    """For each column, the survey's column from which it is read."""
     return {name: _source(name, column, columns) for name, column in columns.items()}
 
 
@@ -33,7 +33,7 @@ def _source(name: str, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
 
 
 def source_in_words(name: str, columns: Mapping[str, ReadColumn]) -> str:
-    """What a message calls the survey's column: a ``source_name`` is not shown."""
+    """Words for the survey's column in messages, which do not show a ``source_name``."""
     of = part_of_date(columns[name])
     return name if columns[name].source_name or of is None else of.column
 
@@ -52,7 +52,7 @@ def written_dates(column: ReadColumn) -> DateFormat | None:
 
 
 def missing_codes(column: ReadColumn) -> tuple[Sequence[str], Sequence[float]]:
-    """The text and the numbers that stand for no answer where a column is read."""
+    """The texts and the numbers that are read as no answer."""
     codes = () if isinstance(column, IdentifierColumn) else column.missing
     texts = [code for code in codes if isinstance(code, str)]
     return texts, [float(code) for code in codes if not isinstance(code, str) or code == NAN]

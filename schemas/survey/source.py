@@ -112,7 +112,7 @@ class SparkSource(Section):
 
     @property
     def form(self) -> str:
-        """What the path or table holds."""
+        """The form of the data: files or a table."""
         return "Parquet files" if self.parquet else "a table"
 
     @property

@@ -1,4 +1,4 @@
-"""How a survey's answers are supposed to be distributed, from what a plan says of its columns."""
+"""Assumed distributions of a survey's answers, from the plan's description of its columns."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from schemas.survey.reading import part_of_date
 
 
 def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:
-    """By column, the share of each cell (cells,), as is typical of its type, bounds and unit."""
+    """The assumed shares (cells,) by column, as is typical for its type, bounds and unit."""
     return {axis.name: typical_shares(axis, _shape(columns.get(axis.name))) for axis in axes}
 
 
 def _shape(column: Column | None) -> Shape:
-    """How a column's numbers are likely to lie between its bounds."""
+    """The assumed shape of a column's distribution between its bounds."""
     if column is None or isinstance(column, CategoricalColumn) or part_of_date(column):
         return "around"
     lower, upper = column.bounds

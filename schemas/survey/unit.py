@@ -20,16 +20,16 @@ WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
 
 
 def of_weights(column: object) -> bool:
-    """Whether a column that is read is that of the weights."""
+    """Whether a column that is read is the column of weights."""
     return isinstance(column, ContinuousColumn) and column.bounds == WEIGHT.bounds
 
 
 COUNT = IntegerColumn(type="integer", bounds=(0, 2**40))
-"""The check on a column of counts: as many as a plan may have rows, and never null."""
+"""The check on a column of counts: at most as many as a plan may have rows, and never null."""
 
 MOST_ROWS = 10**6
 MOST_STEPS = 2**20
-"""Sums of steps over as many records as a plan may have stay below 2**62."""
+"""The most steps of one weight: sums over as many records as a plan may have stay below 2**62."""
 
 
 class UnitColumn(Section):
@@ -93,7 +93,7 @@ class Weights(Section):
 
     @property
     def read(self) -> ContinuousColumn:
-        """How the column is read."""
+        """The column of weights as a column that is read."""
         stated = {"source_name": self.source_name, "format": self.format}
         return WEIGHT.model_copy(update=stated)
 

@@ -1,1 +1,1 @@
-"""What a Prefect operator sees: artifacts, as markdown, tables and links."""
+"""Artifacts for Prefect operators: markdown, tables and links."""

@@ -22,7 +22,7 @@ from tasks.workplace.step import in_flow_run, log_line, step
 
 
 def tag_run(dataset: str) -> None:
-    """Give the flow run, if there is one, its dataset as a tag; a lost server shows none."""
+    """Tag the flow run, if there is one, with its dataset; does nothing if the server is lost."""
     if not in_flow_run():
         return
     from httpx import HTTPError
@@ -52,7 +52,7 @@ def show_explanation(plan: Plan) -> None:
 
 @step("show the earlier answer")
 def show_earlier(words: str) -> None:
-    """Show that a question was asked before, in the place of what it would cost."""
+    """Show that a question was asked before, instead of its cost."""
     from prefect.artifacts import create_markdown_artifact
 
     sentence = f"{words[0].upper()}{words[1:]}."
@@ -61,7 +61,7 @@ def show_earlier(words: str) -> None:
 
 @step("show the preview")
 def show_preview(plan: Plan, release_id: str, made: PreparedBundle) -> None:
-    """Show a disclosure officer what is to be published."""
+    """Show a disclosure officer what would be published."""
     from prefect.artifacts import create_markdown_artifact
 
     create_markdown_artifact(
@@ -80,13 +80,13 @@ def show_audit(plan: Plan, results: Sequence[AuditResult]) -> None:
         result_rows(plan, results),
         key="audit",
         description=f"Privacy audit: {escape(plan.publication.title)}. A lower bound above the claim"
-        " proves a violation. One below it shows only that this audit found no violation.",
+        " proves a violation. A bound below it only means that this audit found none.",
     )
 
 
 @step("announce")
 def announce(plan: Plan, release_id: str, bundle: Path) -> None:
-    """Show in Prefect what was published; a server that does not answer changes nothing about it."""
+    """Show in Prefect what was published; if the server does not answer, the bundle stays published."""
     from httpx import HTTPError
 
     try:

@@ -18,7 +18,7 @@ from tasks.report.release import headed, release_part
 
 FIRST_ROWS = 10
 MOST_TABLES = 4
-"""Of each release."""
+"""The preview shows at most this many tables of each release."""
 
 NONE = [{"": "none"}]
 
@@ -48,8 +48,7 @@ def explanation(
     refusal: str = "",
     allowed: Sequence[dict[str, str]] = (),
 ) -> str:
-    """The contents of ``dprelease explain``, who asked for the release, and rows of what that person is
-    allowed."""
+    """The contents of ``dprelease explain``, the requester, and rows of the requester's allowance."""
     budget, verdict = budget_rows(plan, granted, spent, refusal)
     asked = (
         f"Requested by {escape(plan.publication.requester)}. " if plan.publication.requester else ""
@@ -69,7 +68,7 @@ def explanation(
 
 
 def preview(plan: Plan, release_id: str, made: PreparedBundle) -> str:
-    """What a disclosure officer reads before a decision; what is made is noisy and public."""
+    """A preview for a disclosure officer's decision; everything in it is noisy and public."""
     return "\n\n".join(
         [
             f"# To be approved: {escape(plan.publication.title)}",
@@ -85,7 +84,7 @@ def preview(plan: Plan, release_id: str, made: PreparedBundle) -> str:
 
 
 def _published(plan: Plan, made: PreparedBundle) -> Iterator[str]:
-    """The beginning of each release's tables as its report shows them, and of each synthetic table."""
+    """Yield the first rows of the tables of each release in the report, and of each synthetic table."""
     for record in made.releases:
         part = release_part(Source(plan, record, made.staging))
         yield f"### {escape(part.heading)}\n\n{escape(part.lead)}"

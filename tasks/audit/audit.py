@@ -13,8 +13,8 @@ QUICK_DRAWS = 1_000
 QUICK_PAIRS = 8
 QUICK_SURVEYS = 2
 ATTENDED, UNATTENDED = 0.95, 0.999
-"""The joint confidence of all bounds of an audit: of an audit that a person asked for, and of the
-short one before a release, which should hardly ever stop a correct schedule by chance."""
+"""The joint confidence of all bounds of an audit: of one that a person requested, and of the short one
+before a release, which should hardly ever stop a correct schedule by chance."""
 FULL_DRAWS = 20_000
 TOGETHER = "all together"
 
@@ -92,7 +92,7 @@ def result_rows(plan: Plan, results: Sequence[AuditResult]) -> list[dict[str, st
 
 
 def _noise(result: AuditResult) -> str:
-    """How wide the noise is at most, as a multiple of the stated width."""
+    """An upper bound on the width of the noise, as a multiple of the stated width."""
     if result.width is None or result.width.at_most == math.inf:
         return ""
     return f"<= {result.width.at_most:.2f}"

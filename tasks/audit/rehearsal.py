@@ -7,11 +7,11 @@ the real one, and every release must get exactly the tallies of the audit.
     rehearse            both surveys, with as many records as the plan states: before a full audit
     rehearse_shortly    the one with the unit at its far end, with few: in the short audit
 
-That unit has one record more than is kept, and each has twice the largest weight.  So the tallies differ
-if records are kept, or weights cut, otherwise than the sensitivities say.  With ``linked`` the surplus
-record comes last in the order, where it can, and all other units have one member.  In a series the unit
-is in one period more than counts, if there is one, with the same number of records in each; all other
-units are in the first period.
+The unit in which they differ has one record more than is kept, and each has twice the largest weight.
+So the tallies differ if records are kept, or weights cut, otherwise than the sensitivities assume.  With
+``linked`` the surplus record comes last in the order, where it can, and all other units have one member.
+In a series the unit is in one period more than is counted, if there is one, with the same number of
+records in each; all other units are in the first period.
 
 The far survey comes in three forms, which must give the same tallies: as Parquet in the plan's types;
 with floats for whole numbers, as a data frame with a missing value has them; and as a table of a
@@ -55,10 +55,10 @@ from tasks.workplace.home import private_workspace
 from tasks.workplace.step import step
 
 Value = Callable[[str, Column], str]
-"""From a column's name and the column to a value as SQL."""
+"""A function from a column's name and the column to a value as SQL."""
 
 FEW = 8
-"""Records of other units in a short rehearsal."""
+"""The number of records of other units in a short rehearsal."""
 
 LOOSE = "COLLATE NOCASE.NOACCENT"
 
@@ -73,7 +73,7 @@ def rehearse(plan: Plan) -> None:
 
 
 def rehearse_shortly(plan: Plan) -> None:
-    """The same of the far survey alone, with few records."""
+    """``rehearse`` with the far survey alone, and few records."""
     assert plan.built  # the copy keeps them: of so few records some could not be built
     rows = min(plan.rows, FEW + plan.adjacency.most)
     _rehearse(plan.model_copy(update={"rows": rows}), ("far",))
@@ -125,7 +125,7 @@ def _rehearse(plan: Plan, sides: Sequence[str]) -> None:
 
 
 def _changed(section: Any, changes: dict[str, Any]) -> Any:
-    """A section of a plan, changed where it has the keys."""
+    """A section of a plan with those changes whose keys it has."""
     known = set(getattr(type(section), "model_fields", ()))
     return (
         section.model_copy(update={k: v for k, v in changes.items() if k in known})
@@ -135,19 +135,19 @@ def _changed(section: Any, changes: dict[str, Any]) -> Any:
 
 
 def _of_one_period(plan: Plan, adjacency: Adjacency) -> Adjacency:
-    """All records of the unit have the same values; in a series, they are in one period."""
+    """The neighbouring relation for the records of one period."""
     if plan.series is None or plan.unit is None:
         return adjacency
     return replace(adjacency, most=plan.unit.max_rows)
 
 
 def _others(plan: Plan) -> int:
-    """Records of units that stay as they are."""
+    """The number of records of units that do not change."""
     return max(plan.rows - _of_one_period(plan, plan.adjacency).most, 0)
 
 
 def _wide_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
-    """The wide records of ``_write_survey``: one member each but in the one unit, if that is there."""
+    """The tally of the wide records of ``_write_survey``; only the changed unit has several members."""
     later = {f".{i + 1}" for i in range(1, plan.unit.max_rows if plan.unit else 1)}
     alone, unit = [], []
     for axis, last in zip(domain.axes, last_cell(domain), strict=True):
@@ -162,9 +162,9 @@ def _wide_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
 
 
 def _periods(plan: Plan, far: bool) -> Sequence[int]:
-    """The numbers of the periods that the one unit is in: the last ones on the far side, else the first.
+    """The numbers of the changed unit's periods: the last ones on the far side, else the first.
 
-    Empty where units are not bounded by periods.
+    Empty if units are not bounded by periods.
     """
     bound = plan.series.bound(plan.columns) if plan.series and plan.unit else None
     if bound is None:
@@ -174,7 +174,7 @@ def _periods(plan: Plan, far: bool) -> Sequence[int]:
 
 
 def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
-    """The records of ``_write_survey``: of the one unit, if it is there, those in its first periods."""
+    """The tally of the records of ``_write_survey``: of the changed unit, those in its first periods."""
     assert plan.series
     assert plan.unit
     unit = last_cell(domain) if far else [0] * len(domain.axes)
@@ -188,20 +188,20 @@ def _series_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
 
 
 def _text_tally(plan: Plan, release: FoundCategories, far: bool) -> Tally:
-    """The texts of ``_write_survey``: one record of each unit, of which all others have one."""
+    """The tally of the texts of ``_write_survey``, in one record of each unit."""
     texts, counts = _one_each(plan, plan.columns[release.column], far)
     return Tally.of(release.domain, cells_of(texts), np.array(counts))
 
 
 def _range_tally(plan: Plan, release: FoundBounds, far: bool) -> Tally:
-    """The ranges in which their numbers are, likewise."""
+    """The tally of the ranges of numbers of ``_write_survey``, in one record of each unit."""
     numbers, counts = _one_each(plan, plan.columns[release.domain.names[0]], far)
     cells = np.searchsorted(EDGES, numbers, side="right") - 1
     return Tally.of(release.domain, cells, np.array(counts))
 
 
 def _one_each(plan: Plan, column: Column, far: bool) -> tuple[Sequence[Any], Sequence[int]]:
-    """The values that one record of each unit has, and how many units have it."""
+    """The values in one record of each unit, and the number of units with each value."""
     first, last = _ends(column)
     counted = [(first, _others(plan))]
     if far or plan.neighbours == "replace-one":
@@ -211,7 +211,7 @@ def _one_each(plan: Plan, column: Column, far: bool) -> tuple[Sequence[Any], Seq
 
 
 def _at_points(tally: Tally) -> Tally:
-    """The same, where bounds that are point masses have cells of their own."""
+    """The tally with values at bounds moved to their own cells, if these bounds are point masses."""
     domain = tally.domain
     if not any(isinstance(axis, Grid) and axis.points for axis in domain.axes):
         return tally
@@ -226,7 +226,7 @@ def _at_points(tally: Tally) -> Tally:
 
 
 def _where_equal(plan: Plan, tally: Tally) -> Tally:
-    """The same, where two columns whose first or last values are equal say so."""
+    """The tally with the yes-or-no columns of pairs that are often equal filled in."""
     domain = tally.domain
     codes = domain.unpack(tally.cells).copy()
     for i, axis in enumerate(domain.axes):
@@ -248,7 +248,7 @@ def _number(domain: Domain, codes: Sequence[int]) -> int:
 
 @contextmanager
 def _writer() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that writes made-up surveys."""
+    """A DuckDB connection that writes made-up surveys."""
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         hide_bar(connection)
         yield connection
@@ -297,7 +297,7 @@ def _write_survey(
 
 
 def _stored(plan: Plan, form: str) -> Iterator[str]:
-    """The columns of the survey as SQL, in the types of a form."""
+    """Yield the columns of the survey as SQL, in the types of a form."""
     for name, column in plan.columns.items():
         values = column.listed
         whole = isinstance(column, IntegerColumn) or all(_is_whole(v) for v in values or [""])
@@ -327,7 +327,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _record(plan: Plan, value: Value, unit: str, steps: int) -> Iterator[str]:
-    """The columns of a record as SQL."""
+    """Yield the columns of a record as SQL."""
     for name, column in plan.columns.items():
         yield f"{value(name, column)} AS {quote(name)}"
     if plan.unit:
@@ -345,7 +345,7 @@ def _last(name: str, column: Column) -> str:
 
 
 def _in_period(plan: Plan, value: Value, period: int | None, name: str, column: Column) -> str:
-    """The value of a record in a period, if there are some."""
+    """The value of a record as SQL; the number of the period for the column of periods."""
     if period is None or plan.series is None or name != plan.series.column:
         return value(name, column)
     if isinstance(column, CategoricalColumn):
@@ -354,7 +354,7 @@ def _in_period(plan: Plan, value: Value, period: int | None, name: str, column: 
 
 
 def _left_out(plan: Plan, value: Value, name: str, column: Column) -> str:
-    """The value of the record beyond those that are kept: with ``linked``, last in the order."""
+    """The value of the surplus record, which is not kept: with ``linked``, last in the order."""
     key, largest = plan.linked.sorted_by[0] if plan.linked else ("", False)
     if name != key:
         return value(name, column)

@@ -1,1 +1,1 @@
-"""Charging plans to the ledger, checking ledger against bundles, and re-pricing histories."""
+"""Charges plans to the ledger, compares the ledger with bundles, and re-prices past releases."""

@@ -33,8 +33,8 @@ def check_budget(
 ) -> None:
     """Raise what reserving would raise, before any private value is read; write nothing.
 
-    Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise
-    the ledger was lost, is an old copy, or is the wrong one.  ``part``: the part of the grant that all
+    Every bundle in ``published`` must be a release in the ledger, with the same draws; otherwise the
+    ledger was lost, is an old copy, or is another one.  ``part``: the part of the grant that all
     requests together may spend; None for a release that nobody requested.
     """
     # A missing one is not made here: a backup could then not be restored in its place.
@@ -48,8 +48,8 @@ def check_budget(
         if not _may_grant(ledger):
             raise BudgetError(f"{no_grant(plan)}; nothing was charged")
         log_line(
-            "the ledger does not know this dataset yet: the plan's grant will be recorded. If other"
-            " people or machines release it too, name the ledger that they share with --ledger"
+            "this dataset is new in the ledger, so the plan's grant will be recorded. If other people"
+            " or machines release it too, name the ledger that they share with --ledger"
         )
         return
     require_budget(plan, release_id, ledger, part)
@@ -57,8 +57,7 @@ def check_budget(
 
 
 def _may_grant(ledger: Ledger | None) -> bool:
-    """Whether the first use of a dataset grants what its plan says: here, where one person grants and
-    runs, and not where others may run plans too."""
+    """Whether the first use of a dataset grants what its plan states: if one person grants and runs."""
     return FLOW_RUN not in os.environ and not (ledger and ledger.shared)
 
 
@@ -75,21 +74,21 @@ def check_survey(plan: Plan, sources: Collection[str]) -> None:
 
 
 def _require_name(plan: Plan, release_id: str, ids_ending: Callable[[str], list[str]]) -> None:
-    """Raise ``LedgerError`` where the plan's file was renamed: a due time would be released twice."""
+    """Raise ``LedgerError`` if the plan's file was renamed, as a due time would be released twice."""
     if (due := due_in(release_id)) is None:
         return
     made = ids_ending(f"-{due:{STAMP}}")
     if made and release_id not in made:
         raise LedgerError(
             f"{release_id}: this plan was released for the same due time as {made[0]}: give its file"
-            " the name that it had, or the release an id of its own"
+            " its earlier name, or give the release an id of its own"
         )
 
 
 def require_budget(
     plan: Plan, release_id: str, ledger: Ledger, part: Fraction | None = None
 ) -> None:
-    """Raise what reserving would raise; a dataset that the ledger does not know has the plan's grant."""
+    """Raise what reserving would raise; an unknown dataset counts as granted what the plan states."""
     account = ledger.account(plan.dataset)
     if account is None:
         return
@@ -128,10 +127,10 @@ def require_known(bundle: Path, dataset: str, ledger: Ledger | None) -> None:
 def reserve_budget(
     plan: Plan, release_id: str, sources: Collection[str] = (), part: Fraction | None = None
 ) -> None:
-    """Charge the whole release in one transaction; what was charged before stays as it is.
+    """Charge the whole release in one transaction; earlier charges stay unchanged.
 
-    In a ledger that one person uses, a dataset that it does not know is first granted what the plan
-    says; from then on the ledger decides.
+    In a ledger that one person uses, an unknown dataset is first granted what the plan states; from then
+    on the ledger decides.
     """
     ledger = Ledger(ledger_url())
     granted, composition = plan.budget.granted.budget, plan.budget.composition

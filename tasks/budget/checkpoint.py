@@ -1,13 +1,13 @@
-"""A witness of the ledger on another disk: every draw that was committed when it was last written.
+"""A witness of the ledger, kept on another disk: a list of all draws that were committed so far.
 
-A ledger that was restored from an old copy has forgotten draws, and would charge and draw them again.
-Where a witness is configured, a run stops unless the ledger knows every draw of its dataset in it, and
-adds its own before anything is published.  A draw that was given up (VOID) is known: its name cannot be
-drawn again.
+A ledger that was restored from an old copy lacks draws, and would charge and draw them again.  If a
+witness is configured, a run stops unless the ledger holds every draw of its dataset that the witness
+lists, and adds its own draws before anything is published.  A draw that was given up (VOID) counts as
+held: its name cannot be drawn again.
 
     DPRELEASE_CHECKPOINT   the file: a line for each draw, its SHA-256 and DATASET/RELEASE_ID/NAME;
-                           then the number of draws, which a file that was cut or emptied lacks; then,
-                           where DPRELEASE_SIGNING_KEY is set, an Ed25519 signature of the lines above
+                           then the number of draws, which is missing in a truncated file; then, where
+                           DPRELEASE_SIGNING_KEY is set, an Ed25519 signature of the lines above
 """
 
 import os
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SIGNATURE, NUMBER = "signature  ", "draws  "
 ROOM = 2**16
-"""Bytes that must be free for what a run adds."""
+"""The bytes that must be free on the disk for the draws that a run adds."""
 
 RECOVER = (
     "restore a newer copy of the ledger. If there is none, `dprelease ledger recover {dataset} --who WHO"
@@ -39,15 +39,15 @@ RECOVER = (
 
 
 def checkpoint_file() -> Path | None:
-    """The witness that the environment names."""
+    """The path of the witness that the environment names; None without one."""
     path = place("DPRELEASE_CHECKPOINT")
     return path.resolve() if path else None  # a link stays a link to the other disk
 
 
 def lost_draws(ledger: Ledger, dataset: str | None = None, path: Path | None = None) -> list[Fault]:
-    """The draws, of a dataset or of all, that a witness has seen and the ledger lacks.
+    """The draws, of a dataset or of all, that a witness lists and the ledger lacks.
 
-    ``path``: by default the configured one.
+    ``path``: the witness; by default the configured one.
     """
     path = path or checkpoint_file()
     return _lost(_read(path), ledger, dataset) if path and path.exists() else []
@@ -62,7 +62,7 @@ def seen_draws(dataset: str, release_id: str) -> dict[str, str]:
 
 
 def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
-    """Raise ``LostLedgerError`` if the ledger does not know a draw of the dataset in the witness.
+    """Raise ``LostLedgerError`` if the ledger lacks a draw of the dataset that the witness lists.
 
     Raises ``InputError`` if the witness cannot be read or replaced, or was not signed with the
     configured key.
@@ -86,7 +86,7 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
 def write_checkpoint(ledger: Ledger, path: Path) -> int:
     """Write a witness, or bring it up to date; returns the number of its draws.
 
-    What it has seen stays in it, whether the ledger knows it or not.
+    Draws that it lists stay listed, whether the ledger holds them or not.
     """
     with _alone(path):
         # Again, where a run on another machine may have put an older list in place meanwhile.
@@ -107,7 +107,7 @@ def add_to_checkpoint(ledger: Ledger, dataset: str) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one writer of this machine in at a time, so that none puts an older list in place."""
+    """Let one process of this machine write at a time, so that no older list replaces a newer one."""
     lock = path.with_name(f".{path.name}.lock")
     try:
         if not lock.exists():
@@ -120,7 +120,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _known(ledger: Ledger | None) -> tuple[set[str], set[str]]:
-    """The lines of the ledger's draws, and the names of those that were given up."""
+    """The lines of the ledger's draws, and the names of draws that were given up."""
     lines, void = set(), set()
     for *names, digest in ledger.drawn() if ledger else ():
         if digest is None:
@@ -132,7 +132,7 @@ def _known(ledger: Ledger | None) -> tuple[set[str], set[str]]:
 
 def _lost(seen: list[str], ledger: Ledger | None, dataset: str | None) -> list[Fault]:
     lines, void = _known(ledger)
-    what = "the witness has seen its draw, which the ledger does not know"
+    what = "the witness lists its draw, which the ledger lacks"
     lost = []
     for line in sorted({*seen} - lines, key=lambda line: line.split()[-1:]):
         place = line.split(maxsplit=1)[-1].strip()
@@ -147,9 +147,9 @@ def _require_covered(path: Path, seen: list[str], ledger: Ledger | None, dataset
     if lost := _lost(seen, ledger, dataset):
         first = lost[0]
         raise LostLedgerError(
-            f"the ledger does not know the draw {dataset}/{first.release_id}/{first.release_name}, which"
-            f" {path} has seen ({len(lost)} such draws of this dataset): it is an old copy or the wrong"
-            f" one, and what it has forgotten would be spent twice: {first.remedy}"
+            f"the ledger lacks the draw {dataset}/{first.release_id}/{first.release_name}, which"
+            f" {path} lists ({len(lost)} such draws of this dataset): it is an old copy or another"
+            f" ledger, and what it lacks would be spent twice: {first.remedy}"
         )
 
 
@@ -163,15 +163,15 @@ def _read(path: Path) -> list[str]:
     drawn = [line for line in lines if not line.startswith(SIGNATURE)]
     if (key := signing_key()) and signatures != [_signature(key, drawn)]:
         raise InputError(
-            f"{path}: was not signed with the key of DPRELEASE_SIGNING_KEY, or was changed; compare the"
-            " ledger with all bundles before you write it anew"
+            f"{path}: was not signed with the key of DPRELEASE_SIGNING_KEY, or was changed; compare"
+            " the ledger with all bundles before you write a new one"
         )
     if signatures and not key:
         raise InputError(f"{path}: is signed; set DPRELEASE_SIGNING_KEY here too")
     if drawn[-1:] != [_number(drawn[:-1])]:
         raise InputError(
-            f"{path}: was cut or emptied, or is no witness; compare the ledger with all bundles before"
-            " you write it anew"
+            f"{path}: is incomplete, or not a witness; compare the ledger with all bundles before you"
+            " write a new one"
         )
     return drawn[:-1]
 
@@ -196,7 +196,7 @@ def _replace(path: Path, lines: list[str]) -> None:
 
 
 def _open_as_before(path: Path, file: int) -> None:
-    """Give what replaces the witness its mode and group; a first one has those of its folder."""
+    """Give the witness's replacement its mode and group; a first one gets those of its folder."""
     if not path.exists():
         os.fchmod(file, _mode(path.parent))
         return
@@ -207,7 +207,7 @@ def _open_as_before(path: Path, file: int) -> None:
 
 
 def _mode(folder: Path) -> int:
-    """The mode of a new file: for its owner, and for its group if the folder gave it that."""
+    """The mode of a new file: for its owner, and for its group if the folder passes it on."""
     mode = folder.stat().st_mode
     return 0o660 if mode & S_ISGID and mode & S_IWGRP else 0o600
 
@@ -217,5 +217,5 @@ def _number(lines: list[str]) -> str:
 
 
 def _signature(key: "Ed25519PrivateKey", lines: list[str]) -> str:
-    """Ed25519 signatures are deterministic, so the key can check its own by making it again."""
+    """The signature of the lines; Ed25519 is deterministic, so the key checks it by signing again."""
     return f"{SIGNATURE}{key.sign(''.join(lines).encode()).hex()}\n"

@@ -10,7 +10,7 @@
     dprelease_notices_total{dataset, trouble}         what the operator was notified of
     dprelease_events_unread                           lines that are no whole event, and are not counted
 
-The last four are of events (``tasks.workplace.events``); all of it is public.
+The last four are computed from events (``tasks.workplace.events``); all of it is public.
 """
 
 import re
@@ -36,7 +36,7 @@ from tasks.ledger import Ledger, State
 def metrics_text(
     ledger: Ledger, plans: Mapping[Path, Plan], events: Path | None, now: datetime
 ) -> str:
-    """The metrics.  Raises ``InputError`` if the file of events cannot be read."""
+    """The metrics as text.  Raises ``InputError`` if the file of events cannot be read."""
 
     class Everything(Collector):
         def collect(self) -> Iterable[Metric]:
@@ -147,7 +147,9 @@ def _of_events(path: Path | None) -> Iterator[Metric]:
             case _StepMetric():
                 seconds[event.step].append(event.seconds)
     ended = CounterMetricFamily(
-        "dprelease_runs", "Runs that ended, by exit code or how else", labels=("dataset", "outcome")
+        "dprelease_runs",
+        "Runs that ended, by exit code, or waiting or interrupted",
+        labels=("dataset", "outcome"),
     )
     for labels, number in sorted(runs.items()):
         ended.add_metric(labels, number)
@@ -162,7 +164,7 @@ def _of_events(path: Path | None) -> Iterator[Metric]:
     for step, times in sorted(seconds.items()):
         steps.add_metric((step,), count_value=len(times), sum_value=sum(times))
     left_out = GaugeMetricFamily(
-        "dprelease_events_unread", "Lines of the file of events that are no whole event"
+        "dprelease_events_unread", "Lines of the file of events that are not a complete event"
     )
     if path is not None:
         left_out.add_metric((), unread)

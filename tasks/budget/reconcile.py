@@ -1,7 +1,7 @@
 """Checks that ledger, draws and bundles agree, for an operator after a crash or a restored backup.
 
-A run in progress looks like one that died, so reconcile when no run is in progress.  Nothing is
-repaired here: each fault says what a person can do about it.
+A run in progress looks like a run that died, so check when no run is in progress.  Nothing is repaired
+here: each fault states what a person can do about it.
 """
 
 import os
@@ -25,7 +25,7 @@ WITHDRAW = (
     " publishes it again from the same draws"
 )
 RESTORE_OR_WITHDRAW = (
-    "the ledger was lost, is an old copy or the wrong one, or the bundle is forged: restore the ledger,"
+    "the ledger was lost, is an old copy or another one, or the bundle is forged: restore the ledger,"
     " enter what the bundle proves with `dprelease ledger recover`, or withdraw the bundle"
 )
 MAKE_READABLE = (
@@ -34,7 +34,7 @@ MAKE_READABLE = (
 
 
 def reconcile(ledger: Ledger, published: Path | None, dataset: str | None = None) -> list[Fault]:
-    """Every fault of one dataset or of all, those of the witness first.
+    """Every fault of one dataset or of all; faults that the witness shows come first.
 
     Without ``published``, bundles are not compared.
     """
@@ -73,7 +73,7 @@ def _compare(ledger: Ledger, dataset: str, folder: Path) -> Iterator[Fault]:
 
 
 def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> tuple[str, str] | None:
-    """What is wrong with a bundle, and the remedy."""
+    """The fault of a bundle and its remedy; None if it has no fault."""
     try:
         if is_bundle(bundle) and not ledger.release(dataset, bundle.name):
             return "published, but never charged", RESTORE_OR_WITHDRAW

@@ -1,9 +1,9 @@
-"""Enters in a ledger the releases that it has forgotten, from the draws that their bundles hold.
+"""Enters releases that are missing in a ledger, from the draws in their bundles.
 
 A bundle proves what was charged and drawn: its plan has the prices, and its draws are stored byte for
 byte.  So nothing is drawn a second time, and what was spent counts again.  Its manifest says whether it
-counts against what is open to requests, and against the requester's allowance.  What was granted or
-allowed is in no bundle: it is entered first, or nothing is.
+counts against the part that is open to requests, and against the requester's allowance.  Bundles do not
+contain grants and allowances, which must be entered first.
 """
 
 import shlex
@@ -24,11 +24,11 @@ from tasks.ledger import Ledger, charges_of
 
 
 def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
-    """Enter every bundle in a dataset's folder that the ledger does not know, the oldest first.
+    """Enter every bundle in a dataset's folder that is missing in the ledger, the oldest first.
 
     Returns their release ids.  Raises ``BundleError`` for a bundle that is damaged, not signed with the
     configured key or not in the configured witness, and ``BudgetError`` if grants or allowances are
-    forgotten too.
+    missing too.
     """
     lost = sorted(_unknown(ledger, published), key=lambda each: each.manifest.drawn_at)
     _require_allowances(ledger, published.name, lost)
@@ -50,7 +50,7 @@ def _unknown(ledger: Ledger, published: Path) -> Iterator[BundleReader]:
 
 
 def _require_allowances(ledger: Ledger, dataset: str, lost: Sequence[BundleReader]) -> None:
-    """Raise ``BudgetError`` unless the allowances that lost bundles were charged to cover them all."""
+    """Raise ``BudgetError`` unless the ledger's allowances cover the lost bundles charged to them."""
     needed: dict[str, Budget] = {}
     for bundle in lost:
         if bundle.manifest.request == "allowance":
@@ -65,9 +65,9 @@ def _require_allowances(ledger: Ledger, dataset: str, lost: Sequence[BundleReade
             lacking.append(f"  {command}{_amounts(left, spent)} --who WHO --why WHY")
     if lacking:
         raise BudgetError(
-            "bundles that the ledger has forgotten were charged to allowances that it has forgotten too,"
-            " so nothing was entered. Allow what was allowed, at least the following, and repeat this:\n"
-            + "\n".join(lacking)
+            "bundles that are missing in the ledger were charged to allowances that are missing too,"
+            " so nothing was entered. Give these allowances again, at least the following, and repeat"
+            " this:\n" + "\n".join(lacking)
         )
 
 
@@ -92,7 +92,7 @@ def _require_genuine(bundle: BundleReader) -> None:
         seen = seen_draws(bundle.manifest.dataset, bundle.manifest.release_id)
         if seen != {record.name: record.draw_sha256 for record in bundle.manifest.releases}:
             raise BundleError(
-                f"{bundle.path}: the witness has not seen these draws, so the bundle may be forged:"
+                f"{bundle.path}: the witness does not list these draws, so the bundle may be forged:"
                 " withdraw it"
             )
 

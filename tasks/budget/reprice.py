@@ -1,4 +1,4 @@
-"""Reports what a dataset's history costs by tighter accountants; it grants nothing."""
+"""Reports what a dataset's past releases cost by tighter composition bounds; it grants nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tasks.ledger import Ledger
 
 WHY_NOTHING_CHANGES = (
-    "Nothing was changed. A lower price is a statement about what was published, not a refund: it"
-    " holds only if no plan was chosen in view of earlier results, and for the one beta of the"
+    "Nothing was changed. A lower price is a statement about what was published, not a refund. It"
+    " holds only if no plan was chosen in view of earlier results, and only for this one beta of the"
     " whole history. The charged price needs neither condition."
 )
 _WITHOUT_PACKAGE = (
@@ -60,7 +60,7 @@ def reprice(ledger: Ledger, dataset: str, beta: Fraction | None = None) -> str:
 
 
 def reprice_facts(ledger: Ledger, dataset: str, beta: Fraction | None = None) -> dict[str, Any]:
-    """The same as JSON values; amounts are exact strings."""
+    """The prices of ``reprice`` as JSON values; amounts are exact decimals or fractions as text."""
     events, charged, found, beta = _priced(ledger, dataset, beta)
     return {
         "dataset": dataset,
@@ -74,7 +74,7 @@ def reprice_facts(ledger: Ledger, dataset: str, beta: Fraction | None = None) ->
 def _priced(
     ledger: Ledger, dataset: str, beta: Fraction | None
 ) -> tuple[list[Charged], Budget, list[Price], Fraction]:
-    """The events, what was charged for them, their prices, and the beta of those."""
+    """The events, their charge, their prices by each accountant, and the beta of these prices."""
     events = charged_events(ledger, dataset)
     charged = total(each.budget for each in events)
     if beta is None:

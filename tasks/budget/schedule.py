@@ -1,4 +1,4 @@
-"""A schedule against its dataset's budget, and against the releases that the ledger knows."""
+"""Compares a schedule with its dataset's budget, and with the releases in the ledger."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tasks.ledger import Fault, Ledger, State
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 
 DRAWN_WITHIN = timedelta(hours=6)
-"""How long after it was due a run that began may take to its draws."""
+"""A reserved release that is not drawn within this time after it was due counts as late."""
 
 MOST_LATE = 1000
-"""How many late releases of a plan are listed: a schedule of every minute since 2000 has 14 million."""
+"""At most this many late releases of a plan are listed; one a minute since 2000 makes 14 million."""
 
 
 def require_first_year(plan: Plan, path: Path, ledger: Ledger | None, now: datetime) -> None:
     """Raise ``BudgetError`` if the budget ends within the schedule's first year; a plan may allow it.
 
-    Only the runs of that year that are still to come must fit, so a schedule can be deployed again.
+    Only future runs of that year must fit, so a schedule can be deployed again.
     """
     schedule = plan.operation.schedule
     if schedule is None or plan.operation.allow_exhaustion:

@@ -1,1 +1,1 @@
-"""Bundles: publish, verify, sign and read them back; nothing here can reach the survey."""
+"""Publishes, verifies, signs and reads bundles; nothing here can reach the survey."""

@@ -41,7 +41,7 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     known: dict[str, Evidence | InputError] = {}
 
     def evidence(source: str, formula: str) -> Evidence:
-        """That of the release that answers, made once."""
+        """The evidence of the release that answers; cached."""
         if source not in known:
             try:
                 draws = partial(_drawn, plan, release_id)

@@ -108,7 +108,7 @@ class CountTables(ABC):
         return share_of(lambda each: self._sum(table, columns, each), factors * chosen, factors)
 
     def joined(self, table: str) -> Joined | None:
-        """What all releases of the bundle say of a table together."""
+        """The joint estimates of a table's counts from all releases of the bundle, or None."""
         if table not in self._joins:
             release = self.plan.built[self.record_of(table).name]
             found = None
@@ -144,7 +144,7 @@ class CountTables(ABC):
         return Estimate(value, variance**0.5, frozenset({record.draw_sha256}))
 
     def _explain_absence(self, table: str) -> str:
-        """Why cells are missing from a table, in the release's own words."""
+        """The reason why cells are missing from a table, as the release states it."""
         facts = self.record_of(table).facts
         threshold = f" It is {facts['threshold']:,}." if "threshold" in facts else ""
         return f"{facts.get('absent_cells', '')}{threshold}"
@@ -174,7 +174,7 @@ def _counts(table: str, columns: Columns) -> NDArray[Any]:
 
 
 def _factors(table: str, columns: Columns, weights: Weights) -> Floats:
-    """(rows,) finite weights; a row for which the weight is null does not count."""
+    """The finite weights (rows,); a row with a null weight gets weight 0."""
     rows = _counts(table, columns).shape
     try:
         given = weights(columns) if callable(weights) else weights

@@ -1,4 +1,4 @@
-"""The files at the top of a bundle, and the digests that show a change."""
+"""The files at the top of a bundle, and digests that reveal changes to them."""
 
 import hashlib
 import stat
@@ -20,7 +20,7 @@ def is_bundle(folder: Path) -> bool:
 def manifest_bytes(bundle: Path) -> bytes:
     """The content of the manifest's file.
 
-    Raises ``InputError`` if this is no bundle, and ``BundleError`` if a bundle lacks its manifest.
+    Raises ``InputError`` if this is not a bundle, and ``BundleError`` if its manifest is missing.
     """
     if not is_bundle(bundle):
         raise InputError(f"{bundle}: is not a bundle: it has no {MANIFEST}")
@@ -33,7 +33,7 @@ def manifest_bytes(bundle: Path) -> bytes:
 
 
 def verify_digests(bundle: Path) -> dict[str, str]:
-    """Check that every file is there and unchanged, and no other; returns their digests by path."""
+    """Check that exactly the listed files exist, all unchanged; returns their digests by path."""
     folders, files = set[PurePath](), set[PurePath]()
     for entry in entries_in(bundle):
         path = PurePath(entry.path).relative_to(bundle)

@@ -1,4 +1,4 @@
-"""The evidence of a bundle: what its releases say together of one release's columns."""
+"""The evidence for models: the combined results of all releases on the columns of one of them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from tasks.bundle.records import Draws, synthetic_records
 from tasks.inference.fit import answering
 
 MOST_RECORDS = 2**16
-"""More synthetic records say hardly more."""
+"""More synthetic records than this would hardly improve a fit."""
 
 
 def evidence_of(
     plan: Plan, parts: Sequence[DrawnRelease], draws: Draws, formula: str = ""
 ) -> Evidence:
-    """The evidence of the release that answers a model, or that with the most columns.
+    """The evidence of the release that answers a model, or else of the one with the most columns.
 
-    Raises ``InputError`` where the bundle has none.
+    Raises ``InputError`` if the bundle has none.
     """
     answers = answering(plan, formula)
     if not answers:
         raise InputError(
-            "the bundle has no tables of counts of records, or records that follow them, to fit to"
+            "the bundle has neither counts of records nor synthetic records to which a model could be"
+            " fitted"
         )
     release = answers[0]
     found = release.as_measured(draws(release.name))

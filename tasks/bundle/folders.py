@@ -1,4 +1,4 @@
-"""The contents of folders.  What cannot be read is an error, never an empty folder or a missing file."""
+"""Lists folders; one that cannot be read is an error, and never counts as empty or missing."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from dpcore.errors import UnreadableError
 
 @contextmanager
 def readable(place: Path) -> Iterator[None]:
-    """Raise ``UnreadableError`` for what cannot be read at a place."""
+    """Within this context, raise ``UnreadableError`` if something at this place cannot be read."""
     try:
         yield
     except OSError as error:
@@ -19,9 +19,9 @@ def readable(place: Path) -> Iterator[None]:
 
 
 def folders_in(folder: Path) -> dict[str, Path]:
-    """The folders in a folder by name, but hidden ones, which hold the unfinished work of runs.
+    """The folders in a folder by name, without hidden ones, which hold unfinished work of runs.
 
-    None where there is no such folder; raises ``UnreadableError`` where it cannot be listed.
+    Empty if there is no such folder; raises ``UnreadableError`` if it cannot be listed.
     """
     try:
         with os.scandir(folder) as entries:

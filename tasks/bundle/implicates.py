@@ -1,7 +1,7 @@
-"""Implicates of a synthetic table: records that differ as the noise may have been, in one file.
+"""Implicates of a synthetic table: versions of its records that differ as the noise might have.
 
-They follow what all releases of the bundle say together.  ``dpcore.post.records.implicates`` says how
-they are made, ``dpcore.estimates.combine`` how estimates from them are combined.
+They follow the combined estimates of all releases.  ``dpcore.post.records.implicates`` describes how
+they are made, and ``dpcore.estimates.combine`` how to combine estimates from them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from schemas.plan.synthesis import IMPLICATE, Synthesis
 from tasks.bundle.records import Draws, scores_of, synthetic_records
 
 PILOT = 6
-"""Implicates that are made first, to see how much larger redraws must be."""
+"""The number of implicates that are made first, to find how much larger redraws must be."""
 
 ENOUGH = 0.6
-"""Pairs of columns whose spread is smaller are graded `too little`."""
+"""Pairs of columns with a smaller spread are graded `too little`."""
 
 FAR = 0.5
-"""So are pairs whose mean slope is further from the unbiased tables, in standard errors."""
+"""So are pairs whose mean slope is more standard errors than this from the unbiased tables."""
 
 SPREAD = {
     "columns": "Two columns that were measured together",
@@ -49,7 +49,7 @@ SPREAD = {
 
 @dataclass(frozen=True, eq=False)
 class Implicates:
-    """``codes``: (M, rows, columns); ``slopes``, ``spread``, ``distance``: of pairs of columns."""
+    """``codes``: (M, rows, columns); ``slopes``, ``spread``, ``distance``: for each pair of columns."""
 
     codes: Integers
     slopes: Sequence[Slope]
@@ -61,7 +61,7 @@ class Implicates:
         return np.asarray((self.spread >= ENOUGH) & (np.abs(self.distance) <= FAR))
 
     def tables(self, plan: Plan, synthesis: Synthesis, draws: Draws) -> tuple[Table, Table]:
-        """The records with their values, and how much slopes differ."""
+        """Two tables: the records with their values, and how much slopes differ between implicates."""
         number, rows, _ = self.codes.shape
         records = synthetic_records(
             plan, synthesis, draws, codes=self.codes.reshape(number * rows, -1)
@@ -85,7 +85,7 @@ class Implicates:
 def make_implicates(
     release: FittedTables, synthesis: Synthesis, parts: Sequence[DrawnRelease], draws: Draws
 ) -> Implicates:
-    """The implicates of a synthetic table, from all parts that count the same things."""
+    """The implicates of a synthetic table, from all ``parts`` that count the same records."""
     assert synthesis.implicates
     noisy, alike = draws(release.name), [p for p in parts if p.release.unit == release.unit]
     axes = [part.release.domain.axes for part in alike]
@@ -115,7 +115,7 @@ def make_implicates(
 
 
 def _measured(codes: Integers, agreement: Agreement, stated: Sequence[Slope]) -> Implicates:
-    """How the slopes of implicates (M, rows, columns) differ, and from those of the tables."""
+    """Measure how slopes differ between implicates (M, rows, columns), and from slopes of the tables."""
     number, rows, _ = codes.shape
     pairs = [slope.pair for slope in stated]
     sizes = agreement.sizes[: codes.shape[2]]

@@ -16,14 +16,14 @@ from dpcore.errors import InputError
 from dpcore.suggestion import suggestion
 
 TABLE = "table_name"
-"""In a file of several tables: the table of each row."""
+"""The column that names the table of each row, in a file of several tables."""
 
 Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class ListedTable:
-    """A table of a bundle: its file, that of its replicates, its columns and how to find its rows."""
+    """A table of a bundle: its file, its replicates' file, its columns and how to find its rows."""
 
     path: str
     replicates: str | None
@@ -34,7 +34,7 @@ class ListedTable:
 
 @dataclass(frozen=True)
 class BundleTables:
-    """The tables of a bundle; those of synthetic records and models are named with their folder."""
+    """The tables of a bundle; names of synthetic tables and models include their folder."""
 
     path: Path
     tables: Mapping[str, ListedTable]
@@ -64,7 +64,7 @@ class BundleTables:
 
 
 def _listed(manifest: Mapping[str, Any]) -> Iterator[tuple[str, ListedTable]]:
-    """The tables of releases, which may share a file, then those of records and models."""
+    """Yield the tables of releases, which may share a file, then those of records and models."""
     for record in manifest["releases"]:
         for file in record["files"]:
             path, columns, holds = file["path"], file["columns"], file.get("holds", {})

@@ -26,7 +26,7 @@ LARGEST_GROUP = 2**20
 """The most rows of a row group."""
 
 MOST_IN_CSV = 2**20
-"""More replicates of a table are not written as CSV, which takes ten bytes for each number."""
+"""Larger tables of replicates are not written as CSV, which takes ten bytes for each number."""
 
 
 def write_table(
@@ -39,8 +39,8 @@ def write_table(
     """Write one table under ``root``; returns the manifest's record of the file.
 
     ``survey``: the plan's description of the survey's columns.  ``about`` goes into the file's own
-    metadata, so that a file without its bundle still says what it is.  ``more``: blocks of its further
-    rows, with nulls only where the plan or the first block has some.
+    metadata, so that a file without its bundle still says what it is.  ``more``: blocks of further rows,
+    with nulls only in columns where the plan or the first block has some.
     """
     return write_tables(root, table.name, [table], survey, about, {}, more)
 
@@ -54,11 +54,11 @@ def write_tables(
     noise: Mapping[str, NDArray[np.float32]],
     more: Iterable[Table] = (),
 ) -> TableFile:
-    """Write tables of one release as one file, as of ``GROUPING SETS``: a table's rows are together, and
-    null in the columns that it does not have.
+    """Write tables of one release as one file, as SQL's ``GROUPING SETS`` does: a table's rows are
+    together, and null in columns of other tables.
 
-    Columns of one name have one type and one meaning.  ``noise``: by the name of the table.  ``more``:
-    further rows of a single table.
+    Columns of one name have one type and one meaning.  ``noise``: replicates by the name of the table.
+    ``more``: further rows of a single table.
     """
     more = iter(more)
     second = [table for table in (next(more, None),) if table is not None]
@@ -112,7 +112,7 @@ def _write_replicates(
     about: Mapping[str, str],
     noise: Mapping[str, NDArray[np.float32]],
 ) -> ReplicatesRecord | None:
-    """A file with the replicates of each row of the tables; none where there is no noise of theirs."""
+    """Write a file with the replicates of each row of the tables; returns None if they have none."""
     path, column = f"replicates/{name}.parquet", tables[0].unbiased
     if not column or not all(len(noise.get(table.name, ())) for table in tables):
         return None
@@ -152,7 +152,7 @@ def _write(
     stated: list[str] | bool = True,
     encoding: dict[str, str] | None = None,
 ) -> None:
-    """A Parquet file of these rows; ``stated``: the columns with dictionaries and statistics."""
+    """Write a Parquet file of these rows; ``stated``: the columns with dictionaries and statistics."""
     path.parent.mkdir(exist_ok=True)  # not the root: a run that was ended has removed it
     with pq.ParquetWriter(
         path,
@@ -172,14 +172,14 @@ def _digest(path: Path) -> str:
 
 
 def _never_null(tables: Sequence[Table], part: TableColumn, survey: Mapping[str, Column]) -> bool:
-    """Whether the plan says that a column of synthetic records has no nulls; and it has none."""
+    """Whether a column of synthetic records has no nulls, and according to the plan cannot have any."""
     if tables[0].folder != "microdata" or part.name != part.about:
         return False
     return not survey[part.about].nullable and _arrow(part.values).null_count == 0
 
 
 def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
-    """Every column, those that describe cells first; with several tables, also which table it is."""
+    """All columns, first those that describe cells; for several tables, also one of their names."""
     parts = {part.name: part for table in reversed(tables) for part in reversed(table.parts)}
     found = [*reversed(parts.values())]
     if len(tables) == 1:
@@ -190,7 +190,7 @@ def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
 
 
 def _row_groups(tables: Sequence[Table]) -> Iterator[list[Table]]:
-    """Consecutive tables of about ``ROWS`` rows together."""
+    """Yield groups of consecutive tables with about ``ROWS`` rows together."""
     some: list[Table] = []
     for table in tables:
         some.append(table)
@@ -253,7 +253,7 @@ def arrow_types(schema: pa.Schema) -> dict[str, str]:
 def _for_pandas(fields: Sequence[pa.Field], tables: Sequence[Table], more: bool) -> bytes:
     """Metadata by which pandas reads whole numbers with nulls as Int64, not as floats.
 
-    ``more``: whether there are further rows, where nulls may be too.
+    ``more``: whether there are further rows, which may also contain nulls.
     """
     full: dict[str, int] = {}
     for table in tables:

@@ -67,12 +67,12 @@ from tasks.workplace.step import step
 
 _MEASURING = Lock()
 _MEASURED: dict[tuple[str | None, ...], tuple[Plan, list[DrawnRelease]]] = {}
-"""What was measured last, with its plan, by the plan's digest and those of its draws."""
+"""A cache of the last result of ``measured_parts``, by the digests of the plan and of its draws."""
 
 
 @dataclass(frozen=True)
 class PreparedBundle:
-    """A release that is made and not published: the folder with its files, and records of them."""
+    """A release that is not published yet: the folder with its files, and records of them."""
 
     staging: Path
     releases: list[ReleaseRecord]
@@ -196,7 +196,7 @@ def tally_records(plan: Plan, release_id: str, name: str, path: Path) -> None:
 
 
 def with_csv(plan: Plan, staging: Path, file: TableFile) -> TableFile:
-    """A table for readers, also as CSV but where the plan wants none."""
+    """The record of a table for readers, which is also written as CSV unless the plan wants none."""
     return write_csv(staging, file) if plan.publication.csv else file
 
 
@@ -250,7 +250,7 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
 
 
 def _request(charges: Collection[ChargeRecord]) -> Literal["open", "allowance"] | None:
-    """How a release was requested, which a ledger that has forgotten it can learn from the bundle."""
+    """How a release was requested; the bundle states it, for a ledger that has lost the release."""
     if any(charge.analyst for charge in charges):
         return "allowance"
     return "open" if any(charge.part for charge in charges) else None
@@ -284,7 +284,7 @@ def check_published(plan: Plan, release_id: str, target: Path) -> None:
         kind = "a folder without a bundle" if target.is_dir() else "a file"
         raise BundleError(
             f"{target}: {kind} is in the bundle's place: move it away, and run again with the same"
-            " release id, which pays nothing twice"
+            " release id, which charges nothing twice"
         )
     manifest = read_manifest(target)
     verify_files(target, manifest)
@@ -326,12 +326,12 @@ def draws_of(plan: Plan, release_id: str) -> Draws:
 
 
 def withheld(releases: Sequence[ReleaseRecord]) -> dict[str, str]:
-    """The synthetic tables that were not accepted, and that the plan then withholds; by whom."""
+    """The synthetic tables that are withheld, each with the release that did not accept it."""
     return {r.facts["records"]: r.name for r in releases if r.facts.get("withheld")}
 
 
 def _in_files(release: str, tables: Sequence[Table]) -> dict[str, list[Table]]:
-    """The tables of each file, by its name: many that publish the same numbers share one."""
+    """The tables of each file, by its name; many tables that publish the same numbers share a file."""
     alike: dict[tuple[str, ...], list[Table]] = {}
     for table in tables:
         numbers = tuple(part.name for part in table.parts if part.about is None)
@@ -351,7 +351,7 @@ def _noise_of_best(
 
 
 def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
-    """Everything that counts in the bundle, as it was measured; kept for the bundle's other tables."""
+    """All releases of counts in the bundle with their draws; cached for the bundle's other tables."""
     charges = Ledger(ledger_url()).release(plan.dataset, release_id)
     drawn = (plan.digest, release_id, *(charge.digest for charge in charges.values()))
     with _MEASURING:
@@ -381,7 +381,7 @@ def _guarantee(plan: Plan) -> Guarantee:
 
 
 def file_metadata(plan: Plan, release_id: str) -> dict[str, str]:
-    """What every file says of itself, without its bundle."""
+    """Metadata that every file carries, so that it is understood without its bundle."""
     return {
         "dprelease.dataset": plan.dataset,
         "dprelease.release_id": release_id,

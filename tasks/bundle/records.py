@@ -44,13 +44,13 @@ MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean absolute value of a standard normal variable."""
 
 MOST_SETS = 1000
-"""Sets of three columns or more are listed up to this number: all triples of 18 columns."""
+"""At most this many sets of three or more columns are listed: all triples of 18 columns."""
 
 SUPPORT = {
     "columns": "A set of columns of the records. Listed are single columns, pairs, and at most"
     f" {MOST_SETS} larger sets that the release measured together",
     "ways": "Number of columns in the set",
-    "cells": "Number of cells of their joint table, in which columns of many values may be in groups",
+    "cells": "Number of cells of their joint table, in which columns of many values may be grouped",
     "grade": "accurate: distance plus expected_distance is at most"
     f" {WITHIN}, so at most about this share of the records is in a wrong cell. rough: it is at most"
     f" {ROUGHLY}, or most records are in one bin or group, where their values are assumed. noise: it is"
@@ -67,7 +67,7 @@ SUPPORT = {
 
 @dataclass(frozen=True, eq=False)
 class SyntheticRecords:
-    """Synthetic records: ``codes`` (rows, columns) over ``domain``, and the columns of their values.
+    """Synthetic records as ``codes`` (rows, columns) over ``domain``, and as columns of values.
 
     ``refined_by``: for each column whose values inside bins follow a release, that release's name;
     ``followed``: other releases whose tables the records follow; ``derived``: the columns that were
@@ -85,7 +85,7 @@ class SyntheticRecords:
 
     @property
     def without_values(self) -> SyntheticRecords:
-        """Their codes alone, in little memory."""
+        """The records with their codes alone, which take little memory."""
         small = self.codes.astype(np.min_scalar_type(-max(self.domain.shape)))
         return replace(self, codes=small, columns={})
 
@@ -137,7 +137,7 @@ class SyntheticRecords:
         )
 
     def support(self, name: str, noisy: Noisy) -> Table:
-        """Which margins the release determines, how well, and the records' distance."""
+        """The table of support: the grade of each margin, and the records' distance from it."""
         names = tuple(axis.name for axis in self.domain.axes if read_columns(axis) == (axis.name,))
         follows = self.release.follows
         free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
@@ -165,8 +165,8 @@ class SyntheticRecords:
     def _measured(
         self, noisy: Noisy, chosen: Sequence[tuple[str, ...]]
     ) -> Iterator[tuple[tuple[Floats, float] | None, Mapping[str, Integers]]]:
-        """The noisy table of each set of columns with its error, as of ``supported_margin``, and by
-        column that it counts in groups, the group of each cell."""
+        """Yield the noisy table and error of each set of columns (``supported_margin``), and by column
+        that it counts in groups, the group of each cell."""
         groups: dict[str, Integers] = {}
         together: Iterator[tuple[Floats, float] | None] = iter(())
         if isinstance(self.release, TableOfCounts):
@@ -189,7 +189,7 @@ class SyntheticRecords:
         return row | said | {"derived_from": " x ".join(derived.sources)}
 
     def _larger(self) -> Iterator[tuple[str, ...]]:
-        """Every three columns inside a table of the release, and its larger tables, each once."""
+        """Yield the triples of columns inside tables of the release, and larger tables, each once."""
         tables = [domain.names for domain in self.release.domains if len(domain.axes) > 2]
         triples = chain.from_iterable(combinations(names, 3) for names in tables)
         wider = (names for names in tables if len(names) > 3)
@@ -201,7 +201,7 @@ class SyntheticRecords:
         found: tuple[Floats, float] | None,
         groups: Mapping[str, Integers],
     ) -> dict[str, Any]:
-        """``groups``: of columns that were counted in groups, that of each cell."""
+        """The row of a set of columns; ``groups``: of each cell, by column counted in groups."""
         positions = [self.domain.names.index(name) for name in names]
         shape = tuple(
             int(groups[name].max()) + 1 if name in groups else self.domain.shape[position]
@@ -235,7 +235,7 @@ class SyntheticRecords:
         }
 
     def _mostly_in_one_bin(self, position: int, groups: Integers | None) -> bool:
-        """Whether one bin, or group of cells, holds most records, and no release says where in it."""
+        """Whether most records are in one bin or group of cells, with no release on values inside."""
         axis, codes = self.domain.axes[position], self.codes[:, position]
         if groups is not None:
             several = np.bincount(groups) > 1
@@ -256,12 +256,12 @@ def synthetic_records(
     rows: int | None = None,
     codes: Integers | None = None,
 ) -> SyntheticRecords:
-    """Records of one synthetic table of the plan, as of ``record_blocks``, all at once."""
+    """The records of one synthetic table of the plan: all blocks of ``record_blocks`` as one."""
     return joined([*record_blocks(plan, synthesis, draws, rows, codes)])
 
 
 def tally_of_records(plan: Plan, name: str, domain: Domain, draws: Draws) -> Tally:
-    """The records of a synthetic table by the cells of some of their columns: public."""
+    """Count the records of a synthetic table by the cells of some columns; the tally is public."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
     tallies = []
     for block in record_blocks(plan, synthesis, draws):
@@ -273,7 +273,7 @@ def tally_of_records(plan: Plan, name: str, domain: Domain, draws: Draws) -> Tal
 
 
 def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:
-    """All blocks as one."""
+    """All blocks joined to one."""
     first, *others = blocks
     if not others:
         return first
@@ -300,10 +300,10 @@ def record_blocks(
     rows: int | None = None,
     codes: Integers | None = None,
 ) -> Iterator[SyntheticRecords]:
-    """Records of one synthetic table of the plan, in blocks; ``rows`` replaces the plan's number.
+    """Yield blocks of records of a synthetic table; ``rows`` replaces the plan's number of records.
 
-    The same draws and number always give the same records.  ``codes``: (rows, columns) of records that
-    are there already, over the release's domain.
+    The same draws and number always give the same records.  ``codes``: (rows, columns) of existing
+    records, over the release's domain.
     """
     sampler, noisy = synthesis.sampler(plan.built), draws(synthesis.from_)
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
@@ -376,7 +376,7 @@ def _margin(agreement: Agreement, attributes: Sequence[int], kept: tuple[int, ..
 
 
 def understated_by(release: Samplable, noisy: Noisy) -> Understated | None:
-    """By what factor standard errors from its records are too small; None if that is unknown."""
+    """The factor by which standard errors from its records are too small; None if it is unknown."""
     if not isinstance(release, TableOfCounts) or release.adjacency.weighted:
         return None
     agreement = release.agreement(noisy)
@@ -391,7 +391,7 @@ def understated_by(release: Samplable, noisy: Noisy) -> Understated | None:
 
 
 def scores_of(release: Release, agreement: Agreement) -> list[Floats]:
-    """A number for each cell of each column: its place, or whether it is the most frequent category."""
+    """A score for each cell of each column: its position, or 1 for the most frequent category."""
     shares = [agreement.margin((a,)).table for a in range(len(release.domain.axes))]
     scores = [
         (np.arange(len(share)) == share.argmax())

@@ -34,15 +34,15 @@ class Earlier:
         return [bundle.manifest.release_id for bundle in self.bundles]
 
     def draws(self, name: str) -> list[tuple[Any, Noisy]]:
-        """What each run published of one release, which is of the same class in all of them."""
+        """For each run, the release of this name and its draw; its class is the same in all runs."""
         return [(bundle.plan.built[name], bundle.draw(name)) for bundle in self.bundles]
 
 
 def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
-    """The earlier runs of the plan's series among the bundles in the folder ``published``.
+    """Find the earlier runs of the plan's series among the bundles in the folder ``published``.
 
-    Raises ``InputError`` where one of them is not there, or this run was published by another release,
-    or one cannot be read, and ``BundleError`` where one was changed.
+    Raises ``InputError`` if one of them is missing or cannot be read, or another release has published
+    this run, and ``BundleError`` if one was changed.
     """
     series = plan.series
     if series is None:
@@ -62,7 +62,7 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
         if run == series.run or run in runs:
             raise InputError(
                 f"series.run: run {run} was published as release {manifest.release_id} in {published},"
-                " and a period is released once; write the number of another period"
+                " and a period is released only once; write the number of another period"
             )
         runs[run] = path
     missing = [str(run) for run in range(1, series.run) if run not in runs]

@@ -16,18 +16,20 @@ from dpcore.errors import DPReleaseError, InputError
 from tasks.workplace.home import claim_outside, private_workspace
 
 READABLE = 0o755
-"""What a published folder may allow at most: only its owner may write."""
+"""The most that the mode of a published folder allows: only its owner may write."""
 
 SHARED = READABLE | S_ISGID | S_IWGRP
-"""The same for the folder of a dataset, in one that gives its group to what is made in it."""
+"""The most that the mode of a dataset's folder allows if its parent passes its group on: the group may
+write too."""
 
 
 @contextmanager
 def staging_folder(target: Path) -> Iterator[Path]:
     """An empty folder next to the bundle's path, on the same disk; removed at the end.
 
-    It belongs to this run alone: runs of the same release on other machines build their own, and the
-    first to be renamed is the bundle.  If this run is killed, the next one of this home removes it.
+    Only this run uses it: runs of the same release on other machines build their own folders, and the
+    first to be renamed becomes the bundle.  If this run is killed, the next run of this home removes the
+    folder.
     """
     with private_workspace(target.parent.name, target.name) as claim:
         staging = target.parent / f".{target.name}.{secrets.token_hex(8)}.staging"
@@ -48,10 +50,9 @@ def staging_folder(target: Path) -> Iterator[Path]:
 
 
 def _public_folder(folder: Path) -> None:
-    """The folder, created where it is missing: as open as the one above it, whatever the umask.
+    """Return the folder, created if missing, with the permissions of its parent whatever the umask.
 
-    Where that one gives its group to what is made in it, this one does too, and the group may publish
-    in both.
+    If the parent passes its group on, so does this folder, and its group may publish in it.
     """
     if not folder.is_dir():
         _public_folder(folder.parent)
@@ -74,7 +75,7 @@ def move_whole(staging: Path, target: Path) -> None:
 
 
 def open_to_readers(folder: Path) -> None:
-    """Open the bundle to whoever may read the folder above it, whatever the umask of the process."""
+    """Let everybody who may read the parent folder read the bundle, whatever the process's umask."""
     mode = folder.parent.stat().st_mode & READABLE
     for path in (folder, *folder.rglob("*")):
         set_group = path.stat().st_mode & S_ISGID

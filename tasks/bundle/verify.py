@@ -30,7 +30,8 @@ if TYPE_CHECKING:  # reading a bundle needs no database
 def read_manifest(bundle: Path) -> Manifest:
     """The manifest.
 
-    Raises ``InputError`` if this is no bundle, or cannot be read, and ``BundleError`` if it is damaged.
+    Raises ``InputError`` if this is not a bundle or cannot be read, and ``BundleError`` if it is
+    damaged.
     """
     try:
         return Manifest.model_validate(json.loads(manifest_bytes(bundle)))
@@ -85,7 +86,7 @@ def _verify_found(bundle: Path, manifest: Manifest, plan: Plan) -> None:
     }
     if draws and plan.as_found(draws).columns != plan.columns:
         raise BundleError(
-            f"{bundle}: the plan in the manifest has other categories than were found"
+            f"{bundle}: the plan in the manifest has categories that differ from those that were found"
         )
 
 
@@ -113,13 +114,11 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
     """Check that the manifest's prices, draws and approval are the ledger's; return the spending."""
     charges = ledger.release(manifest.dataset, manifest.release_id)
     if not charges:
-        raise BundleError(
-            f"the ledger knows no release {manifest.release_id} of {manifest.dataset}"
-        )
+        raise BundleError(f"the ledger has no release {manifest.release_id} of {manifest.dataset}")
     if set(charges) != {record.name for record in manifest.releases}:
-        raise BundleError("the ledger charged other releases than those in the manifest")
+        raise BundleError("the releases that the ledger charged are not those in the manifest")
     if {charge.plan_digest for charge in charges.values()} != {manifest.plan_digest}:
-        raise BundleError("the ledger charged another plan than the one in the manifest")
+        raise BundleError("the plan that the ledger charged is not the one in the manifest")
     for record in manifest.releases:
         charge = charges[record.name]
         if charge.state != "COMMITTED" or charge.digest != record.draw_sha256:
@@ -154,6 +153,6 @@ def verify_seal(bundle: Path, manifest: Manifest, ledger: Ledger) -> None:
     """
     if bundle_digest(bundle) not in ledger.seals(manifest.dataset, manifest.release_id):
         raise BundleError(
-            f"{bundle}: the ledger does not know this bundle: it is forged, or its {DIGESTS} was"
+            f"{bundle}: this bundle is not recorded in the ledger: it is forged, or its {DIGESTS} was"
             " changed"
         )

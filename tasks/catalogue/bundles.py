@@ -23,7 +23,7 @@ class CheckedBundle:
 class UnlistedBundle:
     """A bundle that is not listed because it is damaged, or because another copy is listed.
 
-    ``reason`` names the bundle by its path below the folder.
+    ``reason``: why, with the bundle's path relative to the folder.
     """
 
     reason: str
@@ -43,7 +43,7 @@ class Dataset:
 
     @property
     def title(self) -> str:
-        """Of its newest release."""
+        """The title of its newest release."""
         return self.latest.manifest.title
 
     @property
@@ -56,7 +56,7 @@ class Dataset:
 def find_bundles(root: Path) -> tuple[list[Dataset], list[UnlistedBundle]]:
     """Every bundle under ``root``, checked; raises ``InputError`` if there is none.
 
-    Paths lead through symbolic links, as those do who read the bundles by way of ``root``.
+    Paths keep symbolic links, so that they are valid for readers who come from ``root``.
     """
     named, root = root, root.resolve()
     whole: dict[tuple[str, str], CheckedBundle] = {}
@@ -86,7 +86,7 @@ def find_bundles(root: Path) -> tuple[list[Dataset], list[UnlistedBundle]]:
 
 
 def _candidates(root: Path) -> Iterator[tuple[Path, DPReleaseError | None]]:
-    """Each bundle once, by links too; those that were emptied or cannot be read with the reason."""
+    """Yield each bundle once, also behind links; one that is empty or unreadable with the error."""
     waiting, links, seen = [root], list[Path](), set[Path]()
     bundles, empty = list[Path](), list[Path]()
     while waiting or links:

@@ -1,7 +1,7 @@
-"""What a release changed since the one before it, from the plans that both publish.
+"""Describes the changes from one release to the next, from the plans that both publish.
 
-Releases of one dataset read the same survey, but for the runs of a series: their numbers differ by noise
-alone, so only what was asked, and how, can have changed.
+Releases of one dataset read the same survey, except runs of a series: their numbers differ by noise
+alone, so only the questions and methods can have changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ PARTS = {
     "synthesis": "files of records",
     "analyses": "models fitted to the tables",
 }
-"""The parts of a plan that hold entries with names, and what a reader calls them."""
+"""The parts of a plan with named entries, and readers' words for them."""
 
 KEYS = {
     "rows": "the number of records",
@@ -32,7 +32,7 @@ KEYS = {
     "budget": "the budget",
     "invalid": "the rule for invalid values",
 }
-"""Other parts of a plan that make its numbers mean something else."""
+"""Other parts of a plan that change the meaning of its numbers."""
 
 
 def changes(before: Manifest | None, now: Manifest) -> list[str]:
@@ -61,7 +61,7 @@ def _by_name(part: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Ma
 
 
 def _of_part(old: Mapping[str, Any], new: Mapping[str, Any], words: str) -> list[str]:
-    """What is new in one part, what is no longer in it, and what has another definition."""
+    """Sentences on the entries of one part that are new, removed or defined differently."""
     differ = {
         "new": [name for name in new if name not in old],
         "no longer": [name for name in old if name not in new],

@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def publishers(self) -> str:
-        """Who published it, and for whom."""
+        """Words on who published it and who asked for it."""
         said = self.manifest.plan["publication"]
         asked = f"asked for by {said['requester']}" if said["requester"] else ""
         return "; ".join(filter(None, (said["publisher"], asked)))
@@ -54,9 +54,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Listing:
-    """One dataset in the catalogue; ``words`` is the text that a search looks in.
+    """One dataset in the catalogue; ``words``: the text in which readers search.
 
-    ``title``: of its newest release, with the dataset's name where another has the same title.
+    ``title``: that of its newest release, with the dataset's name if another has the same title.
     """
 
     dataset: Dataset
@@ -150,7 +150,7 @@ def _entry(bundle: CheckedBundle, before: Manifest | None, site: Path) -> Entry:
 
 
 def _timeline(dataset: Dataset) -> Figure:
-    """What each release spent of the grant that the newest plan states, the oldest first."""
+    """A figure of what each release spent of the grant in the newest plan, the oldest first."""
     granted = published_plan(dataset.latest.manifest.plan).budget.caps
     spendings = [
         Spending(m.release_id, m.drawn_at, total(r.price for r in m.releases), "published")

@@ -23,17 +23,17 @@ from tasks.report.parts import DataTable, Figure, read_columns
 
 DRAWN = ("period", "to-date")
 MOST_CELLS = 3
-"""How many cells of a release's first table are drawn: those that are largest in the last period."""
+"""At most this many cells of a release's first table are drawn: the largest ones of the last period."""
 
 NUMBERS = ("estimate", *ENDS)
 OF_ESTIMATES = ("estimate", "lower_95", "upper_95")
 
 LABELS = ("term", "statistic", "column", "other", "category")
-"""What names the rows of estimates, which are not cells."""
+"""The columns that name the rows of estimates, which are not cells."""
 
 
 def series_figures(dataset: Dataset) -> list[Figure]:
-    """The figures of all series of a dataset that have two runs at least."""
+    """The figures of all series of a dataset that have at least two runs."""
     found: list[Figure] = []
     for bundles in _series(dataset):
         for i, record in enumerate(bundles[-1].manifest.releases):
@@ -43,7 +43,7 @@ def series_figures(dataset: Dataset) -> list[Figure]:
 
 
 def _series(dataset: Dataset) -> Iterator[list[CheckedBundle]]:
-    """The bundles of each series in the order of its runs."""
+    """Yield the bundles of each series, in the order of its runs."""
     found: dict[str, list[CheckedBundle]] = {}
     for bundle in dataset.bundles:
         if "series" in bundle.manifest.plan:
@@ -100,7 +100,7 @@ def _figures(
 def _row(
     table: Mapping[str, NDArray[Any]], quantity: str, cell: int, names: Sequence[str]
 ) -> list[float]:
-    """Estimate and interval of one cell; not a number where there is none."""
+    """The estimate and the interval of one cell; NaN if the table lacks it."""
     row = np.flatnonzero(table["quantity"] == quantity)[cell]
     return [float(np.ma.filled(np.ma.asarray(table[name][row], float), np.nan)) for name in names]
 
@@ -111,7 +111,7 @@ def _periods(
     period: str,
     runs: NDArray[np.float64],
 ) -> list[str]:
-    """The period of each run as its table calls it, or its number."""
+    """The period of each run, as its table names it, or else its number."""
     named = [name for name, of in about.items() if of == period]
     return [
         str(table[named[0]][0]) if named else str(int(run))

@@ -1,4 +1,4 @@
-"""A function of one variable inside its intervals, for densities, predictions and series."""
+"""Draws a function of one variable with its intervals, for densities, predictions and series."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,13 +11,13 @@ from tasks.charts.chart import Axis, Panel
 from tasks.charts.marks import across, area, line
 
 LEGIBLE = 0.04
-"""A band that is narrower than this share of the panel cannot be seen."""
+"""A band narrower than this fraction of the panel cannot be seen."""
 
 POINTWISE, AT_ONCE = "90% interval at each point", "90% band for all at once"
 
 
 class CurveWithBand(NamedTuple):
-    """A function at numbers x (k,) in ascending order, its interval at each, and for all at once."""
+    """A function at ascending numbers x (k,), with pointwise intervals and a simultaneous band."""
 
     x: Floats
     middle: Floats
@@ -28,7 +28,7 @@ class CurveWithBand(NamedTuple):
 
 
 def band(curve: CurveWithBand, x: Axis, y: Axis, lines: Mapping[float, str] | None = None) -> Panel:
-    """A line inside its bands; ``lines``: heights with a line across the panel, and its words."""
+    """A panel with a line inside its bands; ``lines``: heights of horizontal lines, with their words."""
     marks = [area(curve.x, curve.lower, curve.upper), line(curve.x, curve.middle)]
     key = [("line", "estimate"), ("band", POINTWISE)]
     if curve.lowest is not None and curve.highest is not None:
@@ -39,7 +39,7 @@ def band(curve: CurveWithBand, x: Axis, y: Axis, lines: Mapping[float, str] | No
 
 
 def enlarged(curve: CurveWithBand, x: Axis, y: Axis) -> Panel | None:
-    """The part of a curve near zero, where a peak makes its band too narrow to be seen."""
+    """A panel that enlarges a curve near zero, if a peak makes its band there too narrow to be seen."""
     outer = curve.upper if curve.highest is None else curve.highest
     width = float(np.median(curve.upper - curve.lower))
     top = max(float(np.quantile(outer, 0.75)), 6 * width)

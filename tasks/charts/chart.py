@@ -2,10 +2,10 @@
 
     chart("Income", "What the marks mean", [Panel([area(x, low, high), line(x, middle)], Axis("Years"))])
 
-A panel finds its scales, ticks, margins and the room of its labels.  Marks have classes of the style
+A panel computes its scales, ticks, margins and the room for its labels.  Marks have classes of the style
 sheet ``chart.css``, so that a chart follows light, dark and print.  Panels are about as wide as a phone,
-so that text never gets smaller than it was drawn.  There is no charting library behind this: the
-publishing process would carry a browser's script engine for it.
+so that text never gets smaller than it was drawn.  No charting library is used, because it would bring a
+browser's script engine into the publishing process.
 """
 
 import math
@@ -21,21 +21,21 @@ from tasks.charts.svg import Scale, figure, label, tag, text_width
 
 WIDTH, HEIGHT = 380, 180
 LINE, LONGEST, WIDEST = 13, 150, 0.36
-"""Room for a line of text, for a turned label, and for labels at the side as a share of the width."""
+"""Room for a line of text, for a rotated label, and for labels at the side (fraction of the width)."""
 
 WIDER = {"axis": 12 / 11, "heading": 1.2}
-"""How much wider than other labels some are written."""
+"""How much wider some labels are than others."""
 
 LINES, DOTS = ("line", "whisker", "limit", "zero", "stem"), ("dot", "point")
-"""Classes that a key shows as a line, and as a dot; the others are filled."""
+"""Classes that the key shows as a line, and as a dot; all others are shown as filled areas."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One side of a panel: numbers, or ``names`` of places, of which the i-th reaches from i to i + 1.
+    """One axis of a panel: numbers, or ``names`` of positions, of which the i-th spans i to i + 1.
 
-    ``low``, ``high``: the ends, else those of the marks; ``zero``: which is shown too; ``ticks``: texts
-    at places, else round numbers as ``write`` says them.
+    ``low``, ``high``: the ends, by default those of the marks; ``zero``: whether zero is shown too;
+    ``ticks``: texts by position, by default round numbers as ``write`` formats them.
     """
 
     title: str = ""
@@ -55,7 +55,7 @@ class Axis:
         return Scale(low, high if high > low else low + 1.0, start, end)
 
     def labels(self, scale: Scale, most: int = 5) -> list[tuple[float, str]]:
-        """Places with a label, and the labels."""
+        """The positions with a label, and the labels."""
         if self.names is not None:
             return [(i + 0.5, name) for i, name in enumerate(self.names)]
         if self.ticks is not None:
@@ -65,9 +65,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks between two axes; names on y go down from the top, each with ``step`` units of room.
+    """Marks between two axes; names on y are listed from the top, ``step`` units apart.
 
-    ``height``: of the plot where y has numbers; ``key``: classes, and what their marks are.
+    ``height``: of the plot if y has numbers; ``key``: classes, with the meaning of their marks.
     """
 
     marks: Sequence[Mark]
@@ -79,12 +79,12 @@ class Panel:
     step: float | None = None
 
     def values(self, side: str) -> Floats:
-        """What the marks must show along "xs" or "ys"."""
+        """The values that the marks must show along "xs" or "ys"."""
         found = (np.ravel(values) for mark in self.marks for values in getattr(mark, side))
         return np.concatenate([*found, []]).astype(np.float64)
 
     def draw(self, width: float, left: float = 0.0) -> tuple[Markup, float, float]:
-        """The panel, how high it is and where its plot begins: at ``left`` or beyond."""
+        """The panel, its height, and the position where its plot begins: at least ``left``."""
         key, top = _key(self.key, 4.0, width)
         heading = _words(self.heading, 0, top + 8, width, "heading")
         top += 15 * len(heading)
@@ -109,8 +109,7 @@ class Panel:
 
 
 def chart(title: str, says: str, panels: Sequence[Panel]) -> Markup:
-    """Panels one below the other as one picture, with its title and description for those who do not
-    see it; their plots begin at one place."""
+    """One picture of panels below each other, with aligned plots; ``says``: its description."""
     y, parts, left = 0.0, [], 0.0
     if len(panels) > 1:
         left = max(panel.draw(WIDTH)[2] for panel in panels)
@@ -132,7 +131,7 @@ def alike(panels: Sequence[Panel]) -> list[Panel]:
 def _words(
     text: str, x: float, y: float, room: float, class_: str, anchor: str = "start"
 ) -> list[Markup]:
-    """Words in one line or two."""
+    """A text in one line or two."""
     room /= WIDER.get(class_, 1.0)
     lines = _two_lines(text, room) if text else []
     spot = {"class_": class_, "text_anchor": anchor}
@@ -140,7 +139,7 @@ def _words(
 
 
 def _two_lines(text: str, room: float) -> list[str]:
-    """A label that has not enough room in two lines, if its words allow it."""
+    """A label split into two lines if it has not enough room and its words allow it."""
     if text_width([text]) <= room:
         return [text]
     words, first = text.split(), ""
@@ -150,7 +149,7 @@ def _two_lines(text: str, room: float) -> list[str]:
 
 
 def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[list[Markup], float]:
-    """What marks are, in as many lines as they need, and where these end."""
+    """The key to the marks, in as many lines as it needs, and the position where it ends."""
     parts, x = [], 0.0
     for class_, words in key:
         if x and x + 24 + text_width([words]) > width:
@@ -168,7 +167,7 @@ def _key(key: Sequence[tuple[str, str]], top: float, width: float) -> tuple[list
 
 
 def _above(marked: Iterable[tuple[float, str]], y: Scale, width: float) -> Iterator[Markup]:
-    """Long names, each above its bar."""
+    """Yield long names, each above its bar."""
     at = ((text, y(value) - y.unit / 2 + 6) for value, text in marked)
     return (label(text, 5, height, width - 5, class_="name") for text, height in at)
 
@@ -176,7 +175,7 @@ def _above(marked: Iterable[tuple[float, str]], y: Scale, width: float) -> Itera
 def _beside(
     marked: Iterable[tuple[float, str]], y: Scale, x: Scale, numbers: bool
 ) -> Iterator[Markup]:
-    """Labels left of the plot, as many as have room; numbers have grid lines."""
+    """Yield labels left of the plot, as many as there is room for; numbers get grid lines."""
     last = -math.inf
     for value, text in marked:
         at, room = y(value), x.start - 6
@@ -194,7 +193,7 @@ def _beside(
 def _below(
     axis: Axis, x: Scale, top: float, bottom: float, width: float
 ) -> tuple[list[Markup], float]:
-    """Labels and the title below the plot, as many as have room, and where they end."""
+    """The labels below the plot, as many as there is room for, its title, and where they end."""
     widest = text_width(text for _, text in axis.labels(x)) + 14
     marked, parts = axis.labels(x, min(6, int((x.end - x.start) / widest))), []
     turned = axis.names is not None and widest - 14 > x.unit - 3

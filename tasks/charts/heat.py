@@ -12,7 +12,7 @@ SHADES = 8
 
 
 def of_numbers(title: str, values: Floats) -> Axis:
-    """The side of a map whose cells are at these numbers: round ones, each at the nearest cell."""
+    """The axis of a map with cells at these numbers: round labels, each at the nearest cell."""
     low, high = float(values.min()), float(values.max())
     ticks = Scale(low, high, 0.0, 1.0).ticks() if low < high else [low]
     places = {int(np.argmin(np.abs(values - tick))) + 0.5: figure(tick) for tick in ticks}
@@ -27,11 +27,11 @@ def heat_map(
     description: str,
     doubtful: Booleans | None = None,
 ) -> Markup:
-    """Shades of a table (rows, columns), by the square root so that small numbers show, with its numbers
-    where they have room.
+    """Shades of a table (rows, columns), on a square-root scale so that small numbers show, and the
+    numbers where there is room.
 
-    ``doubtful``: (rows, columns) cells that are hatched.  The first row is at the top where
-    rows have names, and at the bottom where they are numbers.
+    ``doubtful``: (rows, columns), the cells to hatch.  The first row is at the top if rows have names,
+    and at the bottom if they are numbers.
     """
     largest = float(values.max())
     shape = values.shape
@@ -53,7 +53,7 @@ def heat_map(
 
 
 def _shades(largest: float) -> Panel:
-    """The shades, and the numbers at which some of them begin."""
+    """The key: all shades, and the numbers at which some of them begin."""
     ticks = {
         float(k): figure(float(f"{largest * (k / SHADES) ** 2:.2g}"))
         for k in range(0, SHADES + 1, 2)

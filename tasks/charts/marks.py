@@ -1,7 +1,7 @@
 """Marks of charts: lines, areas, bars, dots and words at points in the units of the data.
 
-A mark states what its scales must show, and paints itself at the places they give; classes of the style
-sheet ``chart.css`` colour it.
+A mark states the values that its scales must show, and paints itself at the positions they give; classes
+of the style sheet ``chart.css`` colour it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ Paint = Callable[[Points, Scale, Scale], Iterator[Markup]]
 
 @dataclass(frozen=True)
 class Mark:
-    """Values along x and along y (arrays (k,), or a number for all), and how to paint their places.
+    """Values along x and y (arrays (k,), or one number for all), and how to paint their positions.
 
-    ``paint`` gets, for each point, the places of its xs and then of its ys; NaN where one is unknown.
+    ``paint`` gets the positions of each point's xs and then of its ys; NaN if one is unknown.
     """
 
     paint: Paint
@@ -54,7 +54,7 @@ def line(x: ArrayLike, y: ArrayLike, class_: str = "line") -> Mark:
 
 
 def area(x: ArrayLike, low: ArrayLike, high: ArrayLike, class_: str = "band") -> Mark:
-    """What lies between two functions of x; there is a gap where one is NaN."""
+    """The area between two functions of x; there is a gap where one is NaN."""
 
     def paint(points: Points, *_: Scale) -> Iterator[Markup]:
         for part in _without_gaps(points):
@@ -71,7 +71,7 @@ def bars(
     class_: Classes = "bar",
     thick: float = 0.62,
 ) -> Mark:
-    """Horizontal bars at y, from start to end; ``thick``: of the room of a place."""
+    """Horizontal bars at y, from start to end; ``thick``: height of a bar, as a fraction of its row."""
 
     def paint(points: Points, _: Scale, to_y: Scale) -> Iterator[Markup]:
         size = thick * min(to_y.unit, 20)
@@ -83,7 +83,7 @@ def bars(
 
 
 def spans(at: ArrayLike, low: ArrayLike, high: ArrayLike, upright: bool = False) -> Mark:
-    """Lines with ends from low to high, at heights or, upright, at places; none where both are equal."""
+    """Error bars from low to high, horizontal or ``upright``; none where both are equal."""
 
     def paint(points: Points, x: Scale, y: Scale) -> Iterator[Markup]:
         cap = min((x if upright else y).unit, 14) / 4
@@ -101,7 +101,7 @@ def spans(at: ArrayLike, low: ArrayLike, high: ArrayLike, upright: bool = False)
 
 
 def dots(x: ArrayLike, y: ArrayLike, class_: str = "dot", radius: float = 2.8) -> Mark:
-    """A dot at each point that is known."""
+    """A dot at each point that is not NaN."""
 
     def paint(points: Points, *_: Scale) -> Iterator[Markup]:
         for a, b in points:
@@ -141,7 +141,7 @@ def texts(
     class_: Classes = "word",
     anchor: str = "middle",
 ) -> Mark:
-    """Words at points; those that begin at a point stand clear of it."""
+    """Words at points; words that begin at a point keep some distance from it."""
 
     def paint(points: Points, *_: Scale) -> Iterator[Markup]:
         clear = 6 if anchor == "start" else 0
@@ -152,7 +152,7 @@ def texts(
 
 
 def tiles(mask: Booleans, class_: str) -> Mark:
-    """The true cells of a mask (rows, columns), neighbours in a row joined; cell (i, j) begins there."""
+    """The true cells of a mask (rows, columns), joined within rows; cell (i, j) begins at (i, j)."""
 
     def paint(_: object, x: Scale, y: Scale) -> Iterator[Markup]:
         path = ""
@@ -172,7 +172,7 @@ def _each(class_: Classes) -> Iterable[str]:
 
 
 def _without_gaps(points: Points) -> Iterator[list[tuple[float, ...]]]:
-    """Runs of points in which nothing is NaN."""
+    """Yield runs of points without NaN."""
     for known, part in groupby(points, key=lambda point: all(v == v for v in point)):
         if known:
             yield list(part)

@@ -1,4 +1,4 @@
-"""Elements of SVG, scales, and numbers as charts and tables write them."""
+"""Elements of SVG, scales, and the format of numbers in charts and tables."""
 
 import math
 import unicodedata
@@ -9,13 +9,13 @@ import numpy as np
 from markupsafe import Markup
 
 UNSEEN = 0.03
-"""How far a point may lie from a line before it is drawn."""
+"""A point is drawn only if it lies farther than this from the line without it."""
 
 CHARACTER = 6.8
 """Mean width of a character at the size of chart labels (11 units)."""
 
 WIDE = frozenset("%@&WMmw<>=+~±…—")
-"""Characters that are half as wide again."""
+"""Characters that are one and a half times as wide."""
 
 
 def tag(element: str, *children: str, **attributes: object) -> Markup:
@@ -32,14 +32,14 @@ def tag(element: str, *children: str, **attributes: object) -> Markup:
 
 
 def label(text: str, x: float, y: float, room: float | None = None, **attributes: object) -> Markup:
-    """Text at a place; cut short, with the whole as a tooltip, where it has not enough room."""
+    """Text at a position; if there is not enough room, it is cut short, with the whole as a tooltip."""
     shown = text if room is None else clip(text, room)
     whole = () if shown == text else (tag("title", text),)
     return tag("text", shown, *whole, x=x, y=y, **attributes)
 
 
 def clip(text: str, room: float) -> str:
-    """The text, or as much of it as has room, with an ellipsis.
+    """The text, or as much of it as there is room for, with an ellipsis.
 
     >>> clip("a very long name", 60)
     'a very…'
@@ -51,7 +51,7 @@ def clip(text: str, room: float) -> str:
 
 
 def text_width(texts: Iterable[str]) -> float:
-    """Room that the longest of some texts takes."""
+    """The width of the longest of some texts."""
     return max((sum(map(_character, text)) for text in texts), default=0.0)
 
 
@@ -62,7 +62,7 @@ def _character(character: str) -> float:
 
 @dataclass(frozen=True)
 class Scale:
-    """A map from values [low, high] to places [start, end] in the picture."""
+    """A map from values [low, high] to positions [start, end] in the picture."""
 
     low: float
     high: float
@@ -75,7 +75,7 @@ class Scale:
 
     @property
     def unit(self) -> float:
-        """Room from one value to the next whole one."""
+        """The length of one unit of the values."""
         return abs(self(1.0) - self(0.0))
 
     def ticks(self, most: int = 5) -> list[float]:
@@ -88,7 +88,7 @@ class Scale:
 
 
 def line_path(points: Sequence[tuple[float, float]]) -> str:
-    """A polygonal line through points, as path data; without those that nobody could see.
+    """A polygonal line through points, as path data; points too close to the line are left out.
 
     >>> line_path([(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, 0.0)])
     'M0.0 0.0L2.0 2.0L3.0 0.0'
@@ -115,7 +115,7 @@ def figure(value: float) -> str:
 
 
 def supported(values: Sequence[float], error: float) -> list[str]:
-    """Numbers with the digits that a standard error supports: two of its own.
+    """Numbers rounded to the second significant digit of their standard error.
 
     >>> supported((423.62, -1234.5), 34.2), supported((0.48731,), 0.0123), supported((67412.0,), 1840)
     (['424', '-1,234'], ['0.487'], ['67,400'])
@@ -126,7 +126,7 @@ def supported(values: Sequence[float], error: float) -> list[str]:
 
 
 def percent(value: float, low: float, high: float) -> str:
-    """A share with its interval, whose ends are rounded outwards, as far as its width supports.
+    """A share with its interval, in digits that its width supports; the ends are rounded outwards.
 
     >>> percent(0.4567, 0.4312, 0.4831), percent(0.00461, 0.0042, 0.0051)
     ('46% (43% to 49%)', '0.46% (0.42% to 0.51%)')

@@ -18,12 +18,12 @@ from dpcore.errors import InputError
 from tasks.evaluate.tables import TablePair
 
 MOST_CATEGORIES = 255
-"""A column of more categories is given to scikit-learn's trees as a number."""
+"""A column with more categories is passed to scikit-learn's trees as numbers."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """How well trees predict ``label`` of real records (AUC of one class against the rest, mean)."""
+    """How well trees predict ``label`` of real records: mean AUC of each class against the rest."""
 
     label: str
     trained_on_synthetic: float
@@ -37,7 +37,7 @@ def require_classifiers() -> None:
 
 
 def _features(pair: TablePair, without: str | None = None) -> tuple[Floats, Floats, Booleans]:
-    """(n, k) of the real and (m, k) of the synthetic records, and which columns are categories."""
+    """Features of the real (n, k) and synthetic (m, k) records, and which columns are categorical."""
     real, synthetic, sizes = pair.codes
     kept = [i for i, name in enumerate(pair.columns) if name != without]
     one, other = real.astype(np.float64), synthetic.astype(np.float64)

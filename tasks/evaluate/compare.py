@@ -1,4 +1,4 @@
-"""Compares two tables: margins, shapes of numbers, classifiers."""
+"""Compares two tables: by margins, by distributions of numbers and by classifiers."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Spread:
 class Evaluation:
     """Distances of a synthetic table from the real one, computed without noise.
 
-    ``left_out``: columns of one table alone; ``empty``: columns without a value in both.
-    ``margins``: total variation by number of columns; ``distances``: that of every one and two
-    columns; ``propensity_auc``: how well trees separate synthetic from real records (0.5: not at
-    all); ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``,
-    by numeric column, as are ``shapes``.
+    ``left_out``: columns of one table alone; ``empty``: columns without a value in both tables.
+    ``margins``: total variation by number of columns; ``distances``: total variation for each column and
+    pair; ``propensity_auc``: how well trees separate synthetic from real records (0.5: not at all);
+    ``correlations``: absolute differences of rank correlations; ``quantiles``: at ``LEVELS``, and
+    ``shapes``: both by numeric column.
     """
 
     real_records: int

@@ -1,4 +1,4 @@
-"""Refuses to compare with a table that a ledger may know as private.
+"""Refuses to compare with a table that may be private according to a ledger.
 
 A ledger knows datasets by name, but not their tables.  A table is refused if one of these shows that
 it may be such a dataset; it is also refused without any name, if the ledger knows any dataset:

@@ -1,4 +1,4 @@
-"""What an evaluation says, section by section: charts and tables, for a page and for the terminal."""
+"""The sections of an evaluation: charts and tables, for a page and for the terminal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tasks.evaluate.compare import Evaluation
 from tasks.report.parts import DataTable, Figure
 
 WORST = 15
-"""Rows of a table that lists the worst."""
+"""The number of rows in a table of the worst."""
 
 
 @dataclass(frozen=True)
 class PageSection:
-    """A part of the page: what it is about, its charts and its tables."""
+    """A part of the page: its heading, its charts and its tables."""
 
     anchor: str
     heading: str
@@ -30,13 +30,13 @@ class PageSection:
 
 
 def left_out(e: Evaluation) -> str:
-    """Which columns are not compared, and why; continues a sentence."""
+    """Words on the columns that are not compared, and why; they continue a sentence."""
     why = {"in only one table": e.left_out, "without a value, and left out": e.empty}
     return "".join(f"; {words}: {', '.join(names)}" for words, names in why.items() if names)
 
 
 def summary(e: Evaluation) -> DataTable:
-    """Each measure in one line."""
+    """A table with one line for each measure."""
     rows = [
         (
             f"Distance of {ways}-way margins",

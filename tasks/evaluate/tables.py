@@ -50,14 +50,14 @@ class TablePair:
 
     @cached_property
     def codes(self) -> tuple[Integers, Integers, tuple[int, ...]]:
-        """(n, k) codes of the real table, (m, k) of the synthetic one, and (k,) numbers of cells."""
+        """Codes of the real table (n, k) and the synthetic one (m, k), and numbers of cells (k,)."""
         coded = [self._coded(name) for name in self.columns]
         n = len(self.real)
         both = np.stack([codes for codes, _ in coded], axis=1)
         return both[:n], both[n:], tuple(size for _, size in coded)
 
     def _coded(self, name: str) -> tuple[Integers, int]:
-        """Codes of the real records, then of the synthetic ones; null is the last cell."""
+        """The codes of the real records, then of the synthetic ones; null is the last cell."""
         both = pd.concat([self.real[name], self.synthetic[name]], ignore_index=True)
         null = both.isna().to_numpy()
         if name not in self.numeric:
@@ -88,7 +88,7 @@ def read_pair(real: Path, synthetic: Path, most_cells: int = 20) -> TablePair:
             raise InputError(f"{path}: has fewer than {LEAST_RECORDS} records")
     if len(common) < 2:
         raise InputError(
-            f"{real} and {synthetic}: have fewer than two columns in common that are not empty"
+            f"{real} and {synthetic}: have fewer than two common columns that are not empty"
         )
     columns = {name: _alike(one[name], other[name]) for name in common}
     return TablePair(

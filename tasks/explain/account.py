@@ -1,4 +1,4 @@
-"""What the ledger says of a dataset, in words: of a plan to be released, of its history, of faults."""
+"""The ledger's contents on a dataset in words: for a plan to be released, its history and faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
-    """The plan at its next run; what its dataset was granted and has spent; why it would be refused.
+    """The plan at its next run, its dataset's grant and spending, and why it would be refused, or "".
 
     These are the arguments of ``explain``.  Without a ledger nothing was granted, spent or refused.
     """
@@ -38,7 +38,7 @@ def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
 
 
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
-    """Why the ledger would refuse a release that the budget covers; empty if it would not."""
+    """The reason why the ledger would refuse a release that the budget covers; empty if it would not."""
     from tasks.ledger import charges_of
     from tasks.ledger.runs_and_grant import no_grant, require_grant
 
@@ -55,7 +55,7 @@ def explain_refusal(plan: Plan, ledger: Ledger) -> str:
 
 
 def question_text(plan: Plan, ledger: Ledger) -> str:
-    """What the answer to an analyst's question costs, what is then left, and how accurate it will be."""
+    """Text on what the answer to an analyst's question costs, what is then left, and its accuracy."""
     granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
     budget, _ = budget_rows(plan, granted, spent)
     return "\n".join(
@@ -72,14 +72,14 @@ def question_text(plan: Plan, ledger: Ledger) -> str:
 
 
 def question_facts(plan: Plan, ledger: Ledger) -> dict[str, Any]:
-    """The same as JSON values."""
+    """The contents of ``question_text`` as JSON values."""
     facts = explanation(plan, ledger.granted(plan.dataset), ledger.spent(plan.dataset))
     left = {row.pop(""): row for row in allowance_rows(plan, ledger)}
     return {"title": plan.publication.title} | facts | {"allowance": left}
 
 
 def allowance_rows(plan: Plan, ledger: Ledger) -> list[dict[str, str]]:
-    """What the requester of a plan was allowed, and what the plan leaves of that; empty for nothing."""
+    """Rows on the requester's allowance and what the plan leaves of it; empty without an allowance."""
     found = ledger.allowances(plan.dataset).get(plan.publication.requester)
     if found is None:
         return []
@@ -145,7 +145,7 @@ def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str
 
 
 def _recorded(record: HistoryRecord) -> Budget:
-    """The amounts of a line of history: of a concentrated grant, its promise and its cap on rho."""
+    """The amounts of a line of history; for a concentrated grant, its promise and its cap on rho."""
     return replace(record.budget, rho=record.caps.rho) if record.caps else record.budget
 
 

@@ -1,4 +1,4 @@
-"""Whether a plan supports a model, and with what error: before anything is drawn, from public sizes."""
+"""Says whether a plan supports a model, and with what error, before anything is drawn."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
 
 ASSUMED = 2.0
-"""Where values lie inside bins, and what no table shows, is assumed: that adds an error which is not
-stated, so that a model is measured for itself unless tables are so much more accurate."""
+"""A fit to tables makes assumptions on values inside bins, with an unknown error: a model gets its own
+release unless tables are more accurate by this factor."""
 
 RELATED = 1.4
-"""Relations between columns enlarge the privacy errors of a model: about the median over models of
-public tables (``benchmarks.first_hour``)."""
+"""The factor by which relations between columns enlarge a model's privacy errors: about the median over
+models of public tables (``benchmarks.first_hour``)."""
 
 
 def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     """The release that would answer, and the model fitted to made-up records.
 
-    Their columns are independent, each as is typical of its bounds.  Raises ``InputError`` where the
-    plan does not support the model, naming what it would have to measure.
+    These have independent columns with distributions that are typical for their bounds.  Raises
+    ``InputError`` if the plan does not support the model, and names what it would have to measure.
     """
     answers = answering(plan, formula)
     found = fit_measured(plan, None, formula, family, partial(supposed_shares, plan))
@@ -68,13 +68,13 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
 
 
 def _related(found: Fit) -> Fit:
-    """With the privacy errors of columns that are not independent."""
+    """The fit with its privacy errors enlarged, because columns are not independent."""
     larger = (replace(c, privacy_error=RELATED * c.privacy_error) for c in found.coefficients)
     return replace(found, coefficients=tuple(larger))
 
 
 def supposed_shares(plan: Plan, domain: Domain) -> dict[str, Floats]:
-    """By column, the share of each cell (cells,), as is typical."""
+    """For each column, the typical share of each cell (cells,)."""
     return typical_of(plan.columns, domain.axes)
 
 
@@ -91,10 +91,10 @@ def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str,
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:
-    """The largest privacy error of a term, the constant apart, in its sampling errors; infinite where
-    noise hides a term.
+    """The largest ratio of privacy to sampling error over the terms without the intercept, or infinity
+    if noise hides a term.
 
-    Raises ``InputError`` where the plan does not support the model.
+    Raises ``InputError`` if the plan does not support the model.
     """
     name, found = expected_fit(plan, formula, family)
     rows = [each.row for each in found.coefficients]
@@ -105,7 +105,7 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
-    """The expected fits; raises ``PlanError`` where the plan asks for a model it does not support."""
+    """The expected fits; raises ``PlanError`` if the plan has a model that it does not support."""
     found = []
     for i, analysis in enumerate(plan.analyses):
         try:
@@ -116,7 +116,7 @@ def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
 
 
 def analyses_text(plan: Plan) -> list[str]:
-    """What the plan's models will be like; no line without them."""
+    """Lines on the expected errors of the plan's models; empty without models."""
     fits = zip(plan.analyses, check_analyses(plan), strict=True)
     texts = [_text(each.formula, each.family, *fit) for each, fit in fits]
     titles = [f"{each.title} (analysis {each.name})" for each in plan.analyses]
@@ -146,7 +146,7 @@ def analysis_text(plan: Plan, formula: str, family: str) -> str:
 
 
 def _ratio(found: Coefficient) -> float:
-    """Its privacy error in its sampling errors."""
+    """The ratio of its privacy error to its sampling error."""
     if not math.isfinite(found.sampling_error):
         return math.inf
     return found.privacy_error / max(found.sampling_error, 1e-300)
@@ -166,8 +166,9 @@ def _text(formula: str, family: str, name: str, found: Fit) -> str:
         for c in found.coefficients
     ]
     lines.append(
-        "For independent columns, each as is typical of its bounds. The last column usually comes within"
-        " a factor two. The others depend on how widely your columns vary. Rare categories and"
+        "These are for independent columns with distributions that are typical for their bounds. The"
+        " last column is usually right within a factor of two. The others depend on how widely your"
+        " columns vary. Rare categories and"
         " correlated terms have larger errors."
     )
     lines += [f"Note: {note}" for note in found.notes]

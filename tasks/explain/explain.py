@@ -40,7 +40,7 @@ def cost_rows(plan: Plan) -> list[dict[str, str]]:
 
 
 def error_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row per error statement of each release; models have their widths below."""
+    """One row per error statement of each release; widths for models are in a separate table."""
     return [
         {
             "release": name,
@@ -79,7 +79,7 @@ def budget_rows(
     ]
     if not grant.covers(spent + requested):
         alike = grant.coordinates == requested.coordinates  # else the refusal says what to write
-        short = "The grant does not cover this release, so it would be refused." * alike
+        short = "The grant does not cover this release: a run would be refused." * alike
         return rows, "\n".join(filter(None, (short, refusal)))
     return [
         *rows,
@@ -97,7 +97,7 @@ def describe_dataset(plan: Plan) -> str:
 
 
 def promises(plan: Plan) -> list[str]:
-    """What a release whose price is in rho promises by itself, and with all others; a line or none."""
+    """A line on what a release priced in rho promises, alone and with all others; else empty."""
     if not plan.requested.rho:
         return []
     return [
@@ -150,8 +150,8 @@ def explanation(
 ) -> dict[str, Any]:
     """The costs, errors and work of a plan as JSON values; budgets are exact, as text.
 
-    ``left``: afterwards; null where the grant does not cover the release.  ``widths``: of intervals, in
-    widths of the survey's own; null where there is none.
+    ``left``: the budget afterwards; null if the grant does not cover the release.  ``widths``: of
+    intervals, as multiples of the survey's own; null for one that does not exist.
     """
     grant = plan.budget.caps if granted is None else granted
     requested = total(plan.prices.values())
@@ -199,20 +199,20 @@ def explanation(
 
 
 def _numbers(release: Release) -> int:
-    """How many numbers get noise."""
+    """The number of values that get noise."""
     if isinstance(release, FoundCategories):
         return len(release.categories)
     return int(getattr(release.mechanism, "numbers", release.mechanism.size))
 
 
 def unused_text(plan: Plan) -> list[str]:
-    """The columns of which nothing is published; a line or none."""
+    """A line on the columns of which nothing is published; empty if there are none."""
     unused = [name for name in plan.unused if name not in (plan.strata, plan.cluster)]
     return [f"In no release: {', '.join(unused)}."] if unused else []
 
 
 def known_text(plan: Plan) -> list[str]:
-    """The releases that measure nothing but the number of records, where that is public."""
+    """A line on releases that only measure the number of records although it is public."""
     known = [
         release.name
         for release in plan.built.values()
@@ -226,7 +226,7 @@ def known_text(plan: Plan) -> list[str]:
 
 
 def implicates_text(plan: Plan) -> list[str]:
-    """How large files of implicates may become, and how long they take."""
+    """Lines on how large files of implicates may become, and how long they take."""
     lines = []
     for table in plan.synthesis:
         if table.implicates:
@@ -240,7 +240,7 @@ def implicates_text(plan: Plan) -> list[str]:
 
 
 def least_text(plan: Plan) -> list[str]:
-    """The distance from the least possible errors; nothing where none is known."""
+    """Lines on the distance from the least possible errors; empty if none is known."""
     heading = (
         "The least possible error among mechanisms of the same promise: in the worst case, and on every"
         " table for those whose worst case is no larger than expected"

@@ -1,11 +1,11 @@
-"""How far a plan's releases are from the best possible, as rows of a table."""
+"""Rows of a table that compare a plan's errors with the least possible ones."""
 
 from dpcore.advice.least import least_errors
 from schemas.plan import Plan
 
 
 def least_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row for each error of which the least possible one, or its rate, is known."""
+    """One row for each error whose least possible value, or its rate, is known."""
     return [
         {
             "release": name,

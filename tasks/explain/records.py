@@ -1,4 +1,4 @@
-"""Where synthetic records would be more accurate from a histogram of all their columns."""
+"""Finds synthetic records that would be more accurate from a histogram of all their columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
 
 CLEARLY = 0.9
-"""Distances are simulated: those of which one is more than this part of the other count as alike."""
+"""Simulated distances count as equal if the smaller one is more than this fraction of the larger one."""
 
 
 def records_text(plan: Plan) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How many more runs of a plan its dataset's budget covers, and when a schedule runs dry."""
+"""Computes how many more runs of a plan the budget covers, and when a schedule exhausts it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tasks.ledger import Ledger
 
 FAR = 1000
-"""The date on which a schedule runs dry is given up to this many runs ahead."""
+"""The date on which a schedule exhausts the budget is computed for at most this many runs ahead."""
 
 
 def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
-    """What is left of the dataset's grant; the plan's grant if the ledger does not know the dataset."""
+    """The budget that is left of the dataset's grant, or the plan's grant for a new dataset."""
     if ledger is None or ledger.granted(plan.dataset) is None:
         return plan.budget.caps
     return ledger.remaining(plan.dataset)
@@ -37,7 +37,7 @@ def runs_left(plan: Plan, left: Budget, ledger: Ledger | None = None) -> int:
 
 
 def to_come(plan: Plan, ledger: Ledger | None = None) -> range:
-    """The numbers of runs of the plan's series that are still to come."""
+    """The numbers of the future runs of the plan's series."""
     from tasks.ledger.runs_and_grant import runs_charged
 
     assert plan.series is not None
@@ -46,14 +46,14 @@ def to_come(plan: Plan, ledger: Ledger | None = None) -> range:
 
 
 def price_of_run(plan: Plan, run: int) -> Budget:
-    """What one run of the plan's series costs."""
+    """The price of one run of the plan's series."""
     assert plan.series is not None
     series = plan.series.at(run)
     return total(series.price(release) for release in plan.built.values())
 
 
 def series_text(plan: Plan) -> list[str]:
-    """What the runs of the plan's series that are still to come cost together; a line or none."""
+    """A line on the cost of all future runs of the plan's series together; empty without a series."""
     if plan.series is None:
         return []
     costs = total(price_of_run(plan, run) for run in to_come(plan))
@@ -73,11 +73,11 @@ def runs_text(plan: Plan, left: Budget, now: datetime, ledger: Ledger | None = N
 
     last = list(islice(due_times(schedule, now), min(runs, FAR)))[-1]
     when = f"{'after' if runs > FAR else 'on'} {local_text(schedule, last)} ({schedule.timezone})"
-    return f"{words}: the schedule runs dry {when}"
+    return f"{words}: the schedule exhausts the budget {when}"
 
 
 def last_release_text(ledger: Ledger, dataset: str) -> str:
-    """How many more releases of the last one's cost the account covers; empty without a release."""
+    """Text on how many more releases at the price of the last the account covers; empty without one."""
     account = ledger.account(dataset)
     known = [
         charges

@@ -21,5 +21,5 @@ def text_table(rows: Sequence[dict[str, str]]) -> str:
 
 
 def amounts(label: str, budget: Budget, names: Sequence[str] = COORDINATES) -> dict[str, str]:
-    """A row of a budget's coordinates."""
+    """A row with the coordinates of a budget."""
     return {"": label} | {c: decimal_text(getattr(budget, c)) for c in names}

@@ -1,6 +1,6 @@
-"""Finds the alpha, or the rho, of a plan at which one release reaches what is wanted of it.
+"""Finds the alpha, or the rho, of a plan at which one release reaches a wanted error.
 
-Every release keeps its part of the budget.  All of this is public: no data is opened.
+Every release keeps its share of the budget.  All of this is public: no data is opened.
 """
 
 from bisect import bisect_left
@@ -20,7 +20,7 @@ from tasks.explain.tables import text_table
 STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER = [Fraction(step) * Fraction(10) ** power for power in (-3, -2, -1, 0) for step in STEPS]
 LADDER += [Fraction(10), Fraction(15), Fraction(20)]
-"""Round amounts of alpha or rho, as they are proposed: more would protect nobody."""
+"""Round amounts of alpha or rho to propose; larger ones would protect nobody."""
 
 EXACT = [
     Fraction(step) * Fraction(10) ** power for power in range(-4, 0) for step in range(10, 100)
@@ -35,7 +35,7 @@ def least_loss(
     reached: Callable[[Release], bool],
     amounts: Sequence[Fraction] = tuple(LADDER),
 ) -> Fraction | None:
-    """The least of the amounts with which a release reaches something; None if none does."""
+    """The least of the amounts with which a release satisfies ``reached``; None if none does."""
 
     def enough(loss: Fraction) -> bool:
         with suppress(ValueError):  # the share is too small for any noise
@@ -47,25 +47,25 @@ def least_loss(
 
 
 def at_loss(plan: Plan, name: str, loss: Fraction) -> Release:
-    """One release of the plan, if the plan requests this alpha or rho."""
+    """One release of the plan, as if the plan requested this alpha or rho."""
     changed = plan.changed(budget=plan.budget.asking(requesting(plan, loss)))
     return changed.release(changed.section(name), changed.shares[list(plan.built).index(name)])
 
 
 def asked(plan: Plan) -> Budget:
-    """What the plan requests, as it states it: in rho only if it says rho, or a part of such a grant."""
+    """The plan's request as it is stated: in rho only if it states rho, or a part of a grant in rho."""
     return plan.budget.as_asked(plan.requested)
 
 
 def requesting(plan: Plan, loss: Fraction) -> Budget:
-    """The same with another alpha or rho."""
+    """The plan's request with another alpha or rho."""
     now = asked(plan)
     return replace(now, **{now.coordinates[0]: loss})
 
 
 @dataclass(frozen=True)
 class NeededBudget:
-    """What the plan has to request for an expected error, and that error before and after."""
+    """The request that a plan needs for an expected error, and this error before and after."""
 
     release: str
     quantity: str
@@ -97,7 +97,7 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
 
 
 def _statement(plan: Plan, release: str, quantity: str) -> int:
-    """The place of an error statement among those of a release."""
+    """The index of an error statement among those of a release."""
     if release not in plan.built:
         raise InputError(
             f"--target: the plan has no release {release!r}; its releases: {', '.join(plan.built)}"
@@ -116,7 +116,7 @@ def _statement(plan: Plan, release: str, quantity: str) -> int:
 
 
 def target_facts(target: NeededBudget) -> dict[str, Any]:
-    """The target as JSON values; amounts are exact strings."""
+    """The target as JSON values; amounts are exact decimals or fractions as text."""
     return {
         "release": target.release,
         "quantity": target.quantity,

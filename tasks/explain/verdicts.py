@@ -1,7 +1,7 @@
-"""Whether a plan gives what is wanted of it: good, rough or not usable, in at most five lines.
+"""Grades the accuracy of a plan's releases and models as good, rough or not usable.
 
-From public values alone: the noise beside what readers look at (``dpcore.advice.usable``), and
-for a model beside the sampling errors that its coefficients have anyway.
+It uses public values alone, and compares the noise with the typical sizes of what readers look at
+(``dpcore.advice.usable``), or for a model with the sampling errors of its coefficients.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tasks.explain.target import LADDER, asked, least_loss, requesting
 MOST_LINES = 5
 
 MUCH = 3
-"""Of alpha or rho: beyond it there are better ways than more budget."""
+"""The largest alpha or rho to suggest; beyond it there are better ways than more budget."""
 
 MOST_TIMES = 16
-"""Times as much budget is tried for a model that noise hides."""
+"""Factors of the budget to try for a model that noise hides."""
 
 GOOD_WORD = verdict(0.0)
 FEWER_TERMS = "fewer terms"
@@ -39,9 +39,8 @@ FEWER_TERMS = "fewer terms"
 
 @dataclass(frozen=True)
 class Verdict:
-    """``says``: good, rough or not usable; ``words``: the error; ``finer``: what makes it smaller;
-    ``enough``: the least alpha or rho that the plan may request with which it is good, None where none
-    is."""
+    """``says``: good, rough or not usable; ``words``: the error; ``finer``: how to make it smaller;
+    ``enough``: the least alpha or rho with which it is good, or None."""
 
     name: str
     says: str
@@ -77,7 +76,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
 
 def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
     """The alpha or rho with which a model would be good, as its error falls with alpha or the root of
-    rho; where noise hides that, from the first of some larger ones with which it does not."""
+    rho; a model hidden by noise is first given larger budgets."""
     now, times = asked(plan), 1
     while not math.isfinite(ratio) and times < MOST_TIMES:
         times *= 4
@@ -90,8 +89,8 @@ def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
 
 
 def _scaled(plan: Plan, ratio: float) -> float:
-    """The alpha or rho with which an error of a model is smaller by this factor: it falls with alpha or
-    the root of rho."""
+    """The alpha or rho with which a model's error is smaller by this factor, falling with alpha or the
+    root of rho."""
     now = asked(plan)
     return float(now.loss) * (ratio**2 if now.rho else ratio)
 
@@ -110,7 +109,7 @@ def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:
 
 
 def verdict_text(plan: Plan) -> list[str]:
-    """One line each, or where there are many one for each verdict."""
+    """A line for each release and model, or, if there are many, for each verdict."""
     found = [*verdicts(plan)]
     coordinate = asked(plan).coordinates[0]
     if len(found) <= MOST_LINES:
@@ -131,7 +130,7 @@ def _line(found: Verdict, coordinate: str) -> str:
 
 
 def _more(found: Verdict, coordinate: str) -> str:
-    """What would make it good."""
+    """Words on what would make it good."""
     if found.says == GOOD_WORD:
         return ""
     if found.enough is None:

@@ -1,7 +1,7 @@
-"""How wide the intervals of a plan's models will be, in the way it takes and in those it does not.
+"""Compares the widths of intervals of a plan's models: by the plan's own method and by others.
 
-Each other way is a plan of its own, as the planner writes it: for the same models, and what the releases
-that answer them cost here.
+For each other method the planner writes a plan for the same models, with the budget of the releases that
+answer them here.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tasks.explain.tables import text_table
 DIRECTLY, MOMENTS, TABLES = WAYS = "measured directly", "moments", "tables"
 
 HEADING = (
-    "Expected widths of 95% intervals of models, in widths of the survey's own; * is the way of this"
-    " plan, the others are for the same budget"
+    "Expected widths of 95% intervals of models, as multiples of the survey's own intervals. * marks"
+    " the method of this plan; the others are computed for the same budget"
 )
 
 
 class Widths(NamedTuple):
-    """Of one model: the way the plan takes, and by way the width of the widest interval of a term, the
-    constant apart; infinite where there is none, and absent where the way cannot answer."""
+    """For one model: the plan's method, and by method the widest interval of a term except the
+    intercept; infinite without an interval, absent if the method cannot answer."""
 
     formula: str
     family: str
@@ -42,7 +42,7 @@ class Widths(NamedTuple):
 
 
 def model_widths(plan: Plan) -> list[Widths]:
-    """Of each model that the plan measures, or fits to what it measures."""
+    """The widths for each model that the plan measures or fits to its tables and moments."""
     found, answering = [], set[str]()
     for formula, family in _questions(plan):
         try:
@@ -77,7 +77,7 @@ def _way(plan: Plan, name: str) -> str:
 
 
 def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
-    """The release that answers, and the width."""
+    """The release that answers a model, and the width of its widest interval."""
     name, found = expected_fit(plan, formula, family)
     terms = [c for c in found.coefficients if c.name != CONSTANT] or [*found.coefficients]
     widths = [c.standard_error / c.sampling_error if c.sampling_error else math.inf for c in terms]
@@ -85,7 +85,7 @@ def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
 
 
 def _others(plan: Plan, found: list[Widths], answering: set[str]) -> Iterator[tuple[str, Plan]]:
-    """Plans that answer the models in each way."""
+    """Yield a plan for each method that answers the models."""
     if not found or plan.series or plan.linked or plan.open_columns:
         return
     of = described(plan, [*plan.columns])
@@ -120,7 +120,7 @@ def _in(way: str, draft: SmallerDraft, wishes: list[Wish]) -> SmallerDraft:
 
 
 def widths_text(plan: Plan) -> list[str]:
-    """A table; nothing without models."""
+    """The widths as a table in text; empty without models."""
     found = model_widths(plan)
     rows = [
         {
@@ -139,7 +139,7 @@ def widths_text(plan: Plan) -> list[str]:
 
 
 def _codes(plan: Plan, formula: str) -> list[str]:
-    """Columns of categories that are numbers, and that are terms of a formula as they are."""
+    """Columns with numbers as categories that are terms of a formula without C()."""
     terms = re.sub(r"\{[^}]*\}|C\([^)]*\)", "", formula.partition("~")[2])
     named = dict.fromkeys(WORD.findall(terms))
     columns = {name: plan.columns[name] for name in named if name in plan.columns}

@@ -1,4 +1,4 @@
-"""How long a run will take, and how much memory, from the plan alone."""
+"""Estimates the time and memory of a run from the plan alone."""
 
 from functools import reduce
 from operator import add
@@ -12,21 +12,21 @@ from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
 
 START = Work(5.0)
-"""Starting, the report and the documents of a small bundle."""
+"""Seconds for the start, the report and the documents of a small bundle."""
 
 PROGRAM_BYTES = 0.54 * 2**30
 
 TABLE = 0.04
-"""Seconds for each table: its files, its charts, its part of the documents."""
+"""Seconds for each table: its files, its charts and its entries in the documents."""
 
 READ = 1.2e-7
-"""Seconds for each value that is read, checked and counted, and for each synthetic one."""
+"""Seconds for each value that is read, checked and counted, and for each synthetic value."""
 
 IMPLICATE = 1e-5
-"""Seconds for each value of an implicate, about (``python -m benchmarks.implicates``)."""
+"""Approximate seconds for each value of an implicate (``python -m benchmarks.implicates``)."""
 
 DRAWN_BYTES, CODE_BYTES, STORED_BYTES = 120, 2, 4
-"""Of a synthetic value in memory while its block is drawn, and after that; and on disk."""
+"""Bytes of a synthetic value: in memory while its block is drawn, in memory afterwards, and on disk."""
 
 SMALL_BUNDLE_BYTES = 4 * 2**20
 
@@ -61,7 +61,7 @@ def work_of(plan: Plan) -> Work:
 
 
 def bundle_bytes(plan: Plan) -> float:
-    """Of the files of a release on disk, about: a quarter of what its numbers take in memory."""
+    """The approximate bytes of a release on disk: a quarter of what its numbers take in memory."""
     tables = sum(release.work.bytes for release in plan.built.values()) / 4
     made = [(table.rows or plan.rows) * len(plan.record_columns) for table in plan.synthesis]
     again = sum(implicate_values(plan, table) for table in plan.synthesis)
@@ -69,13 +69,13 @@ def bundle_bytes(plan: Plan) -> float:
 
 
 def implicate_values(plan: Plan, table: Synthesis) -> int:
-    """How many values all implicates of a synthetic table have together."""
+    """The number of values of all implicates of a synthetic table together."""
     release = plan.built[table.from_]
     return (table.implicates or 0) * release.rows * len(release.domain.axes)
 
 
 def work_text(plan: Plan) -> str:
-    """The same as a sentence."""
+    """The work of a run as a sentence."""
     needed = work_of(plan)
     seconds, size = float(f"{needed.seconds:.2g}"), needed.bytes / 2**30
     return (

@@ -12,9 +12,9 @@ Only what ``commit`` or ``committed`` returns may be published.  A charge moves 
                               |
                               +--void, by an operator who says why--> VOID
 
-A crash at any point leaves the charge counted.  A retry finds the reservation, which is not
-charged again, or the committed draw, which is used again.  Every writing transaction holds the lock
-of its dataset from beginning to end, so two processes cannot both spend the same budget.
+A crash at any point leaves the charge counted.  A retry finds the reservation, which is not charged
+again, or the committed draw, which is reused.  Every writing transaction holds the lock of its dataset
+from beginning to end, so two processes cannot both spend the same budget.
 
 What the sums mean.  A grant (A, B, G) is fixed before the first release, and each release may be
 chosen in view of all earlier ones.  Then everything together is (A, B, G)-randomly differentially
@@ -22,13 +22,13 @@ private, and (A, B)-differentially private if nothing spends gamma, for one unit
 (basic composition as a filter: Rogers, Roth, Ullman and Vadhan 2016; under a concentrated grant, the
 caps of ``dpcore.accounting.concentrated``; proofs in docs/pages/explanation/composition.md).
 
-What an analyst is allowed is a second filter of the same kind, on what this analyst asks.  It divides
-the grant; what is promised is the grant's.
+An analyst's allowance is a second filter of the same kind, on this analyst's requests.  Allowances
+divide the grant; the guarantee is that of the grant.
 
 Sets of probability gamma add up only if they are fixed beforehand: one that is chosen in view of a
-release need not be small *given that release*.  So one plan of a dataset may spend gamma, the first
-that reserves it while nothing is drawn; its later runs have the same sets.  A second plan is refused
-even if it was fixed in time: which of the two runs next would be such a choice.
+release need not be small *given that release*.  So one plan of a dataset may spend gamma, the first that
+reserves it while nothing is drawn; its later runs have the same sets.  A second plan is refused even if
+it was fixed in time, as choosing which of the two runs next could depend on a release.
 
 >>> import tempfile
 >>> import numpy as np

@@ -35,7 +35,7 @@ _WRONG_MOVE = " OR ".join(
 
 
 def _guards(table: Table) -> list[str]:
-    """What refuses a change of the table's rows on SQLite."""
+    """SQL for triggers that refuse changes of the table's rows on SQLite."""
     return [
         f"CREATE TRIGGER {table.name}_{verb} BEFORE {verb} ON {table.name}"
         f" BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
@@ -44,7 +44,7 @@ def _guards(table: Table) -> list[str]:
 
 
 def _guard(table: Table) -> str:
-    """The same on PostgreSQL."""
+    """SQL for the trigger that does so on PostgreSQL."""
     return (
         f"CREATE TRIGGER {table.name}_history BEFORE UPDATE OR DELETE OR TRUNCATE ON {table.name}"
         " EXECUTE FUNCTION ledger_refuse()"
@@ -83,6 +83,6 @@ _POSTGRESQL = [
 
 
 def protect(connection: Connection) -> None:
-    """Add the triggers to a ledger that has none, in the transaction that makes its tables."""
+    """Add the triggers to a new ledger, in the transaction that makes its tables."""
     for statement in _SQLITE if connection.dialect.name == "sqlite" else _POSTGRESQL:
         connection.exec_driver_sql(statement)

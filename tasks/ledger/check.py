@@ -13,7 +13,7 @@ from tasks.ledger.records import RESTORE, Action, ChargeRecord, Fault, State
 
 
 def find_faults(connection: Connection, dataset: str) -> list[Fault]:
-    """Every fault in the rows of a dataset, those of the whole dataset first."""
+    """Every fault in the rows of a dataset; faults of the dataset as a whole come first."""
     found = []
     for account in queries.accounts(connection, dataset):
         if not account.caps.covers(queries.spent(connection, dataset, account.number)):
@@ -43,7 +43,7 @@ def drawn(connection: Connection) -> list[tuple[str, str, str, str | None]]:
 
 
 def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tuple[str, str]]:
-    """What is wrong with one charge, and the remedy."""
+    """Yield each fault of one charge, and its remedy."""
     if charge.state is State.COMMITTED:
         try:
             queries.read_draw(connection, charge)
@@ -59,7 +59,7 @@ def _check_charge(connection: Connection, charge: ChargeRecord) -> Iterator[tupl
             " --who WHO --why WHY",
         )
     elif not _exists(connection, tables.note, charge, tables.note.c.action == Action.VOID.value):
-        yield "voided, but no record says by whom", RESTORE
+        yield "voided, but without a record of who did so", RESTORE
 
 
 def _exists(connection: Connection, table: Any, charge: ChargeRecord, *where: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What the ledger needs of a database engine: serialised writers and error messages without secrets.
+"""Interface of the ledger to a database engine: serialised writers and error messages without secrets.
 
 A writing transaction has its dataset to itself from its first statement to its last; each engine
 ensures that in its own way (``sqlite.py``, ``postgresql.py``).  Each transaction opens its own
@@ -30,12 +30,12 @@ class Database(ABC):
     engine: Engine
     shown: str
     several: bool
-    """Whether other machines may use it."""
+    """Whether other machines may use this ledger."""
     lock_seconds: float
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
-        """All of the block happens, or none of it.
+        """A context in which all changes happen, or none.
 
         A reader sees one consistent state.  A writer holds its locks until the block ends; if it
         cannot get a lock within ``lock_seconds``, ``LedgerError`` is raised and nothing was done.
@@ -65,7 +65,7 @@ class Database(ABC):
 
     @abstractmethod
     def require_whole(self, connection: Connection) -> None:
-        """Raise ``LedgerError`` where the engine finds its own files damaged."""
+        """Raise ``LedgerError`` if the engine finds its own files damaged."""
 
     @abstractmethod
     def require_sound(self, connection: Connection, dataset: str) -> None:
@@ -77,17 +77,17 @@ class Database(ABC):
 
     @abstractmethod
     def explain(self, error: DBAPIError) -> str:
-        """What went wrong and what to do, without secrets or stored rows."""
+        """A message on the error and what to do, without secrets or stored rows."""
 
     def busy_message(self) -> str:
-        """The message when the lock could not be had in time."""
+        """The message if the lock could not be obtained in time."""
         return (
             f"another process has held the lock of the ledger for {self.lock_seconds:g} s; nothing"
             " was changed. Try again; if it happens again, find the process that holds the lock"
         )
 
     def no_ledger_message(self) -> str:
-        """The message for a database without our tables."""
+        """The message for a database without the ledger's tables."""
         return f"this database holds no ledger, or its tables were removed: check the URL, or {RESTORE}"
 
     def _require_layout(self, connection: Connection) -> None:

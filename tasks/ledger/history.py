@@ -12,7 +12,7 @@ from tasks.ledger.records import Account, Action, HistoryRecord
 
 
 def history(connection: Connection, dataset: str | None) -> list[HistoryRecord]:
-    """Every line of history, in order of time."""
+    """Every line of history of one dataset or of all, in order of time."""
     charge, note = tables.charge, tables.note
     records = []
     opened: dict[str, list[Account]] = {}

@@ -36,7 +36,7 @@ from tasks.ledger.roles import roles_sql
 MAX_PAYLOAD_BYTES = 1_000_000_000
 
 LONGEST_NAME = 200
-"""Characters of an analyst's name, as in the form."""
+"""The most characters in an analyst's name, as in Prefect's form."""
 
 
 class Ledger(LedgerReader):
@@ -49,7 +49,7 @@ class Ledger(LedgerReader):
     def make_roles(self) -> None:
         """Run ``roles_sql`` as the user who made the ledger; raises ``InputError`` on SQLite."""
         if not isinstance(self._database, PostgreSQLDatabase):
-            raise InputError("roles are of a ledger in PostgreSQL: name one with --ledger")
+            raise InputError("only a ledger in PostgreSQL has roles: name one with --ledger")
         with self._database.transaction(write=True) as connection:
             # Without parameters, or the driver would take the SQL's own % for a place of one.
             plain = connection.execution_options(no_parameters=True)
@@ -65,9 +65,9 @@ class Ledger(LedgerReader):
     ) -> None:
         """Grant (alpha, beta, gamma) to a dataset; grants are never taken back.
 
-        A basic grant adds to those before.  A concentrated one opens an account of its own: what was
-        left before can no longer be spent.  Raises ``BudgetError`` for a basic one after that, and
-        ``ValueError`` for a concentrated one without beta.
+        A basic grant adds to earlier ones.  A concentrated grant opens a separate account: what was left
+        before can no longer be spent.  Raises ``BudgetError`` for a basic grant after a concentrated
+        one, and ``ValueError`` for a concentrated grant without beta.
         """
         require_text(dataset=dataset, who=who, why=why)
         kept = caps(composition, budget)
@@ -87,9 +87,9 @@ class Ledger(LedgerReader):
         why: str,
         composition: Composition = "basic",
     ) -> bool:
-        """Grant ``budget`` if the ledger does not know the dataset; return whether it did.
+        """Grant ``budget`` if the dataset is not in the ledger yet; return whether it was granted.
 
-        Never in a ledger that is ``shared``: whoever may run a plan there is not who grants.
+        Never grants in a ``shared`` ledger, where those who run plans are not those who grant.
         """
         require_text(dataset=dataset, who=who, why=why)
         kept = caps(composition, budget)
@@ -103,7 +103,7 @@ class Ledger(LedgerReader):
             return True
 
     def share(self) -> None:
-        """Mark the ledger, for good, as one that a server's runs use."""
+        """Mark the ledger permanently as one that runs of a server use."""
         if not self.shared:
             with self._database.transaction(write=True) as connection:
                 queries.mark_served(connection)
@@ -124,9 +124,9 @@ class Ledger(LedgerReader):
     def allow(self, dataset: str, analyst: str, promise: Budget, who: str, why: str) -> str:
         """Let an analyst spend (alpha, beta) more of a dataset's grant; returns the analyst's new token.
 
-        From then on each request of the dataset is charged to the allowance of an analyst.  Allowances
-        are never taken back; only the newest token of an analyst is valid, so that an allowance of
-        zero makes the earlier token void.  Raises ``BudgetError`` without a grant that covers it.
+        From then on, each request on the dataset is charged to the allowance of an analyst.  Allowances
+        are never taken back; only the newest token of an analyst is valid, so that an allowance of zero
+        makes the earlier token void.  Raises ``BudgetError`` if the grant does not cover it.
         """
         require_text(analyst=analyst, who=who, why=why)
         if analyst != analyst.strip() or len(analyst) > LONGEST_NAME or not may_be_listed(analyst):
@@ -160,16 +160,15 @@ class Ledger(LedgerReader):
     ) -> list[str]:
         """Charge a whole release, or raise and charge nothing; return the names newly charged.
 
-        A charge that exists with the same plan, price and event is kept and not charged again.
-        Raises ``BudgetError`` if the new charges would overspend the grant or cannot be added to
-        the earlier ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.
-        ``sources``: the names of the survey that is to be read; raises ``BudgetError`` if one belongs to
-        another dataset.  ``part``: the part of the grant that all requests together may spend; raises
-        ``BudgetError`` if they would spend more, or ``analyst``, who asks, more than was allowed; None
-        for a request that is entered again and was charged to nobody's allowance.
-        ``require`` may raise in view of the plan's other releases, which no other writer changes
-        meanwhile: it gets a function from the ending of an id to theirs.  Afterwards every named charge
-        counts.
+        A charge that exists with the same plan, price and event is kept and not charged again.  Raises
+        ``BudgetError`` if the new charges would overspend the grant or cannot be added to the earlier
+        ones (``check_addable``), ``LedgerError`` if an existing charge differs or is void.  ``sources``:
+        the names of the survey to be read; raises ``BudgetError`` if one belongs to another dataset.
+        ``part``: the part of the grant that all requests together may spend; raises ``BudgetError`` if
+        they would spend more.  ``analyst``: the requester, whose allowance must cover the charges, or
+        None for a recovered request that was charged to no allowance.  ``require`` is called under the
+        lock with a function that finds ids of the plan's other releases by their ending, and may raise.
+        Afterwards every named charge counts.
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
@@ -188,7 +187,7 @@ class Ledger(LedgerReader):
             return list(new)
 
     def commit(self, dataset: str, release_id: str, release_name: str, noisy: Noisy) -> Noisy:
-        """Store a draw with its charge, once, and return the draw to be used from now on.
+        """Store a draw with its charge, once; returns the draw to be used from now on.
 
         The first draw to be committed stays.  A later caller gets that one back and must discard
         its own: publishing both would spend the charge twice.
@@ -218,10 +217,10 @@ class Ledger(LedgerReader):
         *,
         forgotten: bool = False,
     ) -> None:
-        """Give back, for good, a reservation that has no draw; ``who`` and ``why`` are recorded.
+        """Give a reservation without a draw back permanently; ``who`` and ``why`` are recorded.
 
         Only a person can know that nobody has seen a lost draw, so an operator must decide.
-        ``forgotten``: the ledger may have lost the reservation too; its name is then never drawn again.
+        ``forgotten``: accept a reservation that the ledger has lost; its name is then never drawn again.
         """
         require_text(who=who, why=why)
         with self._database.transaction(write=True) as connection:
@@ -260,12 +259,12 @@ class Ledger(LedgerReader):
         self._note(dataset, release_id, Action.REQUEST, who, why)
 
     def ask(self, dataset: str, release_id: str) -> None:
-        """Record that the plan of a release asks for a decision."""
+        """Record that the plan of a release requires a decision."""
         if not self.asks(dataset, release_id):
             self._note(dataset, release_id, Action.ASK, "release plan", "publication.approval")
 
     def record_recovery(self, dataset: str, release_id: str, who: str, why: str) -> None:
-        """Record who entered a release again that the ledger had forgotten, and why."""
+        """Record who entered a lost release again, and why."""
         require_text(who=who, why=why)
         self._note(dataset, release_id, Action.RECOVER, who, why)
 
@@ -285,9 +284,9 @@ class Ledger(LedgerReader):
         why: str,
         at: str | None = None,
     ) -> notes.Decision:
-        """Record a disclosure officer's decision on the committed draws of a release, for good.
+        """Record a disclosure officer's final decision on the committed draws of a release.
 
-        ``at``: when it was made, if the ledger has forgotten it.
+        ``at``: the time of the decision, if it is recovered; by default now.
 
         Repeating the same decision changes nothing.  Raises ``InputError`` if the ledger does not
         know the release, and ``LedgerError`` if it is not drawn yet, or if the opposite decision was
@@ -298,7 +297,7 @@ class Ledger(LedgerReader):
             queries.lock(connection, dataset)
             charges = queries.charges(connection, dataset, release_id)
             if not charges:
-                raise InputError(f"the ledger knows no release {release_id!r} of {dataset}")
+                raise InputError(f"the ledger has no release {release_id!r} of {dataset}")
             rules.require_drawn(dataset, release_id, charges)
             known = notes.decision(connection, charges)
             if known is None:

@@ -1,4 +1,4 @@
-"""Notes on a release: who requested it, whether its plan asks for a decision, and the decision.
+"""Notes on a release: who requested it, whether its plan requires a decision, and the decision.
 
 A note belongs to a charge, and so to one draw: an approval covers the draws that the officer saw,
 and no others.  A note on a release is written once on each of its charges.
@@ -42,7 +42,7 @@ def add(
     why: str,
     at: str | None = None,
 ) -> None:
-    """Write a note on every charge; ``at``: when that was, if not now."""
+    """Write a note on every charge; ``at``: its time, by default now."""
     note = {"action": action.value, "who": who, "why": why, "at": at or utc_now()}
     rows = [{"charge_id": charge.charge_id, **note} for charge in charges.values()]
     connection.execute(insert(tables.note), rows)

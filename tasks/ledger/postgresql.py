@@ -51,10 +51,10 @@ class PostgreSQLDatabase(Database):
                 raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
 
     def require_whole(self, connection: Connection) -> None:
-        """Nothing to ask: a cluster with checksums refuses pages that do not have theirs."""
+        """Check nothing, because a cluster with checksums itself refuses damaged pages."""
 
     def require_sound(self, connection: Connection, dataset: str) -> None:
-        """Nothing to ask either."""
+        """Check nothing, as in ``require_whole``."""
 
     def begin(self, connection: Connection, *, write: bool) -> None:
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"

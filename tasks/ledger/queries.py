@@ -33,14 +33,14 @@ from tasks.ledger.records import (
 def lock(connection: Connection, dataset: str) -> bool:
     """Wait for and lock the dataset's row; SQLite has locked the whole file already.
 
-    False for an unknown dataset: there is no row to lock, and another process may be adding one.
+    Returns False for an unknown dataset: there is no row to lock, and another process may be adding one.
     """
     locked = select(tables.dataset).where(tables.dataset.c.dataset == dataset).with_for_update()
     return bool(connection.execute(locked).all())
 
 
 def datasets(connection: Connection) -> list[str]:
-    """Every dataset that the ledger knows, by name."""
+    """The names of all datasets in the ledger."""
     return sorted(connection.scalars(select(tables.dataset.c.dataset)))
 
 
@@ -87,7 +87,7 @@ def spent(
 ) -> Budget:
     """The sum of all charges that count against an account, or of those that were requested.
 
-    Equal prices are counted, and the table itself is read: a damaged index hides nothing from the sum.
+    The query groups equal prices and reads the table itself, so that a damaged index hides nothing.
     """
     return total(_spent_by(connection, dataset, number, by_requests).values())
 
@@ -95,7 +95,7 @@ def spent(
 def _spent_by(
     connection: Connection, dataset: str, number: int, by_requests: bool
 ) -> dict[str, Budget]:
-    """The same for each analyst whose allowance was charged; '' for all other charges."""
+    """The same sums by analyst whose allowance was charged; '' for all other charges."""
     sqlite = connection.dialect.name == "sqlite"
     found = text(
         f"SELECT analyst, alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
@@ -111,13 +111,13 @@ def _spent_by(
 
 
 def counted(connection: Connection, dataset: str, most: int | None = None) -> list[ChargeRecord]:
-    """All charges that count, or ``most`` of them."""
+    """All charges that count, or at most ``most`` of them."""
     found = connection.execute(select(tables.charge).where(_counts(dataset)).limit(most))
     return [_charge_record(row) for row in found]
 
 
 def ids_ending(connection: Connection, dataset: str, plan_digest: str, ending: str) -> list[str]:
-    """The ids with an ending of the releases that were charged for a plan."""
+    """The ids with this ending of releases that were charged for a plan."""
     table = tables.charge.c
     alike = table.release_id.like(f"%{ending}") & (table.plan_digest == plan_digest)
     found = select(table.release_id).where(_counts(dataset) & alike).distinct()
@@ -134,8 +134,8 @@ def insert_charges(
     part: Fraction | None = None,
     analyst: str = "",
 ) -> None:
-    """Append the charges as RESERVED; ``part``: of the grant, which bounded them when requested;
-    ``analyst``: whose allowance they count against."""
+    """Append the charges as RESERVED; ``part``: the part of the grant within which they were requested;
+    ``analyst``: the analyst whose allowance is charged."""
     at = utc_now()
     rows = [
         {
@@ -233,14 +233,14 @@ def seals(connection: Connection, dataset: str, release_id: str) -> set[str]:
 
 
 def sources(connection: Connection) -> dict[str, str]:
-    """The dataset of every source that the ledger knows."""
+    """The dataset of every source in the ledger."""
     table = tables.source
     found = select(table.c.source, table.c.dataset).order_by(table.c.number)
     return {row.source: row.dataset for row in connection.execute(found)}
 
 
 def source_recorded(connection: Connection, dataset: str) -> str:
-    """When the newest source of a dataset was recorded; '' without one."""
+    """The time when the newest source of a dataset was recorded; '' without one."""
     table = tables.source.c
     return connection.scalar(select(func.max(table.at)).where(table.dataset == dataset)) or ""
 
@@ -258,7 +258,7 @@ def insert_source(
 
 
 def times_recorded(connection: Connection, source: str) -> int:
-    """How often the dataset of a source was recorded."""
+    """How many times a dataset was recorded for a source."""
     table = tables.source
     return len(connection.execute(select(table.c.id).where(table.c.source == source)).all())
 
@@ -273,7 +273,7 @@ def insert_allowance(
     who: str,
     why: str,
 ) -> None:
-    """Append an allowance for an analyst, of an account."""
+    """Append an allowance of an account for an analyst."""
     row = {"dataset": dataset, "account": account, "analyst": analyst, "key": key}
     row |= {"who": who, "why": why, "at": utc_now()}
     written = {"alpha": "0", "rho": "0"} | amounts.as_strings()
@@ -281,7 +281,7 @@ def insert_allowance(
 
 
 def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
-    """What each analyst who was ever allowed anything may spend now, by name."""
+    """The allowances by name of every analyst who ever had one."""
     present = account(connection, dataset)
     table, found = tables.allowance.c, dict[str, Allowance]()
     if present is None:
@@ -299,12 +299,12 @@ def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
 
 
 def is_served(connection: Connection) -> bool:
-    """Whether the ledger was marked as one that a server's runs use."""
+    """Whether the ledger was marked as one that runs of a server use."""
     return connection.scalar(select(tables.schema.c.served_at)) is not None
 
 
 def mark_served(connection: Connection) -> None:
-    """Mark it, for good."""
+    """Mark the ledger permanently as one that runs of a server use."""
     connection.execute(update(tables.schema).values(served_at=utc_now()))
 
 
@@ -342,7 +342,7 @@ def granted_account(row: Row[Any]) -> Account:
 
 
 def open_account(accounts: list[Account], grant: Account) -> None:
-    """Add a grant to the last account, or open one."""
+    """Add a grant to the last account, or open a new account for it."""
     if accounts and accounts[-1].composition == grant.composition == "basic":
         whole = accounts[-1].promise + grant.promise
         accounts[-1] = replace(accounts[-1], promise=whole, caps=whole)
@@ -351,7 +351,7 @@ def open_account(accounts: list[Account], grant: Account) -> None:
 
 
 def row_budget(row: Row[Any]) -> Budget:
-    """The amounts that a row names."""
+    """The amounts in a row."""
     return read_budget(row.alpha, row.beta, row.gamma, row.rho)
 
 

@@ -1,4 +1,4 @@
-"""``LedgerReader``: what a ledger says, each answer read in one transaction; nothing is changed.
+"""``LedgerReader``: reads a ledger, each answer in one transaction, and changes nothing.
 
 ``check`` is the rule for new charges, which ``Ledger.reserve`` applies again under the lock.
 """
@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 
 class LedgerReader:
-    """The readings of a ledger; ``Ledger`` adds what writes."""
+    """Reads a ledger; ``Ledger`` adds methods that write."""
 
     def __init__(self, url: str, lock_seconds: float = 30, *, create: bool = True) -> None:
         if not 0 < lock_seconds <= 86_400:
@@ -52,7 +52,7 @@ class LedgerReader:
     def _read(
         self, query: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """The answer of a query, in a transaction of its own that changes nothing."""
+        """The answer of a query, in a separate transaction that changes nothing."""
         with self._database.transaction(write=False) as connection:
             return query(connection, *args, **kwargs)
 
@@ -61,11 +61,11 @@ class LedgerReader:
         self._read(self._database.require_whole)
 
     def require_sound(self, dataset: str) -> None:
-        """Raise ``LedgerError`` if the database has lost charges of a dataset from view."""
+        """Raise ``LedgerError`` if damage to the database hides charges of a dataset."""
         self._read(self._database.require_sound, dataset)
 
     def copy_to(self, path: Path) -> None:
-        """Write one consistent state of an SQLite ledger to a new file, whoever writes meanwhile.
+        """Write one consistent state of an SQLite ledger to a new file, even while others write.
 
         Raises ``InputError`` if the file exists, or for a ledger in PostgreSQL, which has tools of its
         own.
@@ -79,7 +79,7 @@ class LedgerReader:
 
     @property
     def shared(self) -> bool:
-        """Whether others use it: it is in PostgreSQL, or runs of a server were charged to it."""
+        """Whether others use it: it is in PostgreSQL, or runs of a server are charged to it."""
         return self._read(self._is_shared)
 
     def _is_shared(self, connection: Connection) -> bool:
@@ -90,7 +90,7 @@ class LedgerReader:
         return self._read(queries.datasets)
 
     def account(self, dataset: str) -> Account | None:
-        """What new charges count against; None for a dataset that the ledger does not know."""
+        """The account that new charges count against; None for an unknown dataset."""
         return self._read(queries.account, dataset)
 
     def promised(self, dataset: str) -> Budget:
@@ -99,7 +99,7 @@ class LedgerReader:
             return total(each.promise for each in queries.accounts(connection, dataset))
 
     def granted(self, dataset: str) -> Budget | None:
-        """The caps of the account; None for a dataset that the ledger does not know."""
+        """The caps of the account; None for an unknown dataset."""
         account = self.account(dataset)
         return None if account is None else account.caps
 
@@ -110,7 +110,7 @@ class LedgerReader:
             return Budget() if account is None else _spent(connection, dataset, account)
 
     def remaining(self, dataset: str) -> Budget:
-        """What the account has left; nothing for a dataset that the ledger does not know."""
+        """The amounts that the account has left; zero for an unknown dataset."""
         with self._database.transaction(write=False) as connection:
             account = queries.account(connection, dataset)
             if account is None:
@@ -138,26 +138,26 @@ class LedgerReader:
     def check_addable(self, dataset: str, plan_digest: str, charges: Mapping[str, Charge]) -> None:
         """Raise ``BudgetError`` if these charges cannot be added to the earlier ones.
 
-        They cannot if they are about another unit or relation, or in another coordinate than the grant;
-        if they spend gamma and their plan was not fixed before the dataset's first release; or if
-        earlier runs of their series are not charged.
+        They cannot if they are for another unit or relation, or in another coordinate than the grant; if
+        they spend gamma and their plan was not fixed before the dataset's first release; or if earlier
+        runs of their series are not charged.
         """
         self._read(_require_addable, dataset, plan_digest, charges)
 
     def allowances(self, dataset: str) -> dict[str, Allowance]:
-        """What each analyst who was ever allowed anything may spend, by name."""
+        """The allowances by name of every analyst who ever had one."""
         return self._read(queries.allowances, dataset)
 
     def allowance(self, dataset: str, analyst: str) -> Allowance:
-        """What an analyst may spend; raises ``BudgetError`` for somebody without an allowance."""
+        """An analyst's allowance; raises ``BudgetError`` if there is none."""
         return rules.require_known_analyst(dataset, analyst, self.allowances(dataset))
 
     def sources(self) -> dict[str, str]:
-        """The dataset of every source that the ledger knows, by the source's name."""
+        """The dataset of every source in the ledger, by the source's name."""
         return self._read(queries.sources)
 
     def source_recorded(self, dataset: str) -> str:
-        """When a source of the dataset was recorded last, by a run or a person; '' without one."""
+        """The time when a run or a person last recorded a source of the dataset; '' without one."""
         return self._read(queries.source_recorded, dataset)
 
     def require_own(self, dataset: str, sources: Collection[str]) -> None:
@@ -165,7 +165,7 @@ class LedgerReader:
         rules.require_own(dataset, sources, self.sources())
 
     def release(self, dataset: str, release_id: str) -> dict[str, ChargeRecord]:
-        """The charges of one release by name; empty for a release that the ledger does not know."""
+        """The charges of one release by name; empty for an unknown release."""
         return self._read(queries.charges, dataset, release_id)
 
     def releases(self, dataset: str) -> dict[str, dict[str, ChargeRecord]]:
@@ -173,11 +173,11 @@ class LedgerReader:
         return self._read(queries.releases, dataset)
 
     def ids_ending(self, dataset: str, plan_digest: str, ending: str) -> list[str]:
-        """The ids with an ending of the releases that were charged for a plan."""
+        """The ids with this ending of releases that were charged for a plan."""
         return self._read(queries.ids_ending, dataset, plan_digest, ending)
 
     def committed(self, dataset: str, release_id: str, release_name: str) -> Noisy | None:
-        """The committed draw, checked against its digest; None where there is none (yet)."""
+        """The committed draw, checked against its digest; None if there is none (yet)."""
         found = self.charged_draw(dataset, release_id, release_name)
         return None if found is None else found[1]
 
@@ -192,7 +192,7 @@ class LedgerReader:
             return charge, queries.read_draw(connection, charge)
 
     def drawn(self) -> list[tuple[str, str, str, str | None]]:
-        """Dataset, release id, name and digest of every draw; no digest where it was given up."""
+        """Dataset, release id, name and digest of every draw; None as digest if it was given up."""
         return self._read(check.drawn)
 
     def seals(self, dataset: str, release_id: str) -> set[str]:
@@ -200,12 +200,12 @@ class LedgerReader:
         return self._read(queries.seals, dataset, release_id)
 
     def decision(self, dataset: str, release_id: str) -> notes.Decision | None:
-        """The decision on a release; None where there is none (yet)."""
+        """The decision on a release; None if there is none (yet)."""
         with self._database.transaction(write=False) as connection:
             return notes.decision(connection, queries.charges(connection, dataset, release_id))
 
     def asks(self, dataset: str, release_id: str) -> bool:
-        """Whether a run of the release has asked for a decision."""
+        """Whether a run of the release requires a decision."""
         with self._database.transaction(write=False) as connection:
             charges = queries.charges(connection, dataset, release_id)
             return bool(notes.find(connection, charges, Action.ASK))
@@ -277,11 +277,11 @@ def chargeable(
     part: Fraction | None,
     analyst: str | None,
 ) -> tuple[dict[str, Charge], Account, str]:
-    """The charges still to be made, to which account and to whose allowance ('' for nobody's).
+    """The charges still to be made, their account, and the analyst whose allowance pays ('' for none).
 
-    ``analyst``: None for a request that was charged to nobody's allowance, and is entered again.
+    ``analyst``: None for a recovered request that was charged to no allowance.
 
-    Raises for the first reason against it.
+    Raises the error of the first rule that forbids them.
     """
     account = rules.require_known(dataset, queries.account(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)

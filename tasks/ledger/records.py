@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from schemas.plan import Plan
 
 # A backup lacks the charges made after it, and would let that budget be spent again.
-RESTORE = "restore it from a backup, and compare that with what has been published since"
+RESTORE = "restore it from a backup, and compare the backup with the bundles published since"
 
 
 class State(StrEnum):
@@ -40,7 +40,7 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
-    """What happened in one line of history."""
+    """The kind of event in one line of history."""
 
     GRANT = "grant"
     RESERVE = "reserve"
@@ -59,8 +59,9 @@ class Action(StrEnum):
 class Charge:
     """The price of one named release, and the privacy event that justifies it.
 
-    ``event`` holds JSON values; accountants interpret it, and the ledger only stores it.  A run of a
-    series names it (``Plan.series_id``), and its number: its price is what it adds to runs 1..run-1.
+    ``event`` holds JSON values; accountants interpret it, and the ledger only stores it.  The charge for
+    a run of a series holds the series (``Plan.series_id``) and the number of the run; its price is the
+    amount that it adds to runs 1..run-1.
     """
 
     budget: Budget
@@ -79,8 +80,8 @@ class Charge:
 def charges_of(plan: Plan) -> dict[str, Charge]:
     """The charge of each release of a plan: its price, and the event of its mechanism.
 
-    All are charged before anything is drawn.  What is measured over categories that are yet to be found
-    may have any mechanism of its price.
+    All are charged before anything is drawn.  The event of a release over categories that are not found
+    yet states only its price, not its mechanism.
     """
     series, run = plan.series_id, plan.series.run if plan.series else 0
     return {
@@ -125,11 +126,11 @@ Releases = Mapping[str, Mapping[str, ChargeRecord]]
 
 @dataclass(frozen=True)
 class Account:
-    """What charges of a dataset count against.
+    """An account, against which charges of a dataset count.
 
-    Basic grants add up to one account.  Each concentrated grant opens an account of its own, and closes
-    the one before: no charge counts against that any more.  ``number``: the id of its grant, 0 if basic;
-    ``promise``: (alpha, beta, gamma) of everything charged to it; ``caps``: on the sums of charges.
+    Basic grants add up to one account.  Each concentrated grant opens a new account and closes the
+    previous one to new charges.  ``number``: the id of its grant, 0 if basic; ``promise``: (alpha, beta,
+    gamma) of everything charged to it; ``caps``: limits on sums of charges.
     """
 
     number: int
@@ -140,7 +141,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What an analyst may spend of the account that charges count against now, and has spent.
+    """How much an analyst may spend of the current account, and has spent.
 
     ``key``: the SHA-256 of the analyst's newest token.  The ledger does not hold the token.
     """
@@ -162,7 +163,7 @@ class Allowance:
             )
 
     def proof(self, question: str) -> str:
-        """What only a holder of the token, or a reader of the ledger, can say about a question."""
+        """A proof about a question that only the token's holder and readers of the ledger know."""
         return hmac.new(self.key.encode(), question.encode(), hashlib.sha256).hexdigest()
 
 
@@ -170,8 +171,8 @@ class Allowance:
 class HistoryRecord:
     """One line of a dataset's history; ``who`` and ``why`` are set where a person acted.
 
-    ``budget``: what was charged, or promised by a grant; ``account``: the number of the account;
-    ``caps``: on its charges, after a grant.
+    ``budget``: the charge, or the promise of a grant; ``account``: the number of the account; ``caps``:
+    for a grant, the limits on the account's charges.
     """
 
     at: str
@@ -207,7 +208,7 @@ def charge_id(dataset: str, release_id: str, release_name: str) -> str:
 
 
 def key_of(token: str) -> str:
-    """What the ledger keeps of a token.  Tokens are random, so a plain hash reveals nothing."""
+    """The hash of a token, for the ledger.  Tokens are random, so a plain hash reveals nothing."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -224,13 +225,13 @@ def read_budget(alpha: str, beta: str, gamma: str, rho: str) -> Budget:
         return Budget(*(Fraction(text) for text in (alpha, beta, gamma, rho)))
     except (TypeError, ValueError, ZeroDivisionError):
         raise UnusableLedgerError(
-            "the ledger holds an amount that is not a number: it is damaged or was changed by "
+            "the ledger contains an amount that is not a number: it is damaged or was changed by "
             f"hand; {RESTORE}"
         ) from None
 
 
 def amount_text(amount: Fraction) -> str:
-    """An amount for a message: a decimal where that is exact and short, else a short fraction.
+    """An amount for a message: a decimal if it is exact and short, else a short fraction.
 
     >>> amount_text(Fraction(1, 8)), amount_text(Fraction(1, 3))
     ('0.125', '1/3')

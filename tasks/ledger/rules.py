@@ -30,10 +30,10 @@ def new_charges(
     asked: Mapping[str, Charge],
     existing: Mapping[str, ChargeRecord],
 ) -> dict[str, Charge]:
-    """Those of ``asked`` that the release has not been charged for.
+    """The charges in ``asked`` that the release has not been charged for.
 
-    Raises ``LedgerError`` if the release was charged for something else under this id: a release
-    id belongs to one plan, and a charge has one price and one event, for good.
+    Raises ``LedgerError`` if the release was charged for something else under this id: the plan of a
+    release id, and the price and event of a charge, never change.
     """
     remedy = "run the changed plan under a new release id"
     if any(charge.plan_digest != plan_digest for charge in existing.values()):
@@ -63,14 +63,14 @@ Promise = tuple[str, str]
 
 
 def promise_of(event: Mapping[str, Any]) -> Promise:
-    """The unit and the neighbouring relation of an event; the unit is written unless it is a row."""
+    """The unit and the neighbouring relation of an event; an event without a unit has rows as units."""
     return str(event.get("unit", ROW)), str(event.get("neighbours", "no relation stated"))
 
 
 def require_same_promise(
     dataset: str, spent: Collection[Promise], asked: Collection[Promise]
 ) -> None:
-    """Raise ``BudgetError`` unless all charges of a dataset are about the same unit and relation.
+    """Raise ``BudgetError`` unless all charges of a dataset are for the same unit and relation.
 
     Only alphas for the same pairs of neighbouring tables add up.
     """
@@ -88,7 +88,7 @@ def require_same_promise(
 def require_fixed_plan(
     dataset: str, plan_digest: str, counted: Sequence[ChargeRecord], asked: Collection[Charge]
 ) -> None:
-    """Raise ``BudgetError`` if gamma is asked by a plan that might be chosen in view of a release.
+    """Raise ``BudgetError`` if a plan requests gamma that might be chosen in view of a release.
 
     One plan of a dataset may spend gamma: the first that reserves it, if nothing was drawn before.
     """
@@ -100,7 +100,7 @@ def require_fixed_plan(
         return
     what = "gamma is kept for another plan of" if spenders else "something was released before from"
     raise BudgetError(
-        f"this plan asks for gamma, but {what} dataset {dataset!r}. Gammas add up only over"
+        f"this plan requests gamma, but {what} dataset {dataset!r}. Gammas add up only over"
         " releases that were not chosen in view of others, so only a plan that was fixed before the"
         " dataset's first release may spend gamma; nothing was charged. Use mechanisms that need no"
         " gamma, or keep the plan for a new dataset, as its first"
@@ -115,10 +115,10 @@ def _describe(promise: Promise) -> str:
 def require_runs_before(
     dataset: str, account: int, counted: Sequence[ChargeRecord], asked: Mapping[str, Charge]
 ) -> None:
-    """Raise ``BudgetError`` unless the earlier runs of a series are charged, and this one is not.
+    """Raise ``BudgetError`` unless all earlier runs of a series are charged, and this run is not.
 
-    A run is charged what it adds to runs 1..run-1: they must count against the same account, and the
-    noise of none may be wider (``dpcore.domain.series``, the price of a run).
+    A run is charged the amount that it adds to runs 1..run-1, so they must count against the same
+    account, and none may have wider noise (``dpcore.domain.series``, the price of a run).
     """
     for name, charge in asked.items():
         if not charge.series:
@@ -128,14 +128,16 @@ def require_runs_before(
         if twice:
             raise BudgetError(
                 f"run {charge.run} of this series of dataset {dataset!r} was charged as release"
-                f" {twice[0]!r}, and a period is released once; nothing was charged. Write the number of"
+                f" {twice[0]!r}, and a period is released only once; nothing was charged. Write the"
+                " number of"
                 " another period"
             )
         charged = {c.run: c for c in same if c.account == account and c.run < charge.run}
         missing = [str(run) for run in range(1, charge.run) if run not in charged]
         if missing:
             raise BudgetError(
-                f"run {charge.run} of a series costs what it adds to the runs before, but {name!r} of"
+                f"run {charge.run} of a series is charged only what it adds to the runs before, but"
+                f" {name!r} of"
                 f" run {', '.join(missing)} was not charged to the same grant; nothing was charged. Run"
                 " those first, or begin a new series"
             )
@@ -143,14 +145,14 @@ def require_runs_before(
         wider = [str(run) for run, before in charged.items() if _rho(before.event) < price]
         if wider:
             raise BudgetError(
-                f"run {charge.run} of a series costs what it adds to the runs before, but the noise of"
-                f" run {wider[0]} is wider; nothing was charged. Request no more than that run did, or"
-                " begin a new series"
+                f"run {charge.run} of a series is charged only what it adds to the runs before, but"
+                f" run {wider[0]} had wider noise; nothing was charged. Request at most as much as"
+                " that run did, or begin a new series"
             )
 
 
 def _rho(event: Mapping[str, Any]) -> Fraction:
-    """The concentrated price of a run by itself; it falls as the noise widens."""
+    """The price in rho of a run by itself; it falls as the noise widens."""
     price = read_event(event).concentrated
     if price is None:
         raise LedgerError("a run of a series has a privacy event without a concentrated price")
@@ -160,7 +162,7 @@ def _rho(event: Mapping[str, Any]) -> Fraction:
 def require_run_whole(counted: Collection[ChargeRecord], charge: ChargeRecord) -> None:
     """Raise ``LedgerError`` if other charges of a series depend on this one.
 
-    Those are the charges of later runs, and the drawn ones of its own run.
+    Such charges are all charges of later runs, and the drawn charges of the same run.
     """
     if not charge.series:
         return
@@ -169,7 +171,7 @@ def require_run_whole(counted: Collection[ChargeRecord], charge: ChargeRecord) -
     if later:
         raise LedgerError(
             f"{charge.release_name!r} is part of run {charge.run} of a series, whose run {max(later)}"
-            " was charged at the price of a later one: void the later runs first"
+            " was charged at a price that depends on it: void the later runs first"
         )
     if any(c.run == charge.run and c.state is State.COMMITTED for c in same):
         raise LedgerError(
@@ -221,7 +223,7 @@ def require_known(dataset: str, account: Account | None) -> Account:
 def require_affordable(
     dataset: str, release_id: str, granted: Budget, spent: Budget, asked: Budget
 ) -> None:
-    """Raise ``BudgetError`` unless the grant covers what is spent and what is asked."""
+    """Raise ``BudgetError`` unless the grant covers what was spent and what is requested."""
     short = _short(asked, remaining(dataset, granted, spent), granted, "granted")
     if short:
         raise BudgetError(
@@ -234,7 +236,7 @@ def require_affordable(
 def require_opened(
     dataset: str, release_id: str, opened: Budget, spent: Budget, asked: Budget
 ) -> None:
-    """Raise ``BudgetError`` unless what is opened to requests covers those before and this one."""
+    """Raise ``BudgetError`` unless the part opened to requests covers all earlier ones and this one."""
     left = opened - spent if opened.covers(spent) else Budget()
     if short := _short(asked, left, opened, "opened to requests"):
         raise BudgetError(
@@ -258,9 +260,9 @@ def require_known_analyst(dataset: str, analyst: str, known: Mapping[str, Allowa
 def require_allowed(
     dataset: str, release_id: str, analyst: str, known: Mapping[str, Allowance], asked: Budget
 ) -> str:
-    """The analyst whose allowance is charged; nobody while the dataset has none.
+    """The analyst whose allowance is charged; '' if the dataset has no allowances.
 
-    Raises ``BudgetError`` unless the analyst has one that covers what was spent of it and is asked.
+    Raises ``BudgetError`` unless the analyst's allowance covers what was spent of it and is requested.
     """
     if not known:
         return ""
@@ -275,12 +277,13 @@ def require_allowed(
 
 
 def allowed_amounts(dataset: str, account: Account, promise: Budget, before: Budget) -> Budget:
-    """What an analyst may spend more, in the coordinates of the account.
+    """The additional amounts that an analyst may spend, in the coordinates of the account.
 
-    ``promise``: (alpha, beta).  Without a beta, it is the same part of the grant's beta as of its alpha.
-    Under concentrated composition alpha is the one at this beta, or at the grant's, and what may fail is
-    the same part of the grant's as rho.  ``before``: what was allowed before.  Raises ``BudgetError``
-    where both together are more than the grant, and ``ValueError`` for an alpha without noise.
+    ``promise``: (alpha, beta).  Without a beta, it is the same fraction of the grant's beta as alpha is
+    of its alpha.  Under concentrated composition, alpha is meant at this beta, or at the grant's, and
+    the failure probability is the same fraction of the grant's as rho is.  ``before``: earlier
+    allowances.  Raises ``BudgetError`` if both together exceed the grant, and ``ValueError`` for an
+    alpha without noise.
     """
     if not promise.alpha:
         return Budget()
@@ -302,19 +305,19 @@ def allowed_amounts(dataset: str, account: Account, promise: Budget, before: Bud
 def require_own(dataset: str, sources: Collection[str], known: Mapping[str, str]) -> None:
     """Raise ``BudgetError`` if one of the survey's names belongs to another dataset.
 
-    Two datasets over the same survey would be granted its budget twice.
+    Otherwise two datasets on the same survey would be granted its budget twice.
     """
     for other in {known.get(source, dataset) for source in sources} - {dataset}:
         raise BudgetError(
             f"source: this survey belongs to the dataset {other!r} in the ledger, and a survey has one"
-            f" budget: write `dataset: {other}`. If another survey is in its place now, whoever grants"
-            " budgets records that with: dprelease ledger source PLAN --who WHO --why WHY; nothing was"
+            f" budget: write `dataset: {other}`. If another survey has replaced it, whoever grants"
+            " budgets records this with: dprelease ledger source PLAN --who WHO --why WHY; nothing was"
             " charged"
         )
 
 
 def _short(asked: Budget, left: Budget, whole: Budget, how: str) -> str:
-    """The coordinates in which more is asked than is left of what was granted or opened."""
+    """Text on the coordinates in which more is requested than is left of the grant or opened part."""
     return "; ".join(
         f"{name}: asked {amount_text(getattr(asked, name))}, "
         f"left {amount_text(getattr(left, name))} "
@@ -325,10 +328,10 @@ def _short(asked: Budget, left: Budget, whole: Budget, how: str) -> str:
 
 
 def remaining(dataset: str, granted: Budget, spent: Budget) -> Budget:
-    """What is left; raises ``LedgerError`` if the ledger says more was spent than granted."""
+    """The amounts that are left; raises ``LedgerError`` if more was spent than granted."""
     if not granted.covers(spent):
         raise UnusableLedgerError(
-            f"the ledger says that more was spent on dataset {dataset!r} than was granted: it is "
+            f"according to the ledger, more was spent on dataset {dataset!r} than was granted: it is "
             f"damaged or was changed by hand; {RESTORE}"
         )
     return granted - spent
@@ -348,7 +351,7 @@ def require_reserved(charge: ChargeRecord | None, name: str, refused: str) -> Ch
 def require_drawn(dataset: str, release_id: str, charges: Mapping[str, ChargeRecord]) -> None:
     """Raise ``LedgerError`` unless every charge of a release has its draw."""
     if not charges:
-        raise LedgerError(f"the ledger knows no release {release_id!r} of {dataset}")
+        raise LedgerError(f"the ledger has no release {release_id!r} of {dataset}")
     missing = [name for name, charge in charges.items() if charge.state is not State.COMMITTED]
     if missing:
         raise LedgerError(

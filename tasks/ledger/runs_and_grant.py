@@ -1,4 +1,4 @@
-"""Plans against the ledger: which run of its series a plan is, and whether it states the grant."""
+"""Compares plans with the ledger: which run of its series a plan is, and whether it states the grant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasks.workplace.schedule import beginning, due_times
 
 
 def runs_charged(plan: Plan, ledger: Ledger) -> dict[str, int]:
-    """The release ids of the plan's series that count, and the run of each."""
+    """The release ids of the plan's series that count, each with the number of its run."""
     return {
         charge.release_id: charge.run
         for charges in ledger.releases(plan.dataset).values()
@@ -25,11 +25,11 @@ def runs_charged(plan: Plan, ledger: Ledger) -> dict[str, int]:
 def at_its_run(
     plan: Plan, ledger: Ledger, release_id: str = "", due: datetime | None = None
 ) -> Plan:
-    """The plan at the run of its series that a release is.
+    """The plan at the run of its series to which a release belongs.
 
-    That is the run that it states or was charged for; else, on a schedule, the number of its ``due``
-    time; else the first that the ledger has no release of.  Raises ``InputError`` if a scheduled series
-    is run without a due time, or if the series has no such run.
+    The number of the run is the one that the plan states or was charged for; else, on a schedule, the
+    number of its ``due`` time; else the first without a release in the ledger.  Raises ``InputError`` if
+    a scheduled series is run without a due time, or if the series has no such run.
     """
     if plan.series is None or "run" in plan.series.model_fields_set:
         return plan
@@ -55,7 +55,7 @@ def at_its_run(
 def as_found(plan: Plan, release_id: str, ledger: Ledger) -> Plan:
     """The plan with the categories that a release found for its open columns.
 
-    Raises ``LedgerError`` where they are not drawn yet.
+    Raises ``LedgerError`` if they are not drawn yet.
     """
     draws = {name: ledger.committed(plan.dataset, release_id, name) for name in plan.finding}
     if missing := [name for name, noisy in draws.items() if noisy is None]:
@@ -64,7 +64,7 @@ def as_found(plan: Plan, release_id: str, ledger: Ledger) -> Plan:
 
 
 def no_grant(plan: Plan) -> str:
-    """That a dataset has no grant, and the command with which the agency grants what the plan says."""
+    """A message that a dataset has no grant, with the command that grants what the plan states."""
     granted = plan.budget.granted
     amounts = [
         f" --{name} {decimal if '…' not in (decimal := decimal_text(amount)) else amount}"
@@ -81,7 +81,7 @@ def no_grant(plan: Plan) -> str:
 
 
 def require_grant(plan: Plan, account: Account) -> None:
-    """Raise ``BudgetError`` unless the plan states what the ledger's grant keeps."""
+    """Raise ``BudgetError`` unless the plan states the grant that the ledger records."""
     composition, granted = plan.budget.composition, plan.budget.granted.budget
     if account.composition != composition:
         raise BudgetError(

@@ -4,9 +4,9 @@ Writers start with BEGIN IMMEDIATE, which takes the write lock of the whole file
 read; Python's driver would begin a transaction only at the first write, so it is switched to
 autocommit and this module issues every BEGIN.
 
-A commit that was reported must survive a power cut, or a charge could be drawn twice.  With a
-rollback journal ``synchronous = FULL`` does not ensure that: the journal's removal may itself be
-lost, and the journal would undo the commit.  ``EXTRA`` also syncs the folder.
+A commit that was reported must survive a power failure, or a charge could be drawn twice.  With a
+rollback journal ``synchronous = FULL`` does not ensure that: the journal's removal may itself be lost,
+and the journal would undo the commit.  ``EXTRA`` also syncs the folder.
 
 A new ledger is built under a temporary name and then linked to its final name, so an existing file
 is always a complete ledger; an empty or foreign file is refused, never filled in.
@@ -32,7 +32,7 @@ from tasks.ledger.records import RESTORE
 
 
 class SQLiteDatabase(Database):
-    """A ledger file; created, with its folder, if absent and ``create`` is set."""
+    """A ledger file; if it is missing and ``create`` is set, it is created with its folder."""
 
     several = False
 
@@ -59,7 +59,7 @@ class SQLiteDatabase(Database):
             ) from None
 
     def copy_to(self, path: Path) -> None:
-        """Write one consistent state of the ledger to a new file, whoever writes meanwhile."""
+        """Write one consistent state of the ledger to a new file, even while others write."""
         try:
             with (
                 _whole(path) as temporary,
@@ -77,9 +77,9 @@ class SQLiteDatabase(Database):
         self._require_agreement(whole)
 
     def require_sound(self, connection: Connection, dataset: str) -> None:
-        """A damaged name hides a charge from the table or from an index, and nothing else notices.
+        """Raise ``LedgerError`` if a damaged dataset name hides a charge in the table or in an index.
 
-        Both are read to their ends: a search in a damaged index may count what it would not find.
+        Both are read to their ends, because a search in a damaged index may miss rows that exist.
         """
         counts = {
             connection.exec_driver_sql(
@@ -107,7 +107,7 @@ class SQLiteDatabase(Database):
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return (
                 "the ledger cannot be opened: its file is missing, or this user may not use it or its"
-                " folder; a new ledger in its place would forget what was spent"
+                " folder. Do not make a new ledger in its place, which would lack what was spent"
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH):
             return "the ledger cannot be written: its file or folder is read-only for this user"
@@ -133,7 +133,7 @@ class SQLiteDatabase(Database):
 
 @lru_cache(maxsize=8)
 def _engine_for(path: Path, lock_seconds: float) -> Engine:
-    """An engine without connections; it is kept for the statements that it has compiled."""
+    """An engine without open connections; it is cached to reuse its compiled statements."""
 
     def connect() -> sqlite3.Connection:
         # mode=rw: a missing ledger is an error; the default would create an empty one.
@@ -149,7 +149,7 @@ def _engine_for(path: Path, lock_seconds: float) -> Engine:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """A file to be filled, which then gets its name; ``FileExistsError`` if another has it."""
+    """A temporary file, renamed once it is filled; raises ``FileExistsError`` if the name exists."""
     if not path.parent.is_dir():  # a mistyped place must not become an empty ledger
         raise InputError(f"{path.parent}: there is no such folder; make it before the ledger")
     # mkstemp makes the file owner-only; SQLite gives its journal the same mode.

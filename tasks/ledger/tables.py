@@ -12,10 +12,10 @@
     ledger_allowance append-only: how much of a grant each analyst may spend, and who allowed it
 
 A grant holds its promise (alpha, beta, gamma).  A concentrated one also holds its caps: ``rho``, and
-``failures`` on the sum of beta.  A charge counts against its ``account``: the id of a
-concentrated grant, or 0 for all basic ones.  Its ``part`` is empty, or the part of the grant within
-which it was requested; its ``analyst`` is empty, or whose allowance it counts against.  The allowances
-of an analyst add up, and the newest ``key`` counts: the SHA-256 of a token.
+``failures`` on the sum of beta.  A charge counts against its ``account``: the id of a concentrated
+grant, or 0 for all basic ones.  Its ``part`` is empty, or the part of the grant within which it was
+requested; its ``analyst`` is empty, or the analyst whose allowance it counts against.  The allowances of
+an analyst add up, and the newest ``key`` counts: the SHA-256 of a token.
 
 Amounts are texts such as ``1/3``: a database has no exact rational, and sums are made in Python.
 The code's rules are also constraints here wherever a constraint can express them, and triggers
@@ -144,7 +144,7 @@ source = Table(
     Column("at", Text, nullable=False),
     UniqueConstraint("source", "number"),
 )
-"""``number``: 0 for what a run recorded, and from 1 for what a person decided."""
+"""``number``: 0 if a run recorded the source, from 1 if a person decided."""
 
 allowance = Table(
     "ledger_allowance",

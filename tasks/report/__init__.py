@@ -1,4 +1,4 @@
-"""``report.html``: what a release holds, how wrong it may be and what it promises, for people.
+"""``report.html``: the contents of a release, its errors and its privacy guarantee, for people.
 
 One file that needs no network and no script.  It is written from the bundle's own tables and
 manifest and the ledger's history, all public; the same bundle gives the same bytes.

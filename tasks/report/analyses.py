@@ -1,4 +1,4 @@
-"""Models on the page: each coefficient with its interval, and how much of it is sampling and noise."""
+"""Models on the page: each coefficient with its intervals, from sampling alone and with noise."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _drawn(
     notes: Sequence[str],
     columns: Columns,
 ) -> Drawn:
-    """One row for each coefficient but the intercept, which has a scale of its own."""
+    """A chart with one row for each coefficient except the intercept, which has a different scale."""
     terms = found["term"].tolist()
     if not terms:
         return Drawn((), notes)
@@ -99,7 +99,7 @@ def _intervals(
     says: str,
     unit: str,
 ) -> Markup:
-    """Intervals as in a plot of coefficients, around a line at zero."""
+    """A coefficient plot: intervals, and a line at zero."""
     places = np.arange(len(rows)) + 0.5
     estimate, error, low, high = (
         np.ma.filled(found[name][list(rows)].astype(float), np.nan)

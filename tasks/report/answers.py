@@ -1,7 +1,7 @@
-"""What a report says of the means that a plan asks for, in a sentence for each release of them.
+"""The report's sentences on the means that a plan requests: one for each release of means.
 
-The groups that a sentence is about are chosen by their noisy means, so the intervals of all means hold
-at once.  ``model_answers`` says the same of models.
+The groups in a sentence are chosen by their noisy means, so the intervals of all means are simultaneous.
+``model_answers`` does the same for models.
 """
 
 import math
@@ -21,14 +21,14 @@ from tasks.report.release import headed
 
 
 class Answer(NamedTuple):
-    """A sentence; ``leaves_open``: where noise hides what was asked."""
+    """A sentence; ``leaves_open``: whether noise hides the answer."""
 
     sentence: str
     leaves_open: bool = False
 
 
 class GroupMean(NamedTuple):
-    """A mean with the ends of its interval and its standard error; ``group``: whose it is, or ``""``."""
+    """A mean with the ends of its interval and its standard error; ``group``: its group, or ``""``."""
 
     group: str
     mean: float
@@ -44,8 +44,8 @@ class GroupMean(NamedTuple):
 
 
 def told_apart(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
-    """The one mean, or those of the two groups that differ most; ``noise``: the beginning of a sentence
-    that says what hides whether any do."""
+    """A sentence on the one mean, or on the two groups that differ most; ``noise``: the beginning of the
+    sentence if no difference is clear."""
     if len(groups) == 1:
         return Answer(f"{title}: {groups[0].text}.")
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
@@ -55,7 +55,7 @@ def told_apart(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
 
 
 def releases_of_means(sources: Sequence[Source]) -> list[Source]:
-    """Those whose intervals are known at every level."""
+    """The releases of means whose intervals are known at every level."""
     return [
         source
         for source in sources
@@ -70,7 +70,7 @@ def number_of_means(source: Source) -> int:
 
 
 def answer_of_means(source: Source, chance: float) -> Answer:
-    """Of one release; each interval misses with at most ``chance``."""
+    """The answer from one release; each interval misses with probability at most ``chance``."""
     release, columns = source.release, source.plan.described_columns
     assert isinstance(release, RatioMean | Mean)
     found = source.read(source.record.tables[0])

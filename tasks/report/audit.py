@@ -1,4 +1,4 @@
-"""The audit that went before a release, on the page."""
+"""The audit before a release, on the page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ TRIED = (
     " about one in the number of draws, effects on surveys that were not tried, or anything outside the"
     " program. It is normal that the loss shown is far below the claim.",
 )
-"""What the audit did, and what no audit of outputs can see."""
+"""Text on what the audit did, and on what no audit of outputs can see."""
 
 WORDS = (
     "The claim is what the plan promises: the loss is at most this. What the attack shows is a lower"
@@ -31,13 +31,13 @@ WORDS = (
 
 
 def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
-    """The loss that is claimed and the loss that attacks showed."""
+    """Charts and tables of the claimed loss and the loss that attacks showed."""
     tables = [_together(audit), *([_alone(of_each)] if of_each else [])]
     return Drawn((), (*TRIED, *WORDS), tables)
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
-    """What an attack showed, and what is claimed."""
+    """A sentence on the loss that an attack showed, and the claim."""
     claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
     shown = "could not show any privacy loss"
     if bound > 0:
@@ -96,10 +96,10 @@ def _together(audit: Mapping[str, Any]) -> DataTable:
 
 
 def _found(part: Mapping[str, Any] | None, name: str) -> str:
-    """What a part of an audit found; nothing where the mechanism or the draws allow no bound."""
+    """The result of a part of an audit; empty if the mechanism or the draws allow no bound."""
     return "" if part is None or part[name] is None else figure(part[name])
 
 
 def _number(value: float | None) -> float:
-    """What the manifest has as null is infinite."""
+    """A number of the manifest, in which null means infinity."""
     return math.inf if value is None else float(value)

@@ -1,4 +1,4 @@
-"""Count tables of a bundle, read as people read them: labels along each side, numbers with errors."""
+"""Count tables of a bundle in readers' terms: labels along each side, numbers with errors."""
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ NULL = "null"
 
 CLAUSE = re.compile(r"[,;:(]|\.(?:\s|$)")
 LONGEST = 60
-"""Characters of a description that is a title."""
+"""A description with at most this many characters serves as a title."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Counts:
     """A table of counts: ``keys`` and ``labels`` (axes, k) of each of k cells, and (k,) numbers.
 
     Two cells of one side may have the same label, but not the same key.  ``unit``: what is counted;
-    ``number``: what each value is; ``titles``: what readers call the columns; ``whole``: all records,
-    where their number is public.
+    ``number``: words for each value; ``titles``: readers' names of the columns; ``whole``: the number of
+    all records, if it is public.
     """
 
     names: Sequence[str]
@@ -86,27 +86,27 @@ class Counts:
 
     @property
     def title(self) -> str:
-        """What is counted by what."""
+        """The title: what is counted, and by which columns."""
         return f"{self.unit.things.capitalize()} by {', '.join(self.quoted)}"
 
     @property
     def quoted(self) -> list[str]:
-        """The titles of the columns in a sentence: in quotes where they are more than a name."""
+        """The titles of the columns for a sentence: in quotes unless they are plain names."""
         return [*map(_quoted, self.titles, self.names)]
 
     @property
     def plus_minus(self) -> str:
-        """Half of the interval; the longest where they differ, as near zero."""
+        """Half the width of the intervals; of the widest if they differ, as they do near zero."""
         halves = (self.upper - self.lower) / 2
         low, high = (figure(float(f"{end:.3g}")) for end in (halves.min(), halves.max()))
         return f"±{high}" if low == high else f"at most ±{high}"
 
     def grid(self, values: NDArray[Any]) -> NDArray[Any]:
-        """(k,) values of a dense table in its shape."""
+        """The values (k,) of a dense table in the shape of its axes."""
         return values.reshape(self.shape)
 
     def cell(self, i: int) -> str:
-        """What a cell is, in one line."""
+        """The labels of a cell in one line."""
         return " · ".join(axis[i] for axis in self.labels)
 
 
@@ -129,7 +129,7 @@ def read_counts(
 
 
 def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
-    """The label of each row of a table on one side: of a bin what the table says of it in words."""
+    """The label of each row of a table on one side; for a bin, in words."""
     if name + BIN in table:
         return [NULL if _missing(words) else str(words) for words in table[name + BIN].tolist()]
     return [NULL if k is None else category_text(k, columns[name]) for k in _keys(table, name)]
@@ -148,9 +148,9 @@ def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
 
 
 def called(name: str, columns: Columns) -> str:
-    """What readers call a column: its label, a short first clause of its description, or its name.
+    """Readers' name of a column: its label, a short first clause of its description, or its name.
 
-    If another description begins with the same clause, as for parts of one date, it is the whole one.
+    If another description begins with the same clause, as for parts of one date, the whole one is taken.
     """
     if columns[name].label:
         return columns[name].label
@@ -167,12 +167,12 @@ def _first_clause(description: str) -> str:
 
 
 def quoted(name: str, columns: Columns) -> str:
-    """What readers call a column, in a sentence."""
+    """Readers' name of a column, for a sentence."""
     return _quoted(called(name, columns), name)
 
 
 def measured(name: str, columns: Columns) -> str:
-    """What readers call a column, with its unit: the title of an axis."""
+    """The title of an axis: readers' name of a column, with its unit."""
     unit = getattr(columns[name], "unit", "")
     return called(name, columns) + (f" ({unit})" if unit else "")
 

@@ -74,8 +74,8 @@ def choose(
     names: list[list[str]],
     related: Mapping[frozenset[str], float] = MappingProxyType({}),
 ) -> list[TableFile]:
-    """Some tables for the page, in the plan's order: first those with the strongest relation that noise
-    allows, then those that show new columns."""
+    """Choose tables for the page, in the plan's order: first those with the strongest relation that
+    stands out from noise, then those that show new columns."""
     legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
     chosen: list[int] = []
     while len(chosen) < min(MOST_FIGURES, len(legible)):
@@ -109,13 +109,13 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
 
 
 def _whole(source: Source) -> float | None:
-    """The number of records of which counts are shares, where it is public."""
+    """The number of all records, if it is public, to compute shares of."""
     public = source.plan.adjacency.public_rows and not source.unit.weighted
     return float(source.plan.rows) if public else None
 
 
 def one_way(counts: Counts, path: str) -> Figure:
-    """One column: a bar and an interval for each cell."""
+    """A figure of one column: a bar and an interval for each cell."""
     title = counts.title
     says = f"Each bar is one {counts.number}, each line its 90% interval, {counts.plus_minus}"
     if np.any(counts.value < counts.lower):
@@ -125,7 +125,7 @@ def one_way(counts: Counts, path: str) -> Figure:
 
 
 def two_way(counts: Counts, path: str) -> Figure:
-    """Two columns: a heat map, hatched where zero lies inside the interval."""
+    """A figure of two columns: a heat map, hatched where zero lies inside the interval."""
     title = f"{counts.unit.things.capitalize()} by {' and '.join(counts.quoted)}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
@@ -140,7 +140,7 @@ def two_way(counts: Counts, path: str) -> Figure:
 def largest(
     table: Mapping[str, NDArray[Any]], columns: Columns, path: str, unit: Unit = RECORDS
 ) -> Figure:
-    """The largest counts of a table that no chart can hold."""
+    """A figure of the largest counts of a table that is too large for a chart."""
     order = np.argsort(-noisy(table), kind="stable")[:LARGEST_CELLS]
     counts = read_counts({n: values[order] for n, values in table.items()}, columns, unit)
     title = f"The {len(order):,} largest of {len(noisy(table)):,} {unit.numbers} in {path}"
@@ -163,9 +163,9 @@ def _bars(counts: Counts) -> list[Bar]:
 
 
 def noisy_columns(source: Source) -> list[Counts]:
-    """The noisy counts of single columns that a release implies, where their errors are known.
+    """The noisy counts of single columns that a release implies, if their errors are known.
 
-    Where other releases say more of them, they are estimated from all, as the tables are: a reader
+    If other releases contribute, they are estimated from all, as the tables are; otherwise a reader
     would not know which of two numbers to quote.
     """
     noisy, release, found = source.noisy, source.release, []
@@ -192,7 +192,7 @@ def noisy_columns(source: Source) -> list[Counts]:
 
 
 def count_table(counts: Counts, path: str) -> DataTable:
-    """The numbers of a chart of the table at ``path``, and the shares where their whole is public."""
+    """The numbers of a chart of the table at ``path``, with shares if their total is public."""
     shares = ("Share of all records (90% interval)",) if counts.whole else ()
     rows = []
     for i in range(len(counts.value)):

@@ -1,4 +1,4 @@
-"""Mean curves on the page: a line in its bands for each group, on one scale."""
+"""Mean curves on the page: a line with its bands for each group, on one scale."""
 
 from dataclasses import replace
 

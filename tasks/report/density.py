@@ -1,4 +1,4 @@
-"""Densities on the page: a line in its band, or a map and the map of its standard error."""
+"""Densities on the page: a line with its band, or a map and the map of its standard error."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,10 +22,10 @@ from tasks.report.cells import Columns, measured, quoted, read_labels
 from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
 
 MOST_CURVES = 12
-"""Groups of which a picture has room; the table has all of them."""
+"""A picture has room for this many groups; the table has all of them."""
 
 MOST_POINTS = 25
-"""Points of a curve that its table lists."""
+"""The table of a curve lists this many points."""
 
 SAME = 0.05
 """Errors that differ by less than this share of the largest are not drawn."""
@@ -39,7 +39,7 @@ BANDS = {
 
 
 def draw_curve(source: Source) -> Drawn:
-    """The published grid of one or two columns; of three there is no picture."""
+    """Charts of the published grid of one or two columns; for three there is no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
     if _hidden(table).all():
@@ -59,7 +59,7 @@ def draw_curve(source: Source) -> Drawn:
 
 
 def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
-    """The records at values that have cells of their own."""
+    """Tables of the records at values that have cells of their own."""
     if not isinstance(source.release, DensityOfParts):
         return []
     file = source.record.tables[-1]
@@ -72,7 +72,7 @@ def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
 
 
 def draw_curves(source: Source) -> Drawn:
-    """The published grid of one column for each group, on one scale; of two columns a note."""
+    """Charts of the grid of one column for each group, on one scale; for two columns a note."""
     release, table = source.release, source.read(source.record.tables[0])
     assert isinstance(release, DensityOfParts)
     columns, (name, *others) = source.plan.described_columns, release.each.domain.names
@@ -119,12 +119,12 @@ def draw_curves(source: Source) -> Drawn:
 
 
 def _hidden(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Which rows of a table, as it is read from its file, have no value."""
+    """A mask of the rows of a table, as read from its file, that have no value."""
     return np.asarray(np.isnan(table["estimate"]))
 
 
 def _notes(release: Release) -> str:
-    """By what all is divided, and on which scale it was estimated, if on another."""
+    """Notes on the number by which all values are divided, and on the scale if they were transformed."""
     smooth = release.smooth if isinstance(release, TunedDensity) else release
     smooth = smooth.each if isinstance(smooth, DensityOfParts) else smooth
     assert isinstance(smooth, AnsweredRelease)

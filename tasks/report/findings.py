@@ -43,18 +43,18 @@ from tasks.report.wording import Wording
 
 MOST, MOST_CHARTS, TWICE = 5, 4, 2
 WIDEST = 0.5
-"""An interval of a share that is wider says nothing."""
+"""A wider interval of a share is not reported."""
 
 ERROR = 0.05
-"""The chance that an interval of the findings misses, of those of counts and of those of models."""
+"""The probability that some interval of the findings on counts misses, and the same for models."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Sentences, the charts that show them, and what their intervals mean; ``more``: one for each
-    column, and for each other pair of columns the one of highest rank.
+    """Sentences, the charts that show them, and the meaning of their intervals; ``more``: one sentence
+    for each column, and for each other pair of columns the one of highest rank.
 
-    ``related``: by the names of two columns, the rank of the contrast that noise allows.
+    ``related``: by the names of two columns, the rank of their contrast beyond noise.
     """
 
     sentences: Sequence[str]
@@ -65,9 +65,9 @@ class Findings:
 
 
 class Stated(NamedTuple):
-    """A sentence with the number by which it is ranked, and the columns that it is about.
+    """A sentence with its rank, and the columns that it is about.
 
-    ``draw``: its chart, where there is one; of hundreds of sentences few are shown.
+    ``draw``: a function for its chart, if it has one, because few of hundreds of sentences are shown.
     """
 
     rank: float
@@ -120,8 +120,8 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
 def _of_counts(
     plan: Plan, released: Sequence[Source], others: int
 ) -> tuple[list[Stated], list[Stated], int]:
-    """What may be stated on contrasts, and on shares of all; how many were looked at, without the
-    ``others`` whose intervals hold at once with these."""
+    """The sentences on contrasts and on shares of all that are allowed, and how many numbers were looked
+    at, without the ``others`` whose intervals are simultaneous with these."""
     found: dict[tuple[str, ...], MeasuredColumns] = {}
     sources = [each for each in released if _plain(each)]
     units = [source.unit for source in sources]
@@ -160,8 +160,8 @@ def _of_counts(
 
 
 def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
-    """Pairs of columns of which the plan says that one follows from the other, or that a rule of records
-    joins, such as who was asked a question: their largest contrast is what everybody knew."""
+    """Pairs of columns of which one follows from the other by the plan, or that a rule of records joins,
+    such as who was asked a question: their contrast is known beforehand."""
     found = {
         frozenset((name, group))
         for name, column in plan.described_columns.items()
@@ -178,7 +178,7 @@ def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
 
 
 def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
-    """First what the plan's models explain, then tables that it names: not all pairs of many columns."""
+    """The rank of a contrast: relations of the plan's models first, then tables that it lists."""
     explained = {
         str(section.label.column) for section in plan.releases if hasattr(section, "label")
     }
@@ -192,7 +192,7 @@ def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
 
 
 def _plain(source: Source) -> bool:
-    """Whether a release is a table of counts with noise of a known law."""
+    """Whether a release is a table of counts with noise of a known distribution."""
     section = source.plan.section(source.record.name)
     known = section.gaussian or section.mechanism == "discrete-laplace"
     release = source.release
@@ -200,7 +200,7 @@ def _plain(source: Source) -> bool:
 
 
 def _measured(source: Source) -> Iterator[MeasuredColumns]:
-    """The tables of one and two columns that a release shows, where their errors are known."""
+    """Yield the tables of one and two columns that a release shows, if their errors are known."""
     assert isinstance(source.release, TableOfCounts)
     read = source.release.as_measured(source.noisy)
     if (agreement := read.agreement()) is None:
@@ -215,15 +215,15 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
 
 
 def _binned(axis: Axis) -> Axis:
-    """A grid of few cells, as of small whole numbers, as bins."""
+    """The axis; a grid of few cells, such as small whole numbers, becomes bins."""
     if isinstance(axis, Grid) and axis.size <= LARGEST_SIDE and not axis.points:
         return Bins(axis.name, axis.edges, axis.nullable, axis.integer, axis.step)
     return axis
 
 
 def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
-    """The sentences of the highest rank: each two columns once, groups by a column once, and no share
-    of a column more than twice."""
+    """The sentences of highest rank, with each pair of columns at most once, groups by a column once,
+    and shares of a column at most twice."""
     used: Counter[str] = Counter()
     groups: set[str] = set()
     seen: set[frozenset[str]] = set()
@@ -239,7 +239,7 @@ def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
 
 
 def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | None:
-    """The part of a column that divides the records most evenly."""
+    """A sentence on the part of a column that divides the records most evenly."""
     found = telling_share(measured, chance)
     if found is None or found[1].high - found[1].low > WIDEST:
         return None
@@ -254,7 +254,7 @@ def _contrast(
     text: Wording,
     of_all: Callable[[Part], ShareInterval] | None,
 ) -> Stated:
-    """The share of some values in two groups, and among all where that is known."""
+    """A sentence on the share of some values in two groups, and among all if that is known."""
     given, shown = (measured.axes[i] for i in (found.given, 1 - found.given))
     more, less = map(_percentage, found.shares)
     one, other = found.groups
@@ -272,7 +272,7 @@ def _contrast(
 
 
 def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
-    """The same share in all groups but those of which it may be anything."""
+    """A chart of the share in all groups, except groups whose share is unknown."""
     told = [(part, _inside(share)) for part, share in found.across if share.high - share.low < 1]
     ends = [Bar(text.values(given, part), *(100 * end for end in share)) for part, share in told]
     by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
@@ -294,5 +294,5 @@ def _percentage(share: ShareInterval) -> str:
 
 
 def _inside(share: ShareInterval) -> ShareInterval:
-    """A share with its value inside its interval, which is one of possible shares."""
+    """A share with its value moved into its interval, which contains only possible shares."""
     return share._replace(value=min(max(share.value, share.low), share.high))

@@ -1,6 +1,6 @@
 """The budget of a dataset over its life, up to one release.
 
-Later grants and charges are left out, so that a report that is made again is the same.
+Later grants and charges are left out, so that a report is the same when it is made again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ STATES = {
 
 @dataclass(frozen=True)
 class Spending:
-    """What one release cost, when it was charged, and what became of the charge."""
+    """The cost of one release, the time of its charge, and the state of the charge."""
 
     release_id: str
     at: str
@@ -65,7 +65,7 @@ def history_until(records: Iterable[HistoryRecord], drawn_at: str) -> History:
 
 
 def _spendings(charges: dict[tuple[str, str], HistoryRecord]) -> list[Spending]:
-    """Charges by release, and by how they ended where those of one release ended differently."""
+    """The charges summed by release, and by state if those of one release have several."""
     together: dict[tuple[str, Action], list[HistoryRecord]] = {}
     for (release_id, _), record in charges.items():
         together.setdefault((release_id, record.action), []).append(record)
@@ -82,7 +82,7 @@ def _spendings(charges: dict[tuple[str, str], HistoryRecord]) -> list[Spending]:
 
 
 def history_figure(history: History) -> Figure:
-    """What each release took of alpha, or rho, one after the other, against what was granted."""
+    """A figure of the alpha, or rho, that each release spent, in order, compared with the grant."""
     title = "Budget spent over the life of the dataset"
     says = (
         f"Of the dataset's budget, {figure(float(history.spent.loss))} of"
@@ -92,7 +92,7 @@ def history_figure(history: History) -> Figure:
 
 
 def waterfall(history: History, title: str, description: str) -> Markup:
-    """Bars that begin where the one before ended; the newest where there are many."""
+    """Bars that each begin where the one before ended; if there are many, the newest."""
     shown = history.spendings[-MOST_BARS:]
     before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
     ends = [float(before.loss)]

@@ -30,7 +30,7 @@ MOST_TICKS = 12
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Predictions along a feature, and its values in words; ``unordered``: of categories."""
+    """Predictions along a feature, and its values in words; ``unordered``: if categories."""
 
     name: str
     values: Sequence[str]
@@ -94,7 +94,7 @@ def draw_predictions(source: Source) -> Drawn:
 
 
 def _held(release: GradientClassifier, cells: list[int], columns: Columns) -> str:
-    """The values of cells in words, of the features that are drawn."""
+    """Words for the values at these cells, of the features that are drawn."""
     words = []
     for axis, cell in list(zip(release.feature_axes, cells, strict=True))[:MOST_FEATURES]:
         value = _along(axis, np.array([cell]), columns, *np.zeros((3, 1))).values[0]
@@ -115,7 +115,7 @@ def _not_drawn(features: int) -> list[str]:
 
 
 def _along(axis: Axis, codes: Integers, columns: Columns, *ends: Floats) -> Along:
-    """``ends``: middle, lower and upper end at each of the axis's codes."""
+    """Predictions along an axis; ``ends``: middle, lower and upper end at each of its codes."""
     unordered = isinstance(axis, Categories) and not ordered(axis)
     if isinstance(axis, Categories) and unordered:
         categories, column = (*axis.categories, "null"), columns[axis.name]
@@ -138,9 +138,9 @@ def _figures(
     lines: Mapping[float, str],
     says: str,
 ) -> list[Figure]:
-    """A figure for each feature, on one scale, the others held at their middles.
+    """Figures for each feature, on one scale, with the other features at their middles.
 
-    ``at``: the predictions at cells of the features (k, features), and half their intervals.
+    ``at``: a function from cells (k, features) to predictions and half-widths of their intervals.
     """
     columns, found = source.plan.described_columns, []
     for i, axis in enumerate(axes[:MOST_FEATURES]):
@@ -186,7 +186,7 @@ def _above(boundary: float, source: Source) -> str:
 
 
 def positive_text(source: Source) -> str:
-    """What a decision value above the boundary means."""
+    """Words for the meaning of a decision value above the boundary."""
     facts = source.record.facts
     name, positive = str(facts["label"]), facts["positive"]
     column = source.plan.described_columns[name]

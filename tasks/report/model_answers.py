@@ -1,7 +1,7 @@
-"""What a report says of the plan's models: those fitted to noisy tables, and those measured directly.
+"""The report's sentences on the plan's models: fitted to noisy tables, or measured directly.
 
 One sentence for each model, about the term that is farthest from zero, or the groups that differ most.
-Which it is follows from the noisy numbers, so the intervals of all coefficients hold at once.
+The choice depends on the noisy numbers, so the intervals of all coefficients are simultaneous.
 """
 
 import math
@@ -29,7 +29,7 @@ from tasks.report.release import headed
 
 COMPARED = re.compile(r"[<>]|[=!]=")
 CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
-"""A factor of a term that is 1 for one category, as formulas name it: ``C(region)[T.north]``."""
+"""The name, in formulas, of a factor of a term that is 1 for one category: ``C(region)[T.north]``."""
 
 BETWEEN_FACTORS = re.compile(r":(?![^\[]*\])")
 """A colon that is not part of a category."""
@@ -46,8 +46,8 @@ class Term(NamedTuple):
 class Model(NamedTuple):
     """A model of the bundle.
 
-    ``names``: of all coefficients; ``means``: whether each is the mean of all records or of a group;
-    ``terms``: those with an interval, and if they are no means, without the levels of groups.
+    ``names``: of all coefficients; ``means``: whether each is a mean of all records or of a group;
+    ``terms``: coefficients with an interval, except levels of groups if the others are not means.
     """
 
     title: str
@@ -61,8 +61,8 @@ class Model(NamedTuple):
 def answers_of_models(
     plan: Plan, manifest: Manifest, bundle: Path, chance: float
 ) -> tuple[list[Answer], int]:
-    """An answer for each model, and the number of coefficients from which they were chosen; with at most
-    ``chance`` one of their intervals misses."""
+    """An answer for each model, and the number of coefficients from which they were chosen; some
+    interval misses with probability at most ``chance``."""
     models = [*_models(plan, manifest, bundle)]
     number = sum(len(model.terms) for model in models)
     wide = deviations(chance / max(number, 1), gaussian=True)
@@ -104,7 +104,7 @@ def _is_level(term: str) -> bool:
 
 
 def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
-    """The mean of all, or those of the two groups that differ most."""
+    """A sentence on the mean of all, or on the two groups whose means differ most."""
     groups = []
     for name, mean, error in model.terms:
         group = "" if name == CONSTANT else _group(columns, name)
@@ -113,9 +113,9 @@ def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
-    """About the clearest of the terms whose columns are in no other; None where there is none.
+    """A sentence on the clearest of the terms whose columns are in no other term, if there is one.
 
-    A slope beside an interaction is that of one group alone, and says nothing by itself.
+    If there is an interaction, a slope is that of one group alone, and means little by itself.
     """
     alone = [term for term in model.terms if _is_alone(columns, term.name, model)]
     if not alone:
@@ -138,7 +138,7 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
 
 
 def _condition(columns: Columns, model: Model, term: str) -> str:
-    """When, or for how much more of a column, the response changes."""
+    """Words for the condition, or the step of a column, by which the response changes."""
     if CATEGORY.fullmatch(term):
         return f"where it is {_group(columns, term)}, not {_reference(columns, model, term)}"
     if COMPARED.search(term):
@@ -151,7 +151,7 @@ def _condition(columns: Columns, model: Model, term: str) -> str:
 
 
 def _interval(term: Term, wide: float, multiplies: bool) -> str:
-    """An estimate with the ends of its interval, in digits that its error supports."""
+    """An estimate with the ends of its interval, in as many digits as its error supports."""
     ends, error = [term.estimate + sign * wide * term.error for sign in (0, -1, 1)], term.error
     if multiplies:
         ends = [math.exp(min(each, 700.0)) for each in ends]
@@ -161,12 +161,12 @@ def _interval(term: Term, wide: float, multiplies: bool) -> str:
 
 
 def _without_categories(term: str) -> str:
-    """The same for all coefficients of one column of categories."""
+    """The name of a term without its categories: equal for all coefficients of one column."""
     return re.sub(r"\[[^\]]*\]", "", term)
 
 
 def _is_alone(columns: Columns, name: str, model: Model) -> bool:
-    """Whether no other term of the model has a column of this one."""
+    """Whether no other term of the model contains a column of this term."""
 
     def used(term: str) -> set[str]:
         return {
@@ -181,7 +181,7 @@ def _is_alone(columns: Columns, name: str, model: Model) -> bool:
 
 
 def _written(column: str) -> str:
-    """A column as formulas name it: they take a dot for a part of something."""
+    """A column's name in formulas, which read a dot as an attribute."""
     return column.replace(".", "_")
 
 
@@ -196,7 +196,7 @@ def _named(columns: Columns, written: str) -> str:
 
 
 def _reference(columns: Columns, model: Model, term: str) -> str:
-    """The category with which a column's others are compared, where it is the only one left."""
+    """The reference category of a column, if exactly one category has no coefficient."""
     of_column = _without_categories(term)
     matches = [CATEGORY.fullmatch(n) for n in model.names if _without_categories(n) == of_column]
     values = {_as_written(found["value"]) for found in matches if found}
@@ -211,7 +211,7 @@ def _reference(columns: Columns, model: Model, term: str) -> str:
 
 
 def _group(columns: Columns, term: str) -> str:
-    """A group as people read it: “Region”: north; several columns joined by "and"."""
+    """Words for a group, such as “Region”: north; several columns are joined by "and"."""
     said = []
     for part in BETWEEN_FACTORS.split(term):
         found = CATEGORY.fullmatch(part)
@@ -224,7 +224,7 @@ def _group(columns: Columns, term: str) -> str:
 
 
 def _as_written(value: str) -> str:
-    """A category as its labels name it: formulas write 1.0 for 1."""
+    """A category as labels write it, because formulas write 1.0 for 1."""
     try:
         return plain(float(value))
     except ValueError:

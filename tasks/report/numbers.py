@@ -18,7 +18,7 @@ COUNTED = ("noisy_count", "lower_90", "upper_90")
 
 
 def draw_number(source: Source) -> Drawn:
-    """A bar for each row: the first column with an error statement, and its interval; notes on all."""
+    """A bar for each row: the first column with an error statement, and its interval; plus notes."""
     file = source.record.tables[0]
     table, stated = source.read(file), [u.column for u in file.uncertainty]
     columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
@@ -55,13 +55,13 @@ def draw_number(source: Source) -> Drawn:
 
 
 def _by(name: str, by: Sequence[str], columns: Columns) -> str:
-    """What readers call a column, by others."""
+    """A title: readers' name of a column, "by" other columns."""
     others = ", ".join(quoted(each, columns) for each in by)
     return quoted(name, columns) + (f" by {others}" if by else "")
 
 
 def _numbers(title: str, header: tuple[str, str], rows: Sequence[Bar], place: str) -> DataTable:
-    """What the bars show. ``header``: what they are of, and what they measure."""
+    """A table of what the bars show; ``header``: titles of their rows and of their values."""
     shown = []
     for row in rows:
         value, low, high = supported((row.value, row.lower, row.upper), (row.upper - row.lower) / 4)
@@ -71,7 +71,7 @@ def _numbers(title: str, header: tuple[str, str], rows: Sequence[Bar], place: st
 
 
 def _labels(source: Source, table: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[str]:
-    """The label of each row: what it is on each of these sides."""
+    """The label of each row, from its labels on each of these sides."""
     sides = [read_labels(table, name, source.plan.described_columns) for name in names]
     return [", ".join(words) for words in zip(*sides, strict=True)]
 
@@ -153,7 +153,7 @@ def draw_values(source: Source) -> Drawn:
 
 
 def draw_estimates(source: Source) -> Drawn:
-    """A list of estimates with their errors and intervals: they are of different units."""
+    """A list, not a chart, of estimates with errors and intervals, as they have different units."""
     file, rows = source.record.tables[0], []
     table = source.read(file)
     for i in range(len(table["estimate"])):
@@ -175,7 +175,7 @@ def draw_estimates(source: Source) -> Drawn:
 
 
 def draw_criteria(source: Source) -> Drawn:
-    """What was asked of synthetic records, what was measured, and whether they were accepted."""
+    """The criteria for synthetic records, the measurements, and whether they were accepted."""
     record, (file, *_) = source.record, source.record.tables
     table = source.read(file)
     rows = [
@@ -197,7 +197,7 @@ def draw_criteria(source: Source) -> Drawn:
 
 
 def _statistic(table: Mapping[str, NDArray[Any]], row: int) -> str:
-    """A row of moments in words."""
+    """Words for the statistic in a row of moments."""
     names = ("statistic", "column", "other", "category")
     statistic, column, other, category = (table[name][row] for name in names)
     within = {

@@ -1,4 +1,4 @@
-"""From the parts of a report to one HTML file."""
+"""Assembles the parts of a report to one HTML file."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -85,7 +85,7 @@ def columns_table(plan: Plan) -> DataTable:
 
 
 def values(column: Column) -> str:
-    """The categories with their labels, or the bounds with their unit; null where it may occur."""
+    """The categories with their labels, or the bounds with their unit; and null if it may occur."""
     if isinstance(column, CategoricalColumn):
         shown = [category_text(c, column) for c in column.categories[:MOST_CATEGORIES]]
         more = len(column.categories) - len(shown)

@@ -1,4 +1,4 @@
-"""What a report is made of, before it becomes a page."""
+"""The parts of a report, before they become a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class DataTable:
 
     @property
     def hidden(self) -> int:
-        """How many rows the page leaves out."""
+        """The number of rows that the page leaves out."""
         return len(self.rows) - len(self.shown)
 
 
@@ -67,7 +67,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is shown of one release or synthetic table, in addition to what all have in common.
+    """The charts, tables and notes on one release or synthetic table.
 
     ``more``: charts that are folded, with the ``tables`` and with notes on ``details``.
     """
@@ -83,8 +83,8 @@ class Drawn:
 class Source:
     """One release of a bundle, as its charts need it: everything here is public.
 
-    ``related``: by the names of two columns, how strong the relation is that noise allows, where there
-    is one; ``parts``: of all releases, what their tables are estimated from together.
+    ``related``: by the names of two columns, the strength of their relation beyond noise, if any;
+    ``parts``: the draws of all releases, from which tables are estimated jointly.
     """
 
     plan: Plan
@@ -99,12 +99,12 @@ class Source:
 
     @property
     def unit(self) -> Unit:
-        """What the release counts, in words."""
+        """Words for what the release counts."""
         return Unit(self.release.adjacency.weighted)
 
     @property
     def noisy(self) -> Noisy:
-        """The draw."""
+        """The noisy statistic as it was drawn."""
         return noisy_of(self.read(self.record.draw))
 
     def read(self, file: TableFile) -> Mapping[str, NDArray[Any]]:
@@ -113,7 +113,7 @@ class Source:
 
 
 def setting_drawn(source: Source) -> list[str]:
-    """Which setting was drawn from the records, and what the choice cost; nothing of other releases."""
+    """Notes on a setting that was drawn from the records, and its cost; empty for other releases."""
     if not isinstance(source.release, TunedRelease):
         return []
     setting, facts = source.release.setting, source.record.facts
@@ -129,15 +129,14 @@ def setting_drawn(source: Source) -> list[str]:
 
 
 def read_columns(bundle: Path, file: TableFile) -> Mapping[str, NDArray[Any]]:
-    """The columns of a table without its replicates, each as an array; nulls are None, and NaN among
-    numbers."""
+    """The columns of a table without its replicates, as arrays; nulls are None, or NaN among numbers."""
     return _columns(
         pq.read_table(bundle / file.path, columns=list(file.columns), filters=file.filters)
     )
 
 
 def read_records(bundle: Path, file: TableFile) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """The same of synthetic records, as many at a time as were written together."""
+    """Yield the columns of synthetic records in the blocks in which they were written."""
     with pq.ParquetFile(bundle / file.path) as parquet:
         for group in range(parquet.num_row_groups):
             yield _columns(parquet.read_row_group(group))

@@ -11,11 +11,11 @@ from tasks.report.counts import figures_of, list_of_tables, one_way, warnings_of
 from tasks.report.parts import Drawn, Figure, Source
 
 MOST_REGIONS = 60
-"""Levels of more regions are not drawn: their files are listed."""
+"""Levels with more regions are not drawn; only their files are listed."""
 
 
 def draw_regions(source: Source) -> Drawn:
-    """The levels that a page can hold as charts, and all of them as a list."""
+    """Charts of the levels that fit on a page, and a list of all levels."""
     release = source.release
     assert isinstance(release, Hierarchy)
     figures: list[Figure] = []

@@ -1,4 +1,4 @@
-"""One release as a part of the page: what it is, what it cost, how wrong it may be, its charts."""
+"""One release as a part of the page: its description, cost, errors and charts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class ReportPart:
     hidden_files: int
 
     def folded(self, charts: int, whole: bool) -> str:
-        """What stands behind the part's one line that opens: charts, and if ``whole`` also files."""
+        """The line that unfolds a part: how many charts it hides, and if ``whole`` also files."""
         numbers = (charts, "chart"), (len(self.drawn.tables), "table")
         files = len(self.files) + self.hidden_files
         named = [f"{n:,} {what}{'s' * (n > 1)}" for n, what in numbers if n]
@@ -86,13 +86,13 @@ def release_parts(
     related: Mapping[frozenset[str], float] = MappingProxyType({}),
     measured: Sequence[DrawnRelease] = (),
 ) -> list[ReportPart]:
-    """One part for each release, in the plan's order; ``related``, ``measured``: as of a source."""
+    """One part for each release, in the plan's order; ``related``, ``measured``: as in ``Source``."""
     sources = (Source(plan, record, bundle, related, measured) for record in manifest.releases)
     return [release_part(source) for source in sources]
 
 
 def measured_together(plan: Plan, manifest: Manifest, bundle: Path) -> list[DrawnRelease]:
-    """What the tables are estimated from, where several releases say something of one."""
+    """The draws from which tables are estimated jointly; empty unless several releases share a table."""
     if not any(BEST[0] in file.columns for each in manifest.releases for file in each.tables):
         return []
     draws = {each.name: Source(plan, each, bundle).noisy for each in manifest.releases}
@@ -121,12 +121,12 @@ def release_part(source: Source) -> ReportPart:
 
 
 def headed(section: ReleaseSection | Synthesis) -> str:
-    """The heading that the plan gives it, or its name as one: ``Marriage and affairs``."""
+    """The heading in the plan, or else the name as a heading: ``Marriage and affairs``."""
     return section.title or section.name.replace("-", " ").capitalize()
 
 
 def error_table(record: ReleaseRecord) -> DataTable:
-    """What was known of the errors before the draw."""
+    """A table of the errors that were expected before the draw."""
     added = "; L1: sum of the absolute errors of all cells"
     notes = record.error_notes
     return DataTable(
@@ -144,7 +144,7 @@ def error_table(record: ReleaseRecord) -> DataTable:
 def synthetic_parts(
     plan: Plan, manifest: Manifest, bundle: Path, measured: Sequence[DrawnRelease] = ()
 ) -> list[ReportPart]:
-    """One part for each synthetic table; ``measured``: as of a source."""
+    """One part for each synthetic table; ``measured``: as in ``Source``."""
     releases = {record.name: record for record in manifest.releases}
     sections = {section.name: section for section in plan.synthesis}
     verdicts = judged(manifest)
@@ -194,6 +194,6 @@ def _and_members(record: SynthesisRecord) -> str:
 
 
 def _about(amount: Fraction) -> str:
-    """An amount in a sentence: exact where a short decimal is, else three digits."""
+    """An amount for a sentence: exact if it is a short decimal, else with three digits."""
     text = decimal_text(amount)
     return f"about {float(text[:-1]):.3g}" if text.endswith("…") else text

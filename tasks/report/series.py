@@ -13,7 +13,7 @@ from tasks.report.parts import Drawn, Figure, Source
 
 
 def draw_series(source: Source) -> Drawn:
-    """The largest cells of a few tables, and what the series has published before."""
+    """Charts of the largest cells of a few tables, and notes on earlier runs of the series."""
     files = source.record.tables
     shown = choose(files, [sides_of(file.columns, source.plan.columns) for file in files])
     facts = source.record.facts

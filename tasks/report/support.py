@@ -1,4 +1,4 @@
-"""Which relations among synthetic columns a release supports, and how well: the support table."""
+"""Describes how well a release supports relations among synthetic columns, by the support table."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -16,18 +16,18 @@ from tasks.report.parts import DataTable
 Supported = Mapping[str, NDArray[Any]]
 
 MISSED = 1.5
-"""Records that are this many times farther from a noisy table than noise explains have missed it."""
+"""Records miss a noisy table if they are this many times farther from it than noise explains."""
 
 NAMED = 5
-"""Missed tables that a sentence names; the listing has all."""
+"""A sentence names at most this many missed tables; the listing has all."""
 
 
 def how_supported(
     supported: Supported, columns: Collection[str], follows: Mapping[str, str]
 ) -> str:
-    """How well the release shows pairs and triples of the columns, and how near the records come.
+    """Text on how well the release determines pairs and triples of columns, and the records follow them.
 
-    ``follows``: as of ``Release``; of what follows from each other no set is counted.
+    ``follows``: as in ``Release``; sets in which one column follows from another are not counted.
     """
     ways = supported["ways"]
     listed_sources = zip(
@@ -76,7 +76,7 @@ def how_supported(
 
 
 def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str:
-    """Such as: 10 pairs of columns 7 are accurate, 2 rough and 1 not measured."""
+    """Text such as: 10 pairs of columns 7 are accurate, 2 rough and 1 not measured."""
     grades = supported["grade"][rows].tolist()
     grades += [NOT_MEASURED] * (every - len(grades))
     found = [f"{n} {'is' if n == 1 else 'are'} {g}" for g in GRADES[::-1] if (n := grades.count(g))]
@@ -84,9 +84,9 @@ def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str
 
 
 def support_table(supported: Supported, path: str) -> DataTable:
-    """Every margin of the listing: those that no release supports first, then the worst.
+    """A table of all margins of the listing: first those that no release supports, then the worst.
 
-    ``path``: of the file that was read.
+    ``path``: the file that was read.
     """
     with np.errstate(invalid="ignore"):  # a table of one cell has no noise
         ratio = np.nan_to_num(supported["distance"] / supported["expected_distance"])

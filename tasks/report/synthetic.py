@@ -1,4 +1,4 @@
-"""Synthetic tables on the page: their columns, compared with the noisy counts they are drawn from."""
+"""Synthetic tables on the page: their columns compared with the noisy counts they are drawn from."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any
@@ -83,7 +83,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
 
 
 def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
-    """Releases that count columns of the records, and that these do not follow."""
+    """Releases that count columns of the records, but that the records do not follow."""
     return [
         release.name
         for release in source.plan.built.values()
@@ -94,7 +94,7 @@ def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
 
 
 def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """The synthetic records as they are counted, in blocks: of linked tables, one for each unit."""
+    """Yield the synthetic records in blocks, as they are counted: one per unit for linked tables."""
     if record.members is None:
         yield from read_records(source.bundle, record.file)
         return
@@ -111,7 +111,7 @@ def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, N
 
 
 def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
-    """Columns in bins wider than one value, and without a density."""
+    """Text on the columns with bins wider than one value and without a density."""
     return ", ".join(
         axis.name
         for axis in release.domain.axes
@@ -121,7 +121,7 @@ def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
 
 
 def support(source: Source) -> str:
-    """Which relations a release supports, and which are assumptions."""
+    """Text on the relations that a release supports, and those that are assumptions."""
     release = source.release
     beyond = "is an assumption of the fit, not a finding."
     domains = release.domains
@@ -138,7 +138,7 @@ def support(source: Source) -> str:
 
 
 def count_records(values: NDArray[Any], keys: Any) -> Floats:
-    """How many records have each key: a value, an interval (from, to), or None for null."""
+    """The number of records with each key: a value, an interval (from, to), or None for null."""
     if values.dtype.kind == "O":
         missing = np.asarray([v is None or v != v for v in values.tolist()], dtype=bool)
     else:

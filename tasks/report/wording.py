@@ -1,4 +1,4 @@
-"""Parts of columns in words, as a sentence about people needs them: 12 or more visits, under 30."""
+"""Words for parts of columns in sentences about people, such as: 12 or more visits, under 30."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ from schemas.survey.columns import CategoricalColumn, Column
 from tasks.report.cells import called
 
 MOST_NAMED = 3
-"""Categories or labelled values that are listed; of more the ends are named."""
+"""At most this many categories or labelled values are listed; for more, the ends are named."""
 
 
 ANSWERS = ("yes", "no", "true", "false")
-"""Values that say nothing without their column."""
+"""Values that mean nothing without their column."""
 
 
 class Wording(NamedTuple):
     """Words for parts of columns.
 
-    ``merged``: by column, the categories and the group of each, where groups of them were measured;
-    ``weighted``: whether records count by the survey's weights.
+    ``merged``: by column, the categories and the group of each, if groups were measured; ``weighted``:
+    whether records count by the survey's weights.
     """
 
     plan: Plan
@@ -35,35 +35,35 @@ class Wording(NamedTuple):
 
     @property
     def people(self) -> str:
-        """What is counted, in the plural: with weights that do not count, nobody but respondents."""
+        """Plural noun for those who are counted: respondents, if the survey's weights are unused."""
         if self.plan.weights and not self.weighted:
             return "respondents"
         return self.plan.publication.units or ("the population" if self.weighted else "records")
 
     def described(self, axis: Axis, part: Part) -> str:
-        """Such as: with “Self-rated health”: poor; aged 65 or older."""
+        """Words such as: with “Self-rated health”: poor; aged 65 or older."""
         if _aged(self._columns[axis.name]):
             return f"aged {self.values(axis, part)}"
         return f"with {self.having(axis, part)}"
 
     def others(self, axis: Axis, part: Part) -> str:
-        """The same of another group by the column that was just named: with excellent; under 30."""
+        """The same for another group by the column that was just named: with excellent; under 30."""
         if _aged(self._columns[axis.name]):
             return self.described(axis, part).removeprefix("aged " if part[0] == 0 else "")
         values = self.values(axis, part)
         return f"with {self.having(axis, part) if values.lower() in ANSWERS else values}"
 
     def event(self, axis: Axis, part: Part) -> str:
-        """Such as: have “Doctor visits”: 12 or more visits; are 65 or older."""
+        """Words such as: have “Doctor visits”: 12 or more visits; are 65 or older."""
         aged = _aged(self._columns[axis.name])
         return f"are {self.values(axis, part)}" if aged else f"have {self.having(axis, part)}"
 
     def having(self, axis: Axis, part: Part) -> str:
-        """Such as: “Self-rated health”: poor."""
+        """Words such as: “Self-rated health”: poor."""
         return f"“{called(axis.name, self._columns)}”: {self.values(axis, part)}"
 
     def values(self, axis: Axis, part: Part) -> str:
-        """Such as: poor, 12 or more visits, under 10,000 dollars."""
+        """Words for values, such as: poor, 12 or more visits, under 10,000 dollars."""
         column = self._columns[axis.name]
         if isinstance(axis, Categories):
             names = [_category(c, column) for c in self._categories(axis, part)]
@@ -102,7 +102,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _labelled(axis: Bins, part: Part, column: Column) -> str:
-    """The labels of whole numbers that all have one; else nothing."""
+    """The labels of whole numbers if all have one; else empty."""
     if not axis.integer or not column.labels:
         return ""
     numbers = range(int(axis.edges[part[0]]), int(axis.edges[part[1]]))
@@ -117,7 +117,7 @@ def _labelled(axis: Bins, part: Part, column: Column) -> str:
 
 
 def _numbers(axis: Bins, part: Part, column: Column) -> str:
-    """A range of numbers; what lies beyond the bounds of the column is not said."""
+    """Words for a range of numbers; an end at a bound of the column is left out."""
     first, last = part
     unit = getattr(column, "unit", "")
     low, high = (next_written(axis, axis.edges[place]) for place in part)

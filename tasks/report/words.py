@@ -2,8 +2,8 @@
 
 For any test between two neighbouring tables, differential privacy bounds both errors:
     1 - false negatives <= e^alpha false positives + beta, and the other way round,
-so that somebody who guesses between two equally likely ones is right with probability at most
-(e^alpha + beta) / (1 + e^alpha) (Kairouz, Oh and Viswanath 2015, section 3).
+so that somebody who guesses between two equally likely tables is right with probability at most (e^alpha
++ beta) / (1 + e^alpha) (Kairouz, Oh and Viswanath 2015, section 3).
 """
 
 import math
@@ -21,13 +21,13 @@ LARGEST_FACTOR = 100_000
 
 
 def best_guess(guarantee: Guarantee) -> float:
-    """How often somebody who knows all else can guess which of two neighbouring tables it was."""
+    """The chance to guess which of two neighbouring tables it was, for somebody who knows all else."""
     alpha, beta = float(guarantee.alpha), float(guarantee.beta)
     return 1 - (1 - beta) / (1 + math.exp(min(alpha, 700.0)))
 
 
 def how_often(guarantee: Guarantee) -> str:
-    """How much likelier any numbers are on one of two neighbouring tables, rounded up."""
+    """Words on how much likelier any numbers are on one of two neighbouring tables, rounded up."""
     factor = math.exp(min(float(guarantee.alpha), 700.0))
     beta = guarantee.beta
     chance = f", apart from a chance of one in {math.floor(1 / beta):,}" if beta else ""
@@ -55,7 +55,7 @@ def in_short(plan: Plan, guarantee: Guarantee) -> str:
 
 
 def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
-    """What the promise means for the people in the survey."""
+    """Paragraphs on what the promise means for the people in the survey."""
     guess, alpha = best_guess(guarantee), float(guarantee.alpha)
     one, replaced = plan.protection.one, plan.protection.replaces
     doubt = (
@@ -100,12 +100,12 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
 
 
 def _percent(share: float) -> str:
-    """Rounded up: it is said of a bound."""
+    """A share in percent, rounded up because it is a bound."""
     return f"{math.ceil(share * 1000 - 1e-6) / 10:g}%"
 
 
 def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
-    """The promise as the field writes it."""
+    """A table of the promise in the usual symbols."""
     gamma = (
         "0: the promise holds for all these tables, not only for likely ones"
         if not guarantee.gamma
@@ -138,7 +138,7 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
 
 
 def _together(plan: Plan) -> str:
-    """How their prices add up, and what they promise together if the grant never grows."""
+    """Words on how prices add up, and what all releases promise together if the grant never grows."""
     if plan.budget.composition == "basic":
         return "their α, β and γ add up to at most what was granted"
     return (
@@ -148,7 +148,7 @@ def _together(plan: Plan) -> str:
 
 
 def limits(plan: Plan) -> tuple[str, ...]:
-    """What the numbers and the promise do not say."""
+    """Sentences on the limits of the numbers and of the promise."""
     counted = (
         "Counts are of records in the survey, not estimates for a population, unless the description"
         " says otherwise."

@@ -1,7 +1,7 @@
 """Ibis expressions that bound each privacy unit's records and turn weights into whole steps.
 
-Of each unit at most ``max_rows`` records are kept: the first by a hash of the unit and the record,
-so that no kind of record is preferred, and with equal hashes the first by their values.
+At most ``max_rows`` records of each unit are kept: the first by a hash of the unit and the record, so
+that no kind of record is preferred, and by their values if hashes are equal.
 
     unit  record  md5(unit, record)        unit  record
     7     a       3f..                     7     b
@@ -10,8 +10,8 @@ so that no kind of record is preferred, and with equal hashes the first by their
     9     a       77..
 
 In a series of releases each unit keeps its records in the first ``most`` periods that it is in, and at
-most ``max_rows`` in each of them.  Later periods change nothing of that, so as long as the table only
-grows, what a unit counts in a past period is the same in every run.
+most ``max_rows`` in each of them.  Later periods do not change this.  So as long as the table only
+grows, the records that a unit has in a past period are the same in every run.
 
 Which records of a unit are kept depends on that unit's records alone, so tables that differ in one
 unit differ in at most ``max_rows`` kept records, and every engine keeps the same ones every time.
@@ -49,10 +49,10 @@ def add_weight_steps(table: Any, weights: Weights) -> Any:
 
 
 def keep_identified(table: Any, unit: UnitColumn) -> Any:
-    """The records whose unit is known.
+    """Keep the records whose unit is known.
 
-    Null, blanks and numbers that are not exact are values of different units, which must not push out
-    each other's records; so each such record is left out, by its own identifier alone.
+    Records with null, blank or inexact identifiers may belong to different units, which must not
+    displace each other's records; so each such record is left out because of its own identifier alone.
     """
     return table.filter(table[unit.column].strip() != "")
 
@@ -99,5 +99,5 @@ def _word(value: Any) -> Any:
 
 
 def _md5(text: str) -> str:
-    """The signature of the engines' own function, which gives the same digits in all of them."""
+    """The signature of the engines' own MD5, which gives the same digits in all of them."""
     raise NotImplementedError

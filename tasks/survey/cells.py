@@ -33,8 +33,8 @@ def count_cells(
 
         SELECT (code of axis 0 * size 1 + code of axis 1) * ... AS cell_0, count(*) GROUP BY cell_0
 
-    Rows with a null in a cell count the records that lie in none; with ``clamp`` or ``own-cell`` a
-    value without a cell gets that of null, or the first one of an axis without null.
+    Rows with a null cell count the records that lie in no cell; with ``clamp`` or ``own-cell`` a value
+    without a cell gets the cell of null, or on an axis without null the first cell.
     """
     import ibis  # slow to import, and only the private steps need it
 
@@ -49,13 +49,13 @@ def count_cells(
 
 
 def add_code(table: Any, axis: Axis, name: str, invalid: Invalid) -> Any:
-    """The table with one column more: the code of each record on one axis, as its cell has it."""
+    """Add a column to the table: the code of each record on one axis."""
     joined = _join_lists(table, [axis])
     return joined.select(*table.columns, _total_code(joined, axis, "_code0", invalid).name(name))
 
 
 def within_found(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
-    """The table with finite numbers moved to the nearest of the bounds that were found for them."""
+    """Move finite numbers outside the bounds that were found for their column to the nearest bound."""
     import ibis
 
     moved = {
@@ -71,7 +71,7 @@ def within_found(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
 
 
 def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
-    """The records of which every value is valid: with a cell on its column's axis, or an identifier."""
+    """Keep the records whose values are all valid: with a cell on the axis, or an identifier."""
     named = [name for name, of in columns.items() if isinstance(of, IdentifierColumn)]
     axes = [of.axis(name) for name, of in columns.items() if not isinstance(of, IdentifierColumn)]
     joined = _join_lists(table, axes)
@@ -81,7 +81,7 @@ def keep_valid(table: Any, columns: Mapping[str, ReadColumn]) -> Any:
 
 
 def _join_lists(table: Any, axes: Sequence[Axis]) -> Any:
-    """The table with columns ``_code0``, ...: positions in the lists of categories, or null."""
+    """Add columns ``_code0``, ... to the table: positions in the lists of categories, or null."""
     for i, axis in enumerate(axes):
         if isinstance(axis, Categories) and not axis.equal:
             # No column of a plan begins with an underscore.
@@ -92,7 +92,7 @@ def _join_lists(table: Any, axes: Sequence[Axis]) -> Any:
 
 
 def _total_code(table: Any, axis: Axis, code: str, invalid: Invalid) -> Any:
-    """The code of a record on one axis; a value that is not on the axis as ``count_cells`` says."""
+    """The code of a record on one axis; a value not on the axis is treated as in ``count_cells``."""
     import ibis
 
     found = _code(table, axis, code)
@@ -125,7 +125,7 @@ def _code(table: Any, axis: Axis, code: str) -> Any:
 
 
 def _equal(one: Any, other: Any) -> Any:
-    """1 where both are the same number, 0 for others, null and what is not finite."""
+    """1 where both are the same number, and 0 where they differ, or one is null or not finite."""
     import ibis
 
     same = one == other
@@ -139,7 +139,7 @@ def _number(axis: Bins | Grid, edge: float) -> Any:
 
 
 def _bin(value: Any, axis: Bins | Grid) -> Any:
-    """The bin of a value: ten comparisons for a thousand bins; a list of cases would take 500."""
+    """The bin of a value, by ten comparisons for a thousand bins; a list of cases would take 500."""
     import ibis
 
     edges = axis.edges

@@ -5,8 +5,8 @@
     F    18-   530
 
 The engine adds up the counts and makes no records of them.  A count that is missing, negative or not
-whole is no answer of a person: the file is then no table of records, and is refused under every rule
-for values that are not valid.
+whole is not a person's answer but shows a wrong file, so it is refused under every rule for values that
+are not valid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.survey.unit import COUNT
 
 
 def wrong_rows(found: int, rows: int, adjacency: Adjacency) -> list[str]:
-    """A line if ``rows`` is public and wrong; the tally checks a private number."""
+    """A line on the fault if ``rows`` is public and wrong; a private number is checked by the tally."""
     if not adjacency.public_rows or found == rows:
         return []
     return [
@@ -28,7 +28,7 @@ def wrong_rows(found: int, rows: int, adjacency: Adjacency) -> list[str]:
 
 
 def wrong_counts(table: Any, counts: str, rows: int, adjacency: Adjacency) -> list[str]:
-    """A line if a count is not valid, or if they add up to another number than is public.
+    """A line on the fault if a count is not valid, or if counts do not add up to the public number.
 
     A value that is not a whole number is null in ``table``.  The sum is exact up to 2**53, which is
     more than any public number of records.

@@ -1,4 +1,4 @@
-"""CSV files as text: their columns, and what is wrong at which line of one that cannot be read.
+"""CSV files as text: their columns, and the line and kind of the first fault.
 
 DuckDB reads them strictly, so that a field too many is a fault and not dropped.  If lines end in
 several ways, it reads a copy in which all end with a line feed.  An empty field is null.
@@ -37,7 +37,7 @@ FAULTS = {
     "INVALID ENCODING": NOT_UTF8,
     "UNQUOTED VALUE": 'has a quoted field that does not end with its quote; write " in it as ""',
 }
-"""What is wrong with a line, by DuckDB's word for it."""
+"""Words for each kind of fault of a line that DuckDB reports."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class CSVFile:
 def csv_headers(path: Path, name: object) -> dict[str, list[str]]:
     """The first line of a CSV file, split by each delimiter; no field of another line is kept.
 
-    ``name``: what the user calls the file.  Raises ``InputError`` where it is no text.
+    ``name``: the user's name of the file.  Raises ``InputError`` if it is not text.
     """
     line = _whole(lambda: _first_line(path), name)
     if not line.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in line):
@@ -76,7 +76,7 @@ def _whole(action: Callable[[], T], name: object) -> T:
 
 
 def _first_line(path: Path) -> str:
-    """The header, whose quoted names may hold line ends; bytes that are not UTF-8 are kept as such."""
+    """The header, whose quoted names may contain line ends; bytes that are not UTF-8 are kept."""
     with (
         opened(path) as file,
         io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="") as read,
@@ -88,12 +88,12 @@ def _first_line(path: Path) -> str:
 
 
 def opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """The bytes of a file, those of ``.gz`` unpacked."""
+    """Open the bytes of a file; ``.gz`` is unpacked."""
     return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def with_one_line_end(path: Path, target: Path, name: object) -> bool:
-    """Write a copy in which every line ends with a line feed; whether they ended in several ways.
+    """Write a copy in which every line ends with a line feed; returns whether line ends differed.
 
     Line ends inside quotes are part of a value and stay.  Raises ``InputError`` as ``csv_headers`` does.
     """
@@ -113,7 +113,7 @@ def _with_one_line_end(path: Path, target: Path) -> bool:
 
 
 def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | None:
-    """The first line of which used columns cannot be read, and why, without quoting it; else None."""
+    """The first line whose used columns cannot be read, and why, without quoting it; else None."""
     counted = ", ".join(f"count({column})" for column in used)
     rejecting = file.sql(", store_rejects=true, rejects_limit=1")
     # One thread, so that the first fault is found first; no folder for temporary files.
@@ -130,7 +130,7 @@ def csv_fault(file: CSVFile, used: Iterable[str] = ("COLUMNS(*)",)) -> str | Non
 
 
 def _line_at(path: Path, place: int) -> int:
-    """The number of the line of the first byte from a place on that ends no line."""
+    """The number of the line that holds the first byte, from this place on, that is not a line end."""
     line, passed = 1, 0
     for _, piece in _pieces(path):
         if passed + len(piece) > place:
@@ -146,7 +146,7 @@ def _line_at(path: Path, place: int) -> int:
 
 
 def _pieces(path: Path) -> Iterator[tuple[bool, bytes]]:
-    """The file in pieces, each with whether it is inside quotes; none ends within a line end."""
+    """Yield pieces of the file, each with whether it is inside quotes; no piece splits a line end."""
     inside, held = False, b""
     with closing(opened(path)) as file:
         while chunk := file.read(CHUNK):
@@ -161,6 +161,6 @@ def _pieces(path: Path) -> Iterator[tuple[bool, bytes]]:
 
 
 def _line_ends(piece: bytes) -> NDArray[np.int64]:
-    """How many of CR LF, LF alone and CR alone there are."""
+    """The numbers of CR LF, of LF alone and of CR alone."""
     both = piece.count(b"\r\n")
     return np.array([both, piece.count(b"\n") - both, piece.count(b"\r") - both])

@@ -1,7 +1,7 @@
-"""Parts of dates, as DuckDB's SQL and as an Ibis expression that say the same.
+"""Parts of dates, as DuckDB's SQL and as an equivalent Ibis expression.
 
-A date with a time zone is read in UTC.  What has no such part is null: a date before the year 1 or
-after 9999, an infinite one, the hour of a date without a time.
+A date with a time zone is read in UTC.  The part is null for a date before the year 1 or after 9999, for
+an infinite one, and for the hour of a date without a time.
 """
 
 from datetime import date, datetime

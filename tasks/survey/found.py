@@ -1,7 +1,7 @@
 """Tallies the texts of an open column: one record of each unit, whatever its other records say.
 
-Which record of a unit counts depends on the records of that unit alone, and a text that has no cell
-(``dpcore.domain.texts``) counts nowhere: neighbours differ in one counted record at most.
+Which record of a unit counts depends on the records of that unit alone, and a text without a cell
+(``dpcore.domain.texts``) is not counted, so neighbours differ in at most one counted record.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def tally_texts(
     unit: UnitColumn | None = None,
     counts: str | None = None,
 ) -> Tally:
-    """The private tally of the texts of a column; null counts nowhere.
+    """The private tally of the texts of a column; nulls are not counted.
 
-    ``survey`` is private; ``domain``: that of all texts.  A count is cut at ``most``.  Raises
+    ``survey`` is private; ``domain``: the domain of all texts.  A count is cut at ``most``.  Raises
     ``DataError``, without any value.
     """
     with open_survey(survey) as (table, _, unfit):

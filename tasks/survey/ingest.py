@@ -5,12 +5,12 @@
                                                     conversion   column, look, values of the wrong type
                                                     unfit        what else does not fit the plan
 
-A value that cannot be converted to its column's type without loss (text or 3.7 in an integer
-column) becomes null in ``survey`` and is counted in ``conversion``; ``tasks.survey.validate`` reports
-it with all other faults, and ``tasks.survey.tally`` refuses a column that has any.  A column that is
-not there, and another number of rows than the plan states, are sentences in ``unfit``.
-Values outside the bounds are moved to the nearest bound if the column says ``clamp``, and kept if it
-says ``refuse``; null, NaN and infinity are never moved.
+A value that cannot be converted to its column's type without loss (text or 3.7 in an integer column)
+becomes null in ``survey`` and is counted in ``conversion``; ``tasks.survey.validate`` reports it with
+all other faults, and ``tasks.survey.tally`` refuses a column that has any.  A missing column, and a
+number of rows that differs from the plan's, become sentences in ``unfit``.  Values outside the bounds
+are moved to the nearest bound if the column says ``clamp``, and kept if it says ``refuse``; null, NaN
+and infinity are never moved.
 
 Errors name columns and rules, never values.
 """
@@ -121,7 +121,7 @@ def refuse_lookalikes(columns: Iterable[str]) -> None:
 
 
 def _with_ibis(connection: duckdb.DuckDBPyConnection) -> Any:
-    """The connection in Ibis, which changes settings: before they are locked."""
+    """The connection wrapped by Ibis; this changes settings, so it comes before they are locked."""
     import ibis  # slow to import
 
     return ibis.duckdb.from_connection(connection)
@@ -135,7 +135,7 @@ def _copied(
     counts: str | None,
     workspace: Path,
 ) -> int:
-    """``_copy``; of a CSV file that cannot be read, a copy with one kind of line ends, or its fault."""
+    """Call ``_copy``; if a CSV file cannot be read, retry with uniform line ends, or raise its fault."""
 
     def copied(relation: Relation) -> int:
         return _copy(connection, relation, columns, counts)
@@ -172,8 +172,8 @@ def _copy(
 ) -> int:
     """Fill the two tables, reading the source once; returns its number of rows (private).
 
-    Beside the columns the copy first has a structure with the looks of their values that could not be
-    converted; they are counted and dropped.  They are nearly all null, so they take almost no space.
+    At first the copy also has a structure with the kinds of the values that could not be converted;
+    these are counted, then dropped.  They are nearly all null, so they take almost no space.
     """
     raw, typed, kept, looks = [], [], [], []
     read = sources(columns)
@@ -213,7 +213,7 @@ def _copy(
 def _sql_of(
     i: int, name: str, columns: Mapping[str, ReadColumn], read: str, relation: Relation
 ) -> tuple[str, str]:
-    """SQL of what is stored, null where it means no answer, and of the column's value made of it."""
+    """SQL of the stored value, null if it means no answer, and of the value computed from it."""
     column, (stored, kind) = columns[name], relation.columns[read]
     part, codes, objects = (
         part_of_date(column),

@@ -23,7 +23,7 @@ from tasks.survey.bounding import add_weight_steps, keep_records
 
 
 def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
-    """One record of each unit, of at most ``max_rows`` members: the first in the plan's order.
+    """One record of each unit, with at most ``max_rows`` members: the first in the plan's order.
 
     The unit's column is text, and every record has one (``keep_identified``).
     """
@@ -54,8 +54,7 @@ def unit_records(
     unit: UnitColumn | None,
     weights: Weights | None,
 ) -> Any:
-    """One record of each unit as a model takes it (``dpcore.releases.models.design``), of those that are
-    kept."""
+    """One record of each unit, from its kept records, for models (``dpcore.releases.models``)."""
     names = design.columns(domain)
     if unit:
         table = keep_records(table, unit)
@@ -71,7 +70,7 @@ def unit_records(
 
 
 def _of_member(members: Any, name: str, place: int) -> Any:
-    """The value of the one member in this place, null if there is none."""
+    """The value of the member in this position, null if there is none."""
     import ibis
 
     there, value = members["_place"] == place, members[name]

@@ -1,8 +1,8 @@
-"""A survey table that is handed over in memory, on the private side like any other survey.
+"""A survey table that is passed in memory, and is private like any other survey.
 
-Only the columns that the plan reads are converted, by way of Arrow.  A column of Python objects has no
-type of its own, and Arrow would infer one from all of them: so each object is written as text by
-itself, with whether it was text or a date, and is then read like a field of a CSV file.
+Only the columns that the plan reads are converted, with Arrow.  A column of Python objects has no type,
+and Arrow would infer one from all objects.  So each object is written as text on its own, with a mark
+for text or date, and is then read like a field of a CSV file.
 """
 
 import math
@@ -23,13 +23,13 @@ Column: TypeAlias = Any
 """An array of Arrow, in one piece or in several."""
 
 OBJECTS = pa.struct([("value", pa.large_string()), ("text", pa.bool_()), ("date", pa.bool_())])
-"""Objects as text, and what they were: a column's ``format`` holds for text, or for all but dates."""
+"""Objects as text, with their kind: a column's ``format`` applies to text, or to all but dates."""
 
 Write = Callable[[Iterable[Any]], pa.Array]
 
 
 class MemoryTable:
-    """A pandas, Arrow or Polars table, or a DuckDB relation; its text says nothing of what it holds."""
+    """A pandas, Arrow or Polars table, or a DuckDB relation; its ``str`` reveals no contents."""
 
     def __init__(self, table: Any) -> None:
         self._table = table
@@ -51,9 +51,9 @@ class MemoryTable:
         return pa.table(self._table)
 
     def column(self, name: str, wrong: str | None = None) -> Column:
-        """A column (private), as a type that DuckDB reads; of objects as ``OBJECTS``.
+        """A column (private), in a type that DuckDB reads; objects become ``OBJECTS``.
 
-        ``wrong``: where text is wanted of it, what an object is written as that cannot be text exactly.
+        ``wrong``: if text is wanted, the text for objects that cannot be written exactly as text.
         """
         place, write = self.names.index(name), partial(written_each, wrong=wrong)
         if hasattr(self._table, "iloc"):  # pandas; its index is no column
@@ -138,7 +138,7 @@ def _written(value: Any, wrong: str | None) -> str | None:
 
 
 def _is_unicode(value: str) -> bool:
-    """Half of a pair of surrogates, as some programs leave it, is no sign of a text."""
+    """Whether a text is valid Unicode: some programs leave half of a surrogate pair."""
     return value.isascii() or not re.search("[\ud800-\udfff]", value)
 
 
@@ -155,7 +155,7 @@ def _of_number(value: Decimal | Real, wrong: str | None) -> str | None:
 
 
 def _of_time(value: date, as_category: bool) -> str:
-    """``as_category``: midnight is left out, as of a day, whichever way it is stored."""
+    """A date as text; ``as_category``: midnight is left out, as for a day, however it is stored."""
     if not isinstance(value, datetime):
         return value.isoformat()
     if value.tzinfo:

@@ -1,4 +1,4 @@
-"""The names by which the ledger knows a survey, whatever a plan calls it: one survey has one budget.
+"""The names of a survey in the ledger, which do not depend on the plan: one survey has one budget.
 
     survey.parquet, ./survey.parquet, a link to it     ["file", "/data/survey.parquet"]
     {database: survey.duckdb, table: Persons}          ["file", "/data/survey.duckdb", "persons"]
@@ -6,8 +6,8 @@
     {spark: yarn, parquet: s3a://bucket/x/}            ["s3", "bucket", "/x"]
     {spark: yarn, table: survey.persons}               ["spark", "spark_catalog.survey.persons"]
 
-A database is named by what its server says of itself, because an address can be written in many ways.
-A copy, or a view, is another source: whoever can make one is trusted with the survey.
+A database is named by the identity that its server states, because an address can be written in many
+ways.  A copy, or a view, counts as another source: whoever can make one is trusted with the survey.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Source = str | TableSource | PostgreSQLSource | SparkSource | MemoryTable
 def names_of(source: Source, known: Collection[str] = ()) -> list[str]:
     """The source's name, and the ``known`` names of the same survey or of a part of it.
 
-    None for a table in memory.  Raises ``InputError`` if a database cannot be reached.
+    Empty for a table in memory.  Raises ``InputError`` if a database cannot be reached.
     """
     if isinstance(source, MemoryTable):
         return []
@@ -57,7 +57,7 @@ def _file(path: str) -> list[str]:
 
 
 def _place(path: str) -> list[str]:
-    """Files that Spark reads: of this machine, or of a store whose address has one spelling."""
+    """The name of files that Spark reads, on this machine or in a store, in one spelling."""
     url = urlsplit(path)
     if url.scheme in ("", "file"):
         return _file(unquote(url.path) if url.scheme else path)
@@ -69,8 +69,7 @@ def _place(path: str) -> list[str]:
 
 
 def _overlap(known: list[str], own: list[str]) -> bool:
-    """Whether two names are of the same survey: of one file by two names, or of a folder and a file in
-    it."""
+    """Whether two names denote one survey: a file under two names, or a folder and a file in it."""
     if known == own:
         return True
     if known[0] != own[0] or own[0] in ("postgresql", "spark"):

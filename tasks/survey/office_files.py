@@ -1,10 +1,10 @@
-"""Tables of spreadsheets and statistical packages: Excel, Stata and SPSS, through their readers.
+"""Tables from spreadsheets and statistical packages: Excel, Stata and SPSS, by reader packages.
 
     survey.xlsx    the first sheet; its first row has the names; a row without any value is no record
     survey.dta     Stata; missing values of all sorts are null, and so is empty text
     survey.sav     SPSS; values that it declares missing are values, which a plan lists under ``missing``
 
-Each value is read by itself, like one of a table in memory.
+Each value is read on its own, like a value of a table in memory.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Sheet(MemoryTable):
 
 
 def _cells(path: Path, formulas: bool = False) -> Iterator[Sequence[Any]]:
-    """The cells of each row, with the values of formulas, or with what was written."""
+    """Yield the cells of each row, with the values of formulas, or with the formulas themselves."""
     book = _reader(path).load_workbook(path, read_only=True, data_only=not formulas)
     sheet = book.worksheets[0]
     sheet.reset_dimensions()  # some programs write wrong ones
@@ -100,7 +100,7 @@ def _has_formulas(path: Path) -> bool:
 
 
 def _dated(cell: Any) -> Any:
-    """A workbook stores a day as its midnight; the format of the cell says that it has no hour."""
+    """The value of a cell; a day is stored as midnight, and only the format shows that it is one."""
     at = cell.value
     if not isinstance(at, datetime) or at.time() != time.min:
         return at
@@ -108,7 +108,7 @@ def _dated(cell: Any) -> Any:
 
 
 def _as_stored(value: Any) -> Any:
-    """A workbook's numbers are floats, which the reader gives as whole ones where they are."""
+    """A number as the workbook stores it, a float; the reader returns whole numbers as integers."""
     if type(value) is not int:
         return value
     try:
@@ -138,7 +138,7 @@ class _StatisticalFile(MemoryTable):
 
 
 def _read(path: Path, **options: Any) -> Any:
-    """A data frame of the values as they are stored, and what the file says of its columns."""
+    """A data frame of the stored values, and the file's metadata on its columns."""
     reader = _reader(path)
     if path.suffix.lower() == ".dta":
         return reader.read_dta(path, disable_datetime_conversion=True, **options)
@@ -146,7 +146,7 @@ def _read(path: Path, **options: Any) -> Any:
 
 
 def metadata(path: Path) -> Any:
-    """What a file of Stata or SPSS says of its columns; no value is read."""
+    """The metadata of a Stata or SPSS file on its columns; no value is read."""
     return _read(path, metadataonly=True)[1]
 
 
@@ -156,7 +156,7 @@ def is_of(kind: str, formats: tuple[str, ...]) -> bool:
 
 
 def _moments(path: Path, kind: str) -> Callable[[float], date | str | None] | None:
-    """How a column's numbers are moments: days or thousandths of a second in Stata, seconds in SPSS."""
+    """A function from a column's numbers to dates: days or milliseconds in Stata, seconds in SPSS."""
     stata = path.suffix.lower() == ".dta"
     if not is_of(kind, DAYS + TIMES):
         return None

@@ -1,4 +1,4 @@
-"""What Excel, Stata and SPSS files say of their columns, for a first plan: names, kinds and labels.
+"""Metadata of Excel, Stata and SPSS files on their columns, for a first plan: names, kinds, labels.
 
 It is public metadata, and never decides how a value is read.
 """
@@ -34,7 +34,7 @@ def _kind(known: Any, name: str) -> ColumnType:
 
 
 def office_questions(path: Path) -> dict[str, Question]:
-    """What a file says of its columns, as a questionnaire would; empty where it says nothing.
+    """A file's metadata on its columns in the form of a questionnaire; empty if it has none.
 
     Categories are the labelled values, and never those that are found.
     """
@@ -76,7 +76,7 @@ def _code(code: Any) -> Any:
 
 
 def _missing(known: Any, name: str, labelled: list[Any]) -> Iterator[Any]:
-    """Codes that SPSS declares missing: single ones, and the labelled ones of a range."""
+    """Yield the codes that SPSS declares missing: single codes, and the labelled codes of a range."""
     for given in known.missing_ranges.get(name, ()):
         low, high = (
             _code(given[end]) if isinstance(given, dict) else _code(given) for end in ("lo", "hi")

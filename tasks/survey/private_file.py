@@ -1,4 +1,4 @@
-"""The private DuckDB file of a survey: how it is opened, and how errors about it say no value.
+"""Opens the private DuckDB file of a survey, and keeps its values out of error messages.
 
 Everything in its folder is private: only its owner can read it, and DuckDB's temporary files are in it
 too.  DuckDB's own messages quote the data, so ``call_guarded`` drops them.
@@ -70,10 +70,10 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
 
 
 def confine(connection: duckdb.DuckDBPyConnection, *files: Path) -> None:
-    """From now on, let the connection open no file but these and, if it writes, those of its own folder.
+    """Let the connection open no files except these and, if it writes, those of its own folder.
 
-    What it has attached stays.  Otherwise a view in a source could read any file of this user.  Nothing
-    can take this back, nor change another setting.
+    Attached files stay open.  Without this, a view in a source could read any file of this user.
+    Neither this nor any other setting can be changed afterwards.
     """
     # A path is compared as it is written in the query, where its wildcards are escaped.
     written = [each for file in files for each in (str(file), glob.escape(str(file)))]
@@ -83,6 +83,6 @@ def confine(connection: duckdb.DuckDBPyConnection, *files: Path) -> None:
 
 
 def hide_bar(connection: duckdb.DuckDBPyConnection) -> None:
-    """Show no progress bar; in a notebook without widgets there is none, and this cannot be set."""
+    """Switch the progress bar off; notebooks without widgets have none, and the setting fails there."""
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")

@@ -17,13 +17,13 @@ from dpcore.errors import DataError
 from tasks.survey.private_file import FAULTS, TABLE, UNFIT, call_guarded, confine, connect
 
 Unread: TypeAlias = Mapping[str, Mapping[str, int]]
-"""By column, how many values could not be read, by what they look like (``sql.look``); private."""
+"""By column, the number of values that could not be read, by their kind (``sql.look``); private."""
 
 
 class Session:
     """An open session with the engine in which a survey stays; ``table`` is private.
 
-    ``unread``: by column, how many values could not be read, and as what they are written (private).
+    ``unread``: for each column, the number of values that could not be read, by kind (private).
     ``unfit``: sentences about the table, without values or counts, that do not fit the plan.
     ``unchanged`` raises ``DataError`` if a reading may have seen other records than the first one.
     """
@@ -48,10 +48,10 @@ Survey = Path | Session
 
 @contextmanager
 def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
-    """The table, the values of the wrong type by column, and what does not fit the plan.
+    """The table, the numbers of values of the wrong type by column, and sentences on what does not fit.
 
-    The first two are private.  The third has neither values nor counts: it is what the plan states of
-    the table and the table contradicts.
+    The first two are private.  The third has neither values nor counts: it names statements of the plan
+    that the table contradicts.
     """
     import ibis  # slow to import, and only the private steps need it
 
@@ -73,7 +73,8 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
 
 @contextmanager
 def held_open(survey: Survey) -> Iterator[Survey]:
-    """The survey for several readings: a private copy, which nobody changes, is opened once for all."""
+    """Yield the survey for several readings; a private copy is opened only once, as it does
+    not change."""
     if isinstance(survey, Session):
         yield survey
         return

@@ -1,4 +1,4 @@
-"""Where a survey table is, and its columns as SQL: a file, a table of a DuckDB file, or in memory.
+"""Finds a survey table (a file, a table of a DuckDB file, or in memory) and its columns as SQL.
 
     Parquet, CSV, CSV.gz    found by its path, or inside an installed package; not opened as a pattern
     DuckDB table or view    attached read-only, without access to other files; its text is compared byte
@@ -6,7 +6,7 @@
     Excel, Stata, SPSS      through a reader of an optional extra (``office_files``)
     table in memory         its columns as Arrow
 
-Columns are taken by position where DuckDB would rename those that are equal but for capitals.
+Columns are taken by position if DuckDB would rename those that differ only in capitals.
 """
 
 import glob
@@ -43,7 +43,7 @@ EXTRAS = {"statsmodels": "demo"}
 class Relation:
     """A table as SQL, and its columns: exact name -> (SQL expression, DuckDB type).
 
-    ``objects``: columns whose values were text, dates or others, each by itself, as ``OBJECTS``.
+    ``objects``: columns of ``OBJECTS``, in which each value was text, a date or another object.
     """
 
     sql: str
@@ -153,7 +153,7 @@ def _attached(source: TableSource, connection: duckdb.DuckDBPyConnection) -> Rel
 
 
 def no_table(place: str, table: str, known: Iterable[str]) -> str:
-    """That a database has no such table, and the three names that are nearest to it."""
+    """A message that a database has no such table, with the three most similar names."""
     return f"{place}: there is no table {table!r}{suggestion(table, known, most=3, least=0)}"
 
 
@@ -194,7 +194,7 @@ def _described(
     message: str,
     names: Sequence[str] | None = None,
 ) -> Relation:
-    """A table with its columns; ``names``: those in the file, where DuckDB renames lookalikes."""
+    """A table with its columns; ``names``: the names in the file, if DuckDB renames similar ones."""
     found = call_guarded(
         lambda: connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall(), InputError, message
     )
@@ -227,7 +227,7 @@ def _csv(source: str, path: Path, columns: Collection[str]) -> Relation:
 def found_columns(
     columns: Mapping[str, ReadColumn], found: Collection[str]
 ) -> tuple[dict[str, ReadColumn], list[str]]:
-    """The columns that the table has, and a line about each that it lacks.
+    """The columns that the table has, and a line on each column that it lacks.
 
     Raises ``DataError`` if it has none of them.
     """
@@ -251,7 +251,7 @@ def _lacks(shown: str, name: str, found: Collection[str]) -> str:
 
 
 def require_once(columns: Iterable[str], found: Sequence[str]) -> None:
-    """Raise ``DataError`` if the survey table has two columns of one name."""
+    """Raise ``DataError`` if the survey table has two columns with the same name."""
     for name in columns:
         if found.count(name) > 1:
             raise DataError(f"the survey table has two columns {name!r}: rename one")

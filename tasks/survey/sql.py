@@ -48,7 +48,7 @@ def answered(
     numbers: Sequence[float],
     form: NumberFormat | None = None,
 ) -> str:
-    """SQL of a value, null where it is one of the codes that stand for no answer; never raises."""
+    """SQL of a value, or null if it is one of the codes that mean no answer; never raises."""
     tests = [f"{written(value, kind)} IN ({', '.join(map(text, texts))})"] if texts else []
     if numbers:
         number = value if _is_number(kind) else _digits(written(value, kind), form or PLAIN)
@@ -61,7 +61,7 @@ def answered(
 
 
 def clamp(value: str, column: ReadColumn) -> str:
-    """SQL that moves a value to the nearest bound if the column says ``clamp``; not NaN, infinity."""
+    """SQL that moves a value to the nearest bound if the column says ``clamp``, except NaN, infinity."""
     if isinstance(column, CategoricalColumn | IdentifierColumn) or column.clamps_nothing:
         return value
     bound = real if isinstance(column, ContinuousColumn) else str
@@ -78,11 +78,11 @@ _HUGE = ("HUGEINT", "UHUGEINT")
 _FLOATS = ("FLOAT", "DOUBLE")
 _INTEGER = text(r"\s*[+-]?[0-9]+(\.0*)?\s*")
 _SCIENTIFIC = text(r"\s*[+-]?[0-9](\.[0-9]{1,14})?[eE][+]?[0-9]{1,3}\s*")
-"""At most 15 digits, so that the nearest double is whole only if the written number is."""
+"""A pattern for at most 15 digits, so that the nearest double is whole only if the number is."""
 
 
 def is_text(kind: str) -> bool:
-    """Whether a DuckDB type is one of text; an enumeration is a way to store it."""
+    """Whether a DuckDB type is text; an enumeration counts as text."""
     return kind == "VARCHAR" or kind.startswith("ENUM")
 
 
@@ -133,7 +133,7 @@ def _trimmed(value: str) -> str:
 
 
 def _digits(value: str, form: NumberFormat) -> str:
-    """SQL of text in a format, as 1234.5; null where it is in another form."""
+    """SQL that rewrites text in a format to the form 1234.5; null if it has another form."""
     number = _trimmed(value)
     digits = number
     for sign in form.dropped:
@@ -143,7 +143,7 @@ def _digits(value: str, form: NumberFormat) -> str:
 
 
 def dated(value: str, kind: str, form: DateFormat) -> str:
-    """SQL of text or a number in a format, as 2024-01-31 and a time; else null."""
+    """SQL that rewrites text or a number in a format to 2024-01-31 and a time; else null."""
     day, pattern = _trimmed(written(value, kind)), form.pattern
     whole, rest = text(f"{pattern}{TIME}?"), text(f"{pattern}({TIME}?)")
     groups = {part: f"regexp_extract({day}, {rest}, {i})" for i, part in enumerate(form.order, 1)}
@@ -188,9 +188,9 @@ _SEPARATED = text(r"\s*[+-]?[0-9]+([.,_'’ \x{A0}\x{2009}\x{202F}][0-9]+)*\s*%?
 
 
 def look(value: str, kind: str, dated: bool) -> str:
-    """SQL of what a value looks like that is not of its column's type, for messages; never raises.
+    """SQL of the kind of a value that is not of its column's type, for messages; never raises.
 
-    ``dated``: whether a date was wanted, as which eight digits may be meant.
+    ``dated``: whether a date was wanted, for which eight digits may be meant.
     """
     if _is_number(kind) or kind == "BOOLEAN":
         return text("number")

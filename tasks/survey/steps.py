@@ -17,12 +17,12 @@ from tasks.workplace.room import require_room
 from tasks.workplace.step import step
 
 COPIED = 1.5
-"""Of the survey's file, for its private copy, about."""
+"""The size of the private copy, as a fraction of the survey's file, roughly."""
 
 
 def require_source(plan: Plan) -> None:
     """Raise ``InputError`` if the survey's file, or the address of its database, is missing, or the disk
-    for its private copy is too full; how large the survey is stays private."""
+    for its private copy is too full; the size of the survey stays private."""
     if isinstance(plan.source, PostgreSQLSource):
         plan.source.url()
     elif isinstance(plan.source, str | TableSource):
@@ -38,7 +38,7 @@ def name_survey(plan: Plan) -> list[str]:
 
 @step("ingest")
 def ingest_survey(plan: Plan, workspace: Path) -> Survey:
-    """A copy of the survey in the private workspace, or a session with the engine it stays in."""
+    """Make a copy of the survey in the private workspace, or a session with the engine it stays in."""
     if isinstance(plan.source, PostgreSQLSource):
         return open_postgresql(
             plan.source, plan.read_columns, plan.rows, plan.adjacency, plan.counts
@@ -50,5 +50,5 @@ def ingest_survey(plan: Plan, workspace: Path) -> Survey:
 
 @step("validate")
 def validate_survey(plan: Plan, survey: Survey) -> None:
-    """Check the table against the plan; errors name columns, rules and counts alone."""
+    """Check the table against the plan; errors only name columns, rules and counts."""
     validate(survey, plan.read_columns, plan.invalid)

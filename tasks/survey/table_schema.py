@@ -52,7 +52,7 @@ def table_schema(source: str | TableSource) -> Mapping[str, ColumnType]:
 
 
 def questions_of(source: str) -> Mapping[str, Question]:
-    """What the file says of its columns itself, as those of Stata and SPSS do; empty for others."""
+    """The file's own metadata on its columns, in Stata and SPSS files; empty for others."""
     path = find_in_package(source) if source.startswith(PACKAGE) else Path(source)
     message = f"{source}: its labels cannot be read"
     return call_guarded(lambda: office_questions(path), InputError, message)
@@ -87,7 +87,7 @@ DTYPES = {
     r"date(32|64)": ColumnType.DAY,
     r"datetime|timestamp": ColumnType.TIME,
 }
-"""By how the name of a type of pandas begins, capitals apart."""
+"""The kind of a column by the beginning of its pandas type's name, in lower case."""
 
 
 def _of_arrow(kind: pa.DataType) -> ColumnType:
@@ -114,7 +114,7 @@ def _of_csv(source: str, path: Path) -> Mapping[str, ColumnType]:
 
 
 def _named_columns(source: str, columns: Mapping[str, ColumnType]) -> Mapping[str, ColumnType]:
-    """The columns; raises ``InputError`` if one's name is a number, which may be a value."""
+    """Return the columns; raises ``InputError`` if a name is a number, which may be a value."""
     for place, name in enumerate(columns, 1):
         if VALUE.fullmatch(name) and not YEAR.fullmatch(name):
             raise InputError(
@@ -126,13 +126,13 @@ def _named_columns(source: str, columns: Mapping[str, ColumnType]) -> Mapping[st
 
 VALUE = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*")
 YEAR = re.compile(r"(19|20)\d\d")
-"""Tables have columns of years; plans leave them out, as they do any name that is not valid."""
+"""The pattern of a name that is a year: tables may have such columns, which plans leave out."""
 
 DATES = {"date": ColumnType.DAY, "datetime": ColumnType.TIME, "timestamp": ColumnType.TIME}
 
 
 def _named(name: str) -> ColumnType:
-    """What the name of a CSV column says of its type."""
+    """The kind that the name of a CSV column suggests."""
     parts = re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
     said = (DATES[word] for word in re.findall("[a-z]+", parts) if word in DATES)
     return next(said, ColumnType.OPEN)

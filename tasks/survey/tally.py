@@ -48,8 +48,8 @@ LARGEST_PACK = 2**20
 """Domains are packed together as long as at most this many cells can be occupied."""
 
 LARGEST_TOTAL = 2.0**61
-"""Records, or steps of weight, of a survey: sums of as many are exact in 64 bits.  A trillion records of
-``MOST_STEPS`` each are fewer."""
+"""The most records, or steps of weight, of a survey: such sums are exact in 64 bits.  A trillion records
+of ``MOST_STEPS`` each stay below it."""
 
 UNREAD = "the survey table does not fit the plan: validate it first"
 
@@ -83,8 +83,8 @@ def tallies(
     they add up to more than 64 bits hold.
 
     Where the number of records is private, each count is cut at ``adjacency.most_rows(rows)``.  Tallies
-    of neighbours differ in each cell by the records that were removed from it and added to it; cutting
-    makes no difference larger and turns none round, so they remain the tallies of neighbours.
+    of neighbours differ in each cell by the records removed from it and added to it.  Cutting enlarges
+    no difference and reverses none, so they remain tallies of neighbours.
     """
     found: dict[Domain, Tally] = {}
     with open_survey(survey) as (table, unread, unfit):

@@ -25,18 +25,18 @@ from tasks.survey.sql import sql_type
 
 REMEDIES = {
     "type": "Numbers are read as 1234.5, dates as 2024-01-31 and 2024-01-31 17:30, or as the column's"
-    " `format` says; list codes for no answer under its `missing`.",
+    " `format` says; list the codes that mean no answer under its `missing`.",
     "null": "A column with `nullable: true` may lack values.",
     "bounds": "`outside: clamp` of a column moves its values to the nearest bound.",
     "category": "Categories are compared character by character: 01 is not 1, and a blank at an end, or"
     " an accent that is a character of its own, makes another value.",
 }
-"""By rule, what a plan may say of a column that is published."""
+"""For each rule, the settings of a published column with which a plan can allow such values."""
 
 _NUMBER = {
     "separated": "with separators, a decimal comma or a percent sign (state `format`)",
     "date": "dates (`from` reads their parts)",
-    "text": "text (use `type: categorical`, or list codes for no answer under `missing`)",
+    "text": "text (use `type: categorical`, or list the codes that mean no answer under `missing`)",
 }
 LOOKS: Mapping[str, Mapping[str, str]] = {
     "whole": {"number": "with decimals (use `type: continuous`)", **_NUMBER},
@@ -51,7 +51,7 @@ LOOKS: Mapping[str, Mapping[str, str]] = {
         "text": "text",
     },
 }
-"""By what was wanted: the values that cannot be read, by what they look like, and what reads them."""
+"""For each wanted type, words for each kind of unreadable values, with the setting that reads them."""
 
 IDENTIFIERS = (
     "The privacy unit's column must hold text or a whole number in every record: correct it at the"
@@ -70,7 +70,7 @@ Faults = dict[tuple[str, str], int]
 def validate(
     survey: Survey, columns: Mapping[str, ReadColumn], invalid: Invalid = "refuse"
 ) -> None:
-    """Raise ``DataError`` with everything that does not fit the plan, and every broken rule of values.
+    """Raise ``DataError`` that lists everything that does not fit the plan, and every broken rule.
 
     ``survey`` is private.  The error names columns, rules and numbers of records, and holds no
     value, nor does its cause or context.  Where ``invalid`` is another rule, no value is refused.
@@ -86,7 +86,7 @@ def validate(
 def _broken(
     table: Any, unread: Unread, columns: Mapping[str, ReadColumn], whole: bool
 ) -> list[str]:
-    """A line for each broken rule, and then what a plan may say of such values."""
+    """A line for each broken rule, and then advice on how a plan can allow such values."""
     faults = call_guarded(
         lambda: _count(table, unread, columns, whole),
         DataError,
@@ -114,7 +114,7 @@ def _broken(
 
 
 def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
-    """How many of the values that cannot be read look like what."""
+    """Text on the unreadable values: how many are of each kind."""
     wanted = {"BIGINT": "whole", "DOUBLE": "real", "BOOLEAN": "truth"}.get(sql_type(column), "")
     if getattr(column, "format", "") and any(looks.values()):
         decimals = ", or with decimals" * (wanted == "whole" and not part_of_date(column))
@@ -125,7 +125,7 @@ def _looks(column: ReadColumn, looks: Mapping[str, int]) -> str:
 
 
 def _count(table: Any, unread: Unread, columns: Mapping[str, ReadColumn], whole: bool) -> Faults:
-    """``whole``: whether the table should have all the columns."""
+    """Count the records that break each rule; ``whole``: whether the table should have all columns."""
     there = {name: column for name, column in columns.items() if name in unread}
     schema = survey_schema(there)
     lacks = tuple(table.columns) != tuple(schema.columns) or set(unread) != set(there)

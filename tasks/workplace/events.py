@@ -3,8 +3,8 @@
     {"at": "2026-12-01T06:00:09+00:00", "event": "step", "step": "tally", "about": "", "seconds": 0.22}
     {"at": "2026-12-01T06:00:15+00:00", "event": "run", "dataset": "visits", "outcome": "0", ...}
 
-Everything in a line is public, like the words of the log, but for the seconds, which depend on the data:
-the file is made for its owner alone.  Processes may share it: each line is appended by one write.  If it
+Everything in a line is public, like the words of the log, except the seconds, which depend on the data;
+so only the file's owner can read it.  Processes may share it: each line is appended by one write.  If it
 cannot be written, no release stops, and one warning is logged.
 """
 
@@ -54,7 +54,7 @@ def _say_once(line: str) -> None:
 
 @contextmanager
 def recorded_run(dataset: str, release_id: str) -> Iterator[None]:
-    """Record how the run in this context ends: by its exit code, or as it waits or is interrupted."""
+    """Record how the run in this context ends: by its exit code, or as waiting or interrupted."""
     begun, outcome = time.monotonic(), "0"
     try:
         yield

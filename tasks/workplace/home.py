@@ -3,8 +3,8 @@
     DPRELEASE_HOME      the folder; by default ``dprelease`` in the user's data folder
     DPRELEASE_LEDGER    the ledger's URL; by default an SQLite file in that folder
 
-The ledger's location does not depend on the working directory: a dataset with two ledgers would be
-granted its budget twice.
+The ledger's location does not depend on the working directory, because a dataset with two ledgers would
+be granted its budget twice.
 """
 
 import fcntl
@@ -19,11 +19,11 @@ from dpcore.errors import InputError
 from tasks.workplace.places import FLOW_RUN, lasting, place
 
 OUTSIDE = "outside"
-"""In a private workspace: a link to the folder outside that is removed with it."""
+"""The name, in a private workspace, of a link to an outside folder that is removed with it."""
 
 
 def home() -> Path:
-    """The folder, created if it is missing."""
+    """The path of dprelease's home, which is created if it is missing."""
     data = Path(os.environ.get("XDG_DATA_HOME", ""))
     default = (data if data.is_absolute() else Path.home() / ".local/share") / "dprelease"
     return private_folder((place("DPRELEASE_HOME") or default).absolute())
@@ -49,7 +49,7 @@ def ledger_url() -> str:
 
 
 def ledger_file() -> Path | None:
-    """The file of the ledger; None for a server, and for a URL that opening refuses."""
+    """The file of the ledger; None for a server, or for a URL that is not valid."""
     return _file_of(ledger_url())
 
 
@@ -70,7 +70,7 @@ def ledger_exists() -> bool:
 
 
 def private_folder(path: Path) -> Path:
-    """A folder that only its owner can enter; one that is private may be on a disk that is read only."""
+    """Make a folder that only its owner can enter; if it already is one, its disk may be read-only."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.stat().st_mode & 0o077:
@@ -122,7 +122,7 @@ def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
 
 
 def claim_outside(workspace: Path, folder: Path) -> None:
-    """Have a folder outside, about to be created, removed too if the workspace's run is killed."""
+    """Arrange that an outside folder, not created yet, is removed if the workspace's run is killed."""
     (workspace / OUTSIDE).symlink_to(folder)
 
 

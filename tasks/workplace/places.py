@@ -1,7 +1,8 @@
-"""The files and folders that the environment names, which must outlast a run.
+"""Files and folders that the environment names; they must outlast a run.
 
-A worker runs each flow in a folder that is removed with the run.  What is named from there would be lost
-with it, a ledger too, and the next run would be granted the whole budget: a relative path is refused.
+A worker runs each flow in a folder that is removed with the run.  A relative path would lead into it, so
+that even a ledger would be lost and the next run granted the whole budget; so relative paths are
+refused.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""How much room a disk has left, before anything is charged."""
+"""Checks the room that a disk has left, before anything is charged."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,8 @@ AT_HOME = 16 * 2**20
 def require_room(folder: Path, needed: float, what: str = "") -> None:
     """Raise ``InputError`` if the folder's disk has less than ``needed`` bytes left.
 
-    ``what``: public words for what needs them; by default the bundle, and the message states the number.
+    ``what``: public words for what needs them; by default it is the bundle, and the message states its
+    size.
     """
     left = _left(folder)
     if left < needed:
@@ -22,7 +23,7 @@ def require_room(folder: Path, needed: float, what: str = "") -> None:
 
 
 def require_room_at_home() -> None:
-    """Raise ``InputError`` if the home's disk is full: when something did not start or answer."""
+    """Raise ``InputError`` if the home's disk is full; called when something did not start or answer."""
     if (left := _left(home())) < AT_HOME:
         raise InputError(
             f"{home()}: its disk has {_size(left)} left, too little for Prefect's database and the"

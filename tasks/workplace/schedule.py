@@ -1,4 +1,4 @@
-"""When a plan's schedule is due, and the release id of each due time.
+"""Computes the due times of a plan's schedule, and the release id of each.
 
 A release id is made of the plan's name and the due time in UTC, where no hour occurs twice.  So a
 scheduled run, a late run and a backfill of the same period are the same release.
@@ -30,8 +30,8 @@ def due_times(
 ) -> Iterator[datetime]:
     """The due times from ``start`` to ``end``, both included, in UTC and in order, each once.
 
-    They are those at which Prefect runs: see ``_instant``.  Raises ``PlanError`` if the schedule is
-    never due.
+    They are the times at which Prefect runs it: see ``_instant``.  Raises ``PlanError`` if it is never
+    due.
     """
     croniter: Any = import_module("prefect._vendor.croniter").croniter  # it states no types
     zone, day = ZoneInfo(schedule.timezone), timedelta(days=1)
@@ -68,10 +68,10 @@ def due_times(
 
 
 def _instant(zone: ZoneInfo, wall: datetime) -> datetime:
-    """When Prefect runs what is due at this time on the wall.
+    """The instant at which Prefect runs a schedule that is due at this local time.
 
-    In the hour that occurs twice that is the first time.  What falls into a skipped hour is moved by as
-    much as is skipped: back to before it, or on Python 3.13 and later on to after it.
+    In an hour that occurs twice it is the first occurrence.  A time in a skipped hour is moved by the
+    skipped length: to before the hour, or on Python 3.13 and later to after it.
     """
     first, later = (_offset(zone, wall, fold) for fold in (0, 1))
     skipped = later > first
@@ -84,7 +84,7 @@ def _offset(zone: ZoneInfo, wall: datetime, fold: int) -> timedelta:
 
 @cache
 def _moves_on() -> bool:
-    """Whether Prefect moves a time in a skipped hour on, as one that is known shows."""
+    """Whether Prefect moves a time in a skipped hour forward; tested with a known time."""
     from prefect.server.schemas.schedules import CronSchedule
 
     skipped = CronSchedule(cron="15 1 29 3 *", timezone="Europe/Lisbon")
@@ -98,7 +98,7 @@ def run_id(plan: Path, due: datetime, kind: str = "", own: str = "") -> str:
 
 
 def beginning(schedule: Schedule, plan: Path | None, releases: Collection[str]) -> datetime | None:
-    """When the schedule began: as it says, or else with the plan's first scheduled release, if any."""
+    """The time when the schedule began: its ``since``, else the plan's first scheduled release."""
     if schedule.since is not None:
         zone = ZoneInfo(schedule.timezone)
         return _instant(zone, datetime.combine(schedule.since, time())).astimezone(zone)
@@ -115,7 +115,7 @@ def due_of(plan: Path, release_id: str) -> datetime | None:
 
 
 def due_in(release_id: str) -> datetime | None:
-    """The due time with which an id ends, as that of a scheduled run of whichever plan does."""
+    """The due time at the end of the id of a scheduled run of any plan; None for other ids."""
     stamp = re.search(r"-(\d{8}-\d{6})$", release_id)
     try:
         return datetime.strptime(stamp[1], STAMP).replace(tzinfo=UTC) if stamp else None

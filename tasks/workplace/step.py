@@ -1,7 +1,7 @@
 """One step of a flow: a plain function that leaks nothing private, and a Prefect task inside a flow.
 
-In a run of a Prefect flow a step is a task.  Anywhere else, as in ``dprelease.release``, it is the same
-function, called where it stands; Prefect is then not even imported.
+In a run of a Prefect flow a step is a task.  Elsewhere, as in ``dprelease.release``, it is called as a
+plain function, and Prefect is not even imported.
 
 Prefect writes exceptions, results and cached values to its database, and a data library's exception
 may quote a private value.  So a step
@@ -48,9 +48,9 @@ LOGGER = logging.getLogger("dprelease")
 
 @dataclass(frozen=True)
 class StepProgress:
-    """How far a step is: ``done`` of ``of``, both 1 at its end.
+    """The progress of a step: ``done`` of ``of``, both 1 at its end.
 
-    ``step``: its name; ``about``: the release or synthetic table it works on, or nothing.
+    ``step``: its name; ``about``: the release or synthetic table it works on, or "".
     """
 
     step: str
@@ -66,7 +66,7 @@ def log_line(line: str, moment: StepProgress | None = None, level: int = logging
 
 
 def in_flow_run() -> bool:
-    """Whether a run of a Prefect flow has called."""
+    """Whether this is called inside a run of a Prefect flow."""
     context = sys.modules.get("prefect.context")
     return context is not None and context.FlowRunContext.get() is not None
 
@@ -80,7 +80,7 @@ class Step(Generic[P, R]):
 
     @cached_property
     def task(self) -> "Task[P, R]":
-        """The step as a task, which stores nothing."""
+        """The step as a Prefect task that stores no result."""
         from prefect import task
         from prefect.cache_policies import NO_CACHE
 
@@ -100,7 +100,7 @@ class Step(Generic[P, R]):
         return self.fn(*args, **kwargs)
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> "PrefectFuture[R] | Future[R]":
-        """Run the step at the same time as others; outside a flow run, at once."""
+        """Run the step in parallel with others; outside a flow run, run it immediately."""
         if in_flow_run():
             submit: Any = self.task.submit
             future: PrefectFuture[R] = submit(*map(_unsearched, args), **kwargs)
@@ -111,14 +111,14 @@ class Step(Generic[P, R]):
 
 
 def _unsearched(argument: object) -> object:
-    """An argument in which Prefect looks for no futures: each step would read the whole plan twice."""
+    """Mark an argument so that Prefect does not search it for futures, which would read a plan twice."""
     from prefect.utilities.annotations import quote
 
     return argument if isinstance(argument, str) else quote(argument)
 
 
 def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], Step[P, R]]:
-    """Make a function a step.  ``run_name`` is a template over its (public) parameters."""
+    """Decorator that makes a function a step; ``run_name``: a template over its (public) parameters."""
 
     def decorate(function: Callable[P, R]) -> Step[P, R]:
         return Step(guard(function, run_name or name, name), name, run_name or name)
@@ -127,7 +127,7 @@ def step(name: str, run_name: str | None = None) -> Callable[[Callable[P, R]], S
 
 
 def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R]:
-    """The function, with errors that anybody may see; it reports its beginning, progress and end."""
+    """Wrap a function so that its errors are public; it reports its beginning, progress and end."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -159,13 +159,13 @@ def guard(function: Callable[P, R], label: str, name: str = "") -> Callable[P, R
 
 
 def _of_prefect(error: Exception) -> bool:
-    """Whether an error is how Prefect stops a run."""
+    """Whether an error is one with which Prefect stops a run."""
     exceptions = sys.modules.get("prefect.exceptions")
     return exceptions is not None and isinstance(error, exceptions.PrefectException)
 
 
 def _lost(error: Exception) -> ServerError | None:
-    """How a step says that it could not reach the Prefect server, which the others do not need."""
+    """The error that a step raises if it could not reach the Prefect server; None for other errors."""
     httpx = sys.modules.get("httpx")
     if httpx is None or not isinstance(error, httpx.HTTPError):
         return None
@@ -173,19 +173,19 @@ def _lost(error: Exception) -> ServerError | None:
 
 
 def _full(error: Exception) -> DPReleaseError | None:
-    """How a step says that a disk is full: Arrow says it in words alone."""
+    """The error that a step raises if a disk is full, which Arrow reports only in words; else None."""
     full = isinstance(error, OSError) and (
         error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
     )
     if not full:
         return None
     return DPReleaseError(
-        "a disk is full: make room, and run again with the same release id, which pays nothing twice"
+        "a disk is full: make room, and run again with the same release id, which charges nothing twice"
     )
 
 
 def _progress_listener(begun: StepProgress, every: float = 10.0) -> Callable[[str, int, int], None]:
-    """A listener to ``dpcore.progress`` that shows a line at most once in ``every`` seconds."""
+    """A listener to ``dpcore.progress`` that shows a line at most once every ``every`` seconds."""
     last = time.monotonic()
 
     def listen(what: str, done: int, of: int) -> None:

@@ -98,7 +98,7 @@ def test_deciding_needs_a_ledger_and_a_draw(own_home, capsys):
     Ledger(ledger_url()).grant("survey", Budget.of(1), who="the board", why="a test")
     for verb in ("approve", "reject"):
         assert decide(verb) == 2
-        assert "the ledger knows no release 'r1' of survey" in capsys.readouterr().err
+        assert "the ledger has no release 'r1' of survey" in capsys.readouterr().err
 
 
 def test_an_officer_sees_the_beginning_of_every_table(plan_path, plan_document, monkeypatch):

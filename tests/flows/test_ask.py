@@ -262,7 +262,7 @@ def test_an_answer_waits_for_the_disclosure_officer_where_the_plan_asks_for_one(
     write(plans, guarded)
     code, _, said = ask(*MEAN, token=token)
     assert code == 5
-    assert "once it is approved, the same question publishes it" in said
+    assert "once it is approved, ask the same question again" in said
     (release_id,) = Ledger(ledger_url()).releases("fair-1978")
     assert main(["approve", "fair-1978", release_id, *OFFICER]) == 0
     code, answer, _ = ask(*MEAN)

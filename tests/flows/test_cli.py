@@ -198,7 +198,7 @@ def test_explain_and_ledger_show_say_how_many_runs_are_left_and_when_a_schedule_
     plan_document["operation"] = {"schedule": {"cron": "0 0 1 1 *", "timezone": "Asia/Kathmandu"}}
     write_plan(plan_path.parent, plan_document)
     (plan_path.parent / "draft.yaml").write_text("dprelease: 1\n")
-    words = re.escape("2 more runs of this plan: the schedule runs dry on ")
+    words = re.escape("2 more runs of this plan: the schedule exhausts the budget on ")
     dry = rf"he grant covers {words}\d{{4}}-01-01T00:00 \(Asia/Kathmandu\)\."
     assert re.fullmatch(f"T{dry}", said("explain", plan_path))
     shown = said("ledger", "show", "survey", "--plans", plan_path.parent)
@@ -311,6 +311,8 @@ def test_a_run_without_any_server_leaves_a_bundle_and_no_noise(
     )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).is_dir()
-    ours = re.compile(r"release |first run in this home|the ledger does not know| *\d+\.\d\d s  \w")
+    ours = re.compile(
+        r"release |first run in this home|this dataset is new in the ledger| *\d+\.\d\d s  \w"
+    )
     assert [line for line in done.stderr.splitlines() if not ours.match(line)] == []
     assert (own_home / "prefect").stat().st_mode & 0o077 == 0

@@ -146,7 +146,7 @@ def test_a_form_that_prefects_own_server_accepted_is_compared_when_its_run_resum
 def test_rejecting_what_is_published_says_to_withdraw_it(waiting, capsys):
     waiting.ledger.seal("survey", waiting.id, "0" * 64)
     assert decide("reject", waiting.id) == 0
-    assert "withdraw it" in capsys.readouterr().out
+    assert "withdraw the bundle" in capsys.readouterr().out
 
 
 def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):

@@ -75,7 +75,7 @@ def test_what_the_schedule_does_not_say_is_refused(plan, schedule, due, deployed
 def test_a_run_of_a_series_is_not_overtaken_by_the_next(plan):
     february = datetime(2027, 2, 1, 6, tzinfo=UTC)
     with pytest.raises(
-        InputError, match=r"overtaken: another was due at 2027-03-01T06:00.*--due 2027-02-01T06"
+        InputError, match=r"out of date: another was due at 2027-03-01T06:00.*--due 2027-02-01T06"
     ):
         require_due(plan(since="2026-01-01"), PLANS, february, None, [])
     series = plan(since="2026-01-01").model_copy(update={"series": object()})

@@ -121,7 +121,7 @@ def test_other_categories_than_were_found_are_noticed(tmp_path):
     document = json.loads(read_manifest(path).model_dump_json())
     document["plan"]["columns"]["job"]["categories"][0] = "chef"
     manifest = Manifest.model_validate(document)
-    with pytest.raises(BundleError, match="other categories than were found"):
+    with pytest.raises(BundleError, match="has categories that differ"):
         _verify_found(path, manifest, published_plan(manifest.plan))
 
 

@@ -1,9 +1,9 @@
 """Surveys that stay in their engine, which validates and tallies them; nothing but counts leaves it.
 
-Each engine's module provides its table and the types of its columns; this one does what is common.
-No value is converted: a column fits if every value of its type is a value of the declared type, or if
-it is text for which the plan states a ``format``.  A column that does not fit is refused; a view at the
-source can convert it.  Parts of dates are computed.
+Each engine's module provides its table and the types of its columns; this module does the rest.  No
+value is converted: a column fits if every value of its type is a value of the declared type, or if it is
+text for which the plan states a ``format``.  A column that does not fit is refused; a view at the source
+can convert it.  Parts of dates are computed.
 """
 
 import re
@@ -60,7 +60,7 @@ def open_session(
     close: Callable[[], object],
     unchanged: Callable[[], object] = lambda: None,
 ) -> Session:
-    """A session over the plan's columns, in their declared types and clamped where they say so.
+    """A session over the plan's columns, in their declared types and clamped if the plan says so.
 
     ``types``: Ibis's name of every column's type, or the engine's own name if it is not in ``FITS``.
     ``read`` returns the Ibis table, of the columns that fit; ``counts``: the column that says how many
@@ -105,7 +105,7 @@ def _fits(column: ReadColumn) -> tuple[str, ...]:
 def _fitting(
     types: Mapping[str, str], columns: Mapping[str, ReadColumn]
 ) -> tuple[dict[str, ReadColumn], list[str]]:
-    """The columns whose types fit, and a line about each of the others."""
+    """The columns whose types fit, and a line on the fault of each other column."""
     read, fitting, lines = sources(columns), dict[str, ReadColumn](), list[str]()
     for name, column in columns.items():
         fits = _fits(column)
@@ -123,8 +123,8 @@ def _fitting(
 def _typed(
     table: Any, columns: Mapping[str, ReadColumn]
 ) -> tuple[Any, int, dict[str, dict[str, int]]]:
-    """The table as the plan declares it, its number of rows, and by column what could not be read; all
-    are private."""
+    """The table in the declared types, its number of rows, and by column the values that could not be
+    read, by kind; all are private."""
     read = sources(columns)
     raw = {
         name: _answered(table[read[name]], *missing_codes(column), written_numbers(column))
@@ -151,7 +151,7 @@ def _typed(
 def _answered(
     value: Any, texts: Sequence[str], numbers: Sequence[float], form: NumberFormat | None
 ) -> Any:
-    """Null where a value is one of the codes that stand for no answer."""
+    """The value, or null if it is one of the codes that mean no answer."""
     import ibis
 
     kind = value.type()
@@ -183,7 +183,7 @@ def _value(value: Any, column: ReadColumn) -> Any:
 
 
 def _number(value: Any, column: ReadColumn) -> Any:
-    """A value in the declared type, which may be a number that is written as text."""
+    """A value in the declared type; it may be a number written as text."""
     form = written_numbers(column)
     if form and value.type().is_string():
         return number_of(value, form, whole=isinstance(column, IntegerColumn))

@@ -49,7 +49,7 @@ SETTINGS = {
     "bytea_output": "'hex'",
     "xmlbinary": "'base64'",
 }
-"""So that a view computes the same of a record, whatever the defaults of the server and the user."""
+"""Settings with which a view computes the same whatever the defaults of the server and the user."""
 
 DESCRIBED = """
     SELECT attname, format_type(atttypid, NULL), CASE WHEN typnamespace = 'pg_catalog'::regnamespace
@@ -103,13 +103,13 @@ def open_postgresql(
 
 
 def identity(source: PostgreSQLSource) -> tuple[str, str]:
-    """The cluster and the database that a URL leads to, as the server itself names them."""
+    """The cluster and the database behind a URL, as the server itself names them."""
     connection = _connect(source)
     try:
         cluster, database = call_guarded(
             lambda: connection.execute(IDENTITY).fetchall()[0],
             InputError,
-            f"{source.postgresql}: the database does not say which one it is",
+            f"{source.postgresql}: the database does not state its identity",
         )
         return str(cluster), str(database)
     finally:

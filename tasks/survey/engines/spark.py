@@ -35,11 +35,11 @@ SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-"""So that no record is skipped, no column mistaken for another, no time shifted and no query stopped by
-an ancient date, whatever the cluster's defaults."""
+"""Settings with which no record is skipped, no column mistaken for another, no time shifted and no query
+stopped by an ancient date, whatever the cluster's defaults."""
 
 EVERY_FILE = {"recursiveFileLookup": "true"}
-"""The columns are those inside the files; Spark would also make columns from names of folders."""
+"""An option to read only columns inside files; Spark would also make columns from folder names."""
 
 MISSING = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 """Spark's error classes for a path or table that does not exist."""
@@ -49,7 +49,7 @@ SILENT = f"-Dlog4j2.configurationFile={Path(__file__).with_name('silent.properti
 """Options for the Java machine that switch off Spark's log from the first line."""
 
 VIEW = "dprelease_survey"
-"""The survey's name in the session, which belongs to this run alone."""
+"""The survey's name in the session; no other run uses the session."""
 
 
 def open_spark(
@@ -124,7 +124,7 @@ def _table(session: SparkSession, source: SparkSource) -> tuple[Any, Callable[[]
 
 
 def _tables(session: SparkSession, source: SparkSource) -> list[str]:
-    """The tables of the schema, if there is one of this name."""
+    """The tables of the schema; empty if there is no such schema."""
     schema = source.place.rpartition(".")[0]
     if source.parquet or not session.catalog.databaseExists(schema):
         return []
@@ -182,7 +182,7 @@ def _files(session: SparkSession, source: SparkSource) -> tuple[Any, ...]:
 
 
 def _files_of_table(session: SparkSession, table: str) -> list[str]:
-    """Paths as Spark takes them: not encoded as a URL, and with pattern characters escaped."""
+    """Paths in the form that Spark reads: not encoded as a URL, and with pattern characters escaped."""
     session.catalog.refreshTable(table)
     return [escape_pattern(unquote(file)) for file in session.table(table).inputFiles()]
 

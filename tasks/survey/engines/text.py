@@ -1,6 +1,6 @@
-"""Numbers and dates that a survey writes as text, as Ibis expressions that say what ``survey.sql`` does.
+"""Numbers and dates that a survey writes as text, as Ibis expressions equivalent to ``survey.sql``.
 
-An engine stops a query that casts what it cannot read, so nothing is cast before its form is known, and
+An engine stops a query that casts unreadable text, so text is cast only after its form was checked, and
 days are checked by arithmetic.
 """
 
@@ -11,14 +11,14 @@ from schemas.survey.formats import TIME, DateFormat, NumberFormat
 
 DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 SHIFTS = (0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4)
-"""By month, how far its first day is in the week."""
+"""For each month, the offset of its first day in the week."""
 
 _END = "(?!a|[^a])"
-"""Where text ends, also after a line end, which ``$`` would skip in some engines."""
+"""The pattern for the end of text; in some engines ``$`` also matches before a final line end."""
 
 
 def number_of(value: Any, form: NumberFormat, whole: bool) -> Any:
-    """A number of an Ibis text; null where it is written in another form, or is not ``whole``."""
+    """The number in an Ibis text; null if it is written in another form, or is not ``whole``."""
     import ibis  # slow to import, and only the private steps need it
 
     digits = text = value.strip()
@@ -34,7 +34,7 @@ def number_of(value: Any, form: NumberFormat, whole: bool) -> Any:
 
 
 def part_of_text(value: Any, form: DateFormat, part: Part) -> Any:
-    """A part of the date in an Ibis text or whole number; null where it is none in this form."""
+    """A part of the date in an Ibis text or whole number; null if that is not a date in this form."""
     import ibis
 
     text = value.cast("string").strip()

@@ -105,7 +105,7 @@ def test_the_end_of_a_schedule_is_told_some_runs_ahead(told, small_plan, plan_do
     release(small_plan, "r1")
     release(small_plan, "r1")  # a retry: the notice is not repeated
     assert len(told) == 1
-    left = "1 more run of this plan: the schedule runs dry on"
+    left = "1 more run of this plan: the schedule exhausts the budget on"
     assert told[0]["trouble"].startswith(f"the budget is low: it covers {left}")
     Ledger(ledger_url()).grant("survey", Budget.of(4), who="the board", why="another quarter")
     release(small_plan, "r1")
@@ -173,7 +173,7 @@ def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
     [
         (BudgetError("too little is left"), "the budget does not allow the release"),
         (BundleError("damaged"), "a bundle is damaged or contradicts the ledger"),
-        (LostLedgerError("old"), "the ledger does not know what was published or drawn"),
+        (LostLedgerError("old"), "a published bundle or a draw is missing in the ledger"),
     ],
 )
 def test_what_ended_a_run_is_told_also_where_a_loop_runs(

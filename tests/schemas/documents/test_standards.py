@@ -194,7 +194,7 @@ def test_the_record_says_whom_a_private_number_of_units_protects(plan_document):
     assert "number_of_privacy_units" not in loss
     assert "(add-remove)" in loss["privacy_unit_details"]
     assert "at most 4 are used" in loss["privacy_unit_details"]
-    assert "Of each household at most 4 records" in _preprocessing(plan)
+    assert "At most 4 records of each household" in _preprocessing(plan)
     row = Plan.model_validate(plan_document | {"synthesis": []})
     assert _privacy_loss(_guarantee(row), row)["number_of_privacy_units"] == 400
     assert _preprocessing(row).startswith("None on the records")

@@ -84,7 +84,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     asked.write_text(TEXT, encoding="utf-8")
     command = ["init", str(survey(tmp_path)), "--questionnaire", str(asked), "--out", str(plan)]
     assert main(command) == 0
-    assert "'elsewhere' is no column of the table, and left out" in capsys.readouterr().err
+    assert "'elsewhere' is not a column of the table and is left out" in capsys.readouterr().err
     text = plan.read_text(encoding="utf-8")
     assert "#   'name'" in text
     assert "no column of the table:\n  #   'elsewhere'" in text
@@ -111,14 +111,14 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     [
         ("colum,values\nx,1\n", "line 1: 'colum' is not one of .*did you mean 'column'"),
         ("values\n1\n", "has no `column`"),
-        ("column,lower,upper\nx,1,2\nx,1,2\n", "line 3: 'x' is there twice"),
+        ("column,lower,upper\nx,1,2\nx,1,2\n", "line 3: 'x' is described twice"),
         ("column,lower,upper\n,1,2\n", "line 2: names no column"),
         ("column,lower,upper\nx,nan,1\n", r"line 2 \(x\), lower: 'nan' is not a number"),
         ("column,lower,upper\nx,a,1\n", r"line 2 \(x\), lower: 'a' is not a number"),
         ("column,lower,upper\nx,1,2,3\n", "has more cells than the first line"),
         ("column,type\nx,categorical\n", r"line 2 \(x\), values: list them"),
-        ("column,values\nx,F=a; F=b\n", "the code 'F' is there twice"),
-        ("column,values\nx,1 2 9\n", "'1 2 9' is one value"),
+        ("column,values\nx,F=a; F=b\n", "the code 'F' is listed twice"),
+        ("column,values\nx,1 2 9\n", "'1 2 9' is read as one value"),
         (
             "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
             "'-9' lies outside 1 to 8; .*missing",

@@ -113,7 +113,7 @@ def test_the_plan_has_the_rules_and_is_accepted(tmp_path):
         ("age > 15.5", "'15.5' is not a multiple of 1 from 0 to 99"),
         ("age > 15 or 16", "has several values; only = and != may"),
         ("works = maybe", "'maybe' is not one of its values"),
-        ("works > no", "its values are no numbers; use = or !="),
+        ("works > no", "its values are not numbers; use = or !="),
         ("age > 99", "no value is left"),
     ],
 )

@@ -245,7 +245,10 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
         (Said(models=["health ~ age"]), r"say which one .*\{health == 'CATEGORY'\}"),
         (Said(means=["health"]), r"--mean 'health': .* say which one .*\{health == 'CATEGORY'\}"),
         (Said(means=["health"]), r"CATEGORY'\}$"),
-        (Said(means=["region"]), r"CATEGORY'\}; for the mean .* by lower and upper, not by values"),
+        (
+            Said(means=["region"]),
+            r"CATEGORY'\}; for their mean.* by lower and upper instead of values",
+        ),
         (Said(means=["income by wage"]), "wage is a column of real numbers, and groups need"),
         (Said(densities=["day"]), "day is a date; name one of its parts: day_year, day_month"),
         (Said(densities=["note"]), "note has the type `ignored` in the questionnaire"),

@@ -54,7 +54,7 @@ def test_a_search_that_is_stated_keeps_its_share_and_is_not_added_again():
     )
     assert load_plan(document).built["s"].share.alpha == 5
     document["releases"].append({"name": "t", "kind": "found-categories", "column": "job"})
-    with pytest.raises(PlanError, match="two of them search 'job'"):
+    with pytest.raises(PlanError, match="two of them search for 'job'"):
         load_plan(document)
 
 
@@ -217,7 +217,7 @@ def test_edges_do_not_go_with_open_bounds(edges):
         "columns": ["pay"],
         "bins": {"pay": edges},
     }
-    with pytest.raises(PlanError, match="where nothing is found for open columns, "):
+    with pytest.raises(PlanError, match="if nothing is found for open columns, "):
         load_plan(document)
 
 

@@ -191,7 +191,10 @@ def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, ch
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"neighbours": "replace-one"}, "would say when a unit came in; write neighbours: add-rem"),
+        (
+            {"neighbours": "replace-one"},
+            "would reveal when a unit came in; write neighbours: add-rem",
+        ),
         (
             {"synthesis": [{"name": "people", "from": "events", "rows": 10}]},
             "synthesis: records cannot be drawn from one run of a series",

@@ -38,8 +38,8 @@ def plan_of(equal: list[list[str]], columns: dict[str, Any] | None = None, **rec
     [
         ([["own", "hime"]], r"often_equal\[0\]: 'hime' is not among .*'home'"),
         ([["own", "sex"]], r"often_equal\[0\]: sex is not a column of numbers"),
-        ([["own", "share"]], r"often_equal\[0\]: own and share must be of the same type"),
-        ([["own", "tens"]], r"often_equal\[0\]: own and tens must be of the same type and `step`"),
+        ([["own", "share"]], r"often_equal\[0\]: own and share must have the same type"),
+        ([["own", "tens"]], r"often_equal\[0\]: own and tens must have the same type and `step`"),
         ([["own", "own"]], r"often_equal\[0\]: must be two different columns"),
         ([["own", "home"], ["home", "own"]], r"often_equal\[1\]: must be two different columns"),
         ([["own", "level", "home"]], r"often_equal"),

@@ -145,7 +145,7 @@ REST: dict[str, tuple[dict[str, Any], str]] = {
         {"impossible": [{"state": ["B"], "tract": ["t1"]}]},
         "holds nowhere",
     ),
-    "zeros everywhere": ({"impossible": [{"sex": ["F", "M"]}]}, "leaves no region where anybody"),
+    "zeros everywhere": ({"impossible": [{"sex": ["F", "M"]}]}, "excludes every region"),
     "totals of weights": (
         {"weighted": True, "totals": {"by": "state", "counts": {"A": 400, "B": 0}}},
         "weighted: the plan states no",

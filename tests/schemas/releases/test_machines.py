@@ -88,12 +88,12 @@ def test_a_classifier_by_gradients_serves_units_of_several_records(plan_document
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"bandwidth": 0.5}, "bandwidth: belongs to mechanism gaussian-process"),
-        ({"loss": "logistic"}, "loss: belongs to mechanism gaussian-process"),
+        ({"bandwidth": 0.5}, "bandwidth: is only for mechanism gaussian-process"),
+        ({"loss": "logistic"}, "loss: is only for mechanism gaussian-process"),
         ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or mechanism: noisy"),
         (
             {"mechanism": "gaussian-process", "weights": "balanced"},
-            "weights: belong to mechanism noisy",
+            "weights: only for mechanism noisy",
         ),
         ({"weights": 0}, "weights: state balanced, or a number from 0.001 to 1000"),
         ({"weights": "balance"}, "weights: state balanced"),

@@ -114,7 +114,7 @@ def test_more_records_than_memory_holds_are_refused_before_anything_is_drawn(doc
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: leave it out beside `pairs`"),
+        ({"ways": 3, "pairs": [["sex", "age"]]}, "ways: not available with `pairs`"),
         ({"ways": 3, "columns": ["sex", "age"], "bins": {}}, "must lie between 1 and 2"),
         ({"compress": {"keep": 50}}, "no column has more than keep = 50 cells"),
         ({"compress": {"keep": 4, "share": "1"}}, "compress: share must lie between 1/1000"),

@@ -29,7 +29,7 @@ def test_a_table_overrides_its_number_of_columns():
         ({"1": 2, 1: 3}, "is there twice"),
         ({True: 3}, "give weights to numbers of columns or tables"),
         ({}, "give weights to numbers of columns or tables"),
-        ({"sex.income": 2}, "no table of the release"),
+        ({"sex.income": 2}, "not a table of the release"),
     ],
 )
 def test_weights_that_cannot_be_meant_are_refused(given, says):

@@ -94,7 +94,7 @@ def test_wherever_a_detail_is_measured_so_is_its_group(document):
     release["also"] = [["sex", "age", "trade"]]
     assert len(sets_of(document)) == 6
     release["also"] = [["trade", "age", "sector"]]
-    with pytest.raises(ValueError, match=r"also\[0\]: of .* one follows from another"):
+    with pytest.raises(ValueError, match=r"also\[0\]: one of .* follows from another"):
         Plan.model_validate(document)
 
 

@@ -190,7 +190,7 @@ def test_a_void_that_nobody_signed(ledger, published):
     ledger.reserve("survey", "r2", "p", {"people": Charge(Budget(), ROWS)})
     wanted = tables.charge.c.release_id == "r2"
     tamper(ledger, update(tables.charge).where(wanted).values(state=State.VOID.value))
-    assert found(ledger, None) == [("r2", "people", "voided, but no record says by whom")]
+    assert found(ledger, None) == [("r2", "people", "voided, but without a record of who did so")]
 
 
 def test_the_commands_print_faults_and_remedies_and_repair_nothing(published, ledger, capsys):
@@ -231,6 +231,6 @@ def test_a_forged_bundle_is_noticed_by_the_ledger_alone(ledger, published, capsy
     forge(bundle)
     verify_files(bundle, read_manifest(bundle))
     ((_, _, what),) = found(ledger, published)
-    assert "the ledger does not know this bundle" in what
+    assert "this bundle is not recorded in the ledger" in what
     assert main(["verify", str(bundle), "--ledger", ledger_url()]) == 6
     assert "forged" in capsys.readouterr().err

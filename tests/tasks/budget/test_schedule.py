@@ -57,7 +57,7 @@ def test_the_first_year_of_a_new_schedule_must_fit_the_grant_of_the_plan(tmp_pat
         require_first_year(load_plan(path), path, None, NOW)
         return
     with pytest.raises(
-        BudgetError, match=r"11 more runs .* runs dry on 2027-11-01T06:00"
+        BudgetError, match=r"11 more runs .* exhausts the budget on 2027-11-01T06:00"
     ) as refused:
         require_first_year(load_plan(path), path, None, NOW)
     assert "allow_exhaustion: true" in str(refused.value)

@@ -71,7 +71,7 @@ def test_tables_without_enough_in_common_are_refused(tmp_path):
     one.write_text("a,b\n" + "1,2\n" * 30)
     other.write_text("a,c\n" + "1,2\n" * 30)
     short.write_text("a,b\n" + "1,2\n" * 3)
-    with pytest.raises(InputError, match="fewer than two columns"):
+    with pytest.raises(InputError, match="fewer than two common columns"):
         read_pair(one, other)
     with pytest.raises(InputError, match=r"short\.csv: has fewer than 20 records"):
         read_pair(one, short)

@@ -153,7 +153,7 @@ def test_columns_that_were_not_measured_together_are_named():
 @pytest.mark.parametrize(
     ("formula", "family", "said"),
     [
-        ("works ~ height", "gaussian", "'height' is no column of the records; did you mean"),
+        ("works ~ height", "gaussian", "'height' is not a column of the records; did you mean"),
         ("works", "gaussian", "write the response, ~ and the terms"),
         ("works ~ (", "gaussian", "cannot be read as a formula"),
         ("works ~ age | sex", "gaussian", "separates several models"),
@@ -207,7 +207,7 @@ def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     told = "the release wages measures the mean of income by sex itself: table('wages')"
     assert any(note.startswith(told) for note in found.notes)
     assert not any(told in note for note in bundle.fit("income ~ children").notes)
-    with pytest.raises(InputError, match="'age' is no column of the records"):
+    with pytest.raises(InputError, match="'age' is not a column of the records"):
         bundle.fit("income ~ age")
 
 

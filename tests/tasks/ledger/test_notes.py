@@ -53,7 +53,7 @@ def test_a_rejection_gives_nothing_back(drawn):
 def test_what_is_not_drawn_cannot_be_decided_on(ledger):
     with pytest.raises(LedgerError, match=r"not drawn yet \(b\)"):
         ledger.decide("wages", "r1", True, who="C. Officer", why="checked")
-    with pytest.raises(InputError, match="knows no release 'r2'"):
+    with pytest.raises(InputError, match="has no release 'r2'"):
         ledger.decide("wages", "r2", True, who="C. Officer", why="checked")
     assert ledger.decision("wages", "r2") is None
 

@@ -101,7 +101,7 @@ class TestSeals:
         ledger.seal("wages", "r1", "another")
         assert ledger.seals("wages", "r1") == {"digest", "another"}
         for release_id in ("r2", "r3", "r4"):
-            with pytest.raises(LedgerError, match=r"not drawn yet|knows no release"):
+            with pytest.raises(LedgerError, match=r"not drawn yet|has no release"):
                 ledger.seal("wages", release_id, "digest")
             assert ledger.seals("wages", release_id) == set()
 

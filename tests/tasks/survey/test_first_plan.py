@@ -197,5 +197,5 @@ def test_a_plan_is_never_overwritten(tmp_path, capsys):
     (tmp_path / "plan.yaml").write_text("mine")
     arguments = write(tmp_path, "csv", "a", 1, 1)
     assert main(["init", *arguments, "--out", str(tmp_path / "plan.yaml")]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert (tmp_path / "plan.yaml").read_text() == "mine"

@@ -130,12 +130,12 @@ def test_all_faults_of_all_columns_are_reported_together(tmp_path):
     assert str(caught.value).splitlines() == [
         "the survey table is not as the plan declares:",
         "  column 'the income', type: 2 rows cannot be read as the declared type: 2 text (use"
-        " `type: categorical`, or list codes for no answer under `missing`)",
+        " `type: categorical`, or list the codes that mean no answer under `missing`)",
         "  column 'the income', bounds: 1 row outside the bounds",
         "  column 'the income', finite: 1 row NaN or infinite",
         "  column 'age', type: 2 rows cannot be read as the declared type: 1 with decimals (use"
-        " `type: continuous`), 1 text (use `type: categorical`, or list codes for no answer under"
-        " `missing`)",
+        " `type: continuous`), 1 text (use `type: categorical`, or list the codes that mean no answer"
+        " under `missing`)",
         "  column 'age', null: 1 row missing, but the column is not nullable",
         "  column 'age', bounds: 2 rows outside the bounds",
         "  column 'sex', null: 1 row missing, but the column is not nullable",
@@ -159,7 +159,7 @@ LOOKS = [
         "['31.12.2024', '2024/01/31', '2024-01-31 17:30']",
         "3 dates (`from` reads their parts)",
     ),
-    (WHOLE, "['SECRET_7391', '', '1..2']", "3 text (use `type: categorical`, or list codes"),
+    (WHOLE, "['SECRET_7391', '', '1..2']", "3 text (use `type: categorical`, or list the codes"),
     (TRUTH, "['yes', '7']", "1 numbers other than 0 and 1, 1 text other than true and false"),
     (
         YEAR,
