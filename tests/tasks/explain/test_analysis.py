@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.axes import middles
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
@@ -16,10 +15,10 @@ from flows.cli import main
 from schemas.plan import load_plan
 from tasks.explain.analysis import (
     RELATED,
+    _made_up,
     analysis_dict,
     analysis_text,
     expected_fit,
-    supposed_shares,
 )
 from tasks.explain.explain import explain
 from tasks.inference.fit import fit
@@ -36,13 +35,10 @@ def test_expected_errors_are_those_of_a_draw_from_such_a_survey(plan_document):
     name, expected = expected_fit(plan, "income ~ sex + children", "gaussian")
     release = plan.built[name]
     assert name == "pairs"
-    generator = np.random.default_rng(1)
-    shares = supposed_shares(plan, release.domain)
-    codes = np.stack([generator.choice(len(p), plan.rows, p=p) for p in shares.values()], axis=1)
+    codes, columns = _made_up(plan, release.domain, plan.rows)
     cells, counts = np.unique(release.domain.pack(codes), return_counts=True)
     exact = release.statistic(Tally(release.domain, cells, counts))
     noisy = perturb(exact, release.mechanism, release.share, SeededSource(1))
-    columns = {a.name: middles(a)[codes[:, i]] for i, a in enumerate(release.domain.axes)}
     drawn = Evidence(release.domain, release.agreement(noisy), plan.rows, codes, columns)
     found = fit(drawn, "income ~ sex + children")
     for before, after in zip(expected.coefficients, found.coefficients, strict=True):
