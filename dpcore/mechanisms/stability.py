@@ -1,4 +1,4 @@
-"""A histogram over any number of cells that spends beta: noise on occupied cells, then a threshold.
+"""A histogram of any size at a price in beta: noise on the occupied cells, then a threshold.
 
 Claim.  Input: counts (cells,), given by the occupied cells of a public domain.  Neighbours: tables
 that differ in one record, which is in one cell: it moves (L1 sensitivity 2), or is added or removed
@@ -54,15 +54,15 @@ from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
 CERTAIN = 50.0
-"""Takes the place of the infinite log chance of what cannot happen."""
+"""A finite number that replaces the log chance, minus infinity, of an impossible outcome."""
 
 
 @dataclass(frozen=True)
 class StabilityEvent(Event):
-    """Discrete Laplace noise on the occupied cells of a histogram, shown above ``threshold`` only.
+    """Discrete Laplace noise on the occupied cells of a histogram, published above ``threshold`` only.
 
-    ``l1_sensitivity``: the most by which neighbours differ, summed over cells; it is that
-    of one record, which is in one cell, so that it empties and newly occupies one at most.
+    ``l1_sensitivity``: the largest L1 distance between neighbours.  They differ in one record, which is
+    in one cell, so at most one cell becomes empty and one becomes occupied.
     """
 
     kind = "stability-laplace"
@@ -87,27 +87,29 @@ class StabilityEvent(Event):
 
     @property
     def _of_one_record(self) -> bool:
-        """Whether the sensitivity is that of one record in one cell, for the event's neighbours."""
+        """Whether the sensitivity is that of one record in one cell, under the event's neighbouring
+        relation."""
         allowed = self.adjacency.sensitivity(moved=2, present=1)
         return self.adjacency.most == 1 and self.l1_sensitivity == allowed
 
 
 @dataclass(frozen=True)
 class StabilityLaplace(LaplaceAboveThreshold):
-    """Discrete Laplace noise on occupied cells, of which those above ``threshold`` are kept.
+    """Discrete Laplace noise on occupied cells; only values above ``threshold`` are kept.
 
-    ``stddev`` and ``half_width`` are those of the noise before the threshold.
+    ``stddev`` and ``half_width`` describe the noise before the threshold.
     """
 
     adjacency: Adjacency
     shape: tuple[int, ...] = ()
-    """The sizes of the words of a cell; by default it has one."""
+    """The number of values that each word of a cell may have; by default a cell is one word."""
 
     @classmethod
     def within(
         cls, share: Budget, size: int, adjacency: Adjacency, shape: tuple[int, ...] = ()
     ) -> StabilityLaplace:
-        """The mechanism that spends all of the share's alpha and beta: the least threshold."""
+        """Return the mechanism that spends all of the share's alpha and beta, with the smallest
+        possible threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         tau = least_threshold(scale, share.beta)
