@@ -48,21 +48,22 @@ import numpy as np
 from dpcore.arrays import Floats
 
 POWERS = {"absolute": 1, "squared": 2, "zero-one": 0}
-"""The loss of an error d is d to this power, but 0 without error."""
+"""The power of the error that is the loss; with power 0 the loss is 0 without error and 1 otherwise."""
 
 FINE = 0.01
-"""Counts are taken in multiples so large that alpha is at least this for one: few enough to add up."""
+"""Counts are taken in multiples for which alpha is at least this, so that few terms are summed."""
 
 FEW = 256
-"""Up to this many counts the best answer to every z is computed; beyond, the formula is as good."""
+"""Up to this many counts the best answer to every z is computed; for more, the formula is as
+accurate."""
 
 MOST = 2**20
 
 
 def count_risk(alpha: float, records: int, loss: str = "absolute", most: int = 1) -> float:
-    """A lower bound of the worst-case expected loss of a count of 0 to ``records``.
+    """A lower bound of the worst-case expected loss for a count between 0 and ``records``.
 
-    ``most``: records by which one unit may change the count.
+    ``most``: the number of records by which one unit may change the count.
     """
     power = POWERS[loss]
     multiple = max(1, int(FINE / alpha)) if power else 1
@@ -76,7 +77,7 @@ def count_risk(alpha: float, records: int, loss: str = "absolute", most: int = 1
 
 
 def _mean_loss_in_windows(alpha: float, units: int, power: int) -> float:
-    """The formula above, with a shorter window for most z."""
+    """The lower bound of the module's formula; the windows of most z are shortened."""
     length = min(units // 2, math.ceil(60 / alpha), MOST)
     distances = np.arange(1, length + 1)
     weights = (
@@ -88,7 +89,7 @@ def _mean_loss_in_windows(alpha: float, units: int, power: int) -> float:
 
 
 def _mean_loss(alpha: float, units: int, power: int) -> float:
-    """Of the best answers to geometric noise, if all counts from 0 to ``units`` are equally likely."""
+    """The mean loss of the best answers to geometric noise for a uniform prior on 0..``units``."""
     counts = np.arange(units + 1)
     ratio, distances = math.exp(-alpha), np.abs(counts[:, None] - counts)
     chances = math.tanh(alpha / 2) * ratio**distances  # of an answer z, by z and count
@@ -104,7 +105,7 @@ def _mean_loss(alpha: float, units: int, power: int) -> float:
 def uniform_risk(
     alpha: float, records: int, worst: float, loss: str = "absolute", most: int = 1
 ) -> float:
-    """A lower bound of the expected loss at every count, for a worst-case loss of at most ``worst``."""
+    """A lower bound of the expected loss at every count, if the worst-case loss is at most ``worst``."""
     power = POWERS[loss]
     if not power:
         return max(0.0, (1 - worst) * math.exp(-alpha)) if records >= 2 * most else 0.0
@@ -118,7 +119,7 @@ def uniform_risk(
 def table_risk(alpha: float, cells: int, records: int, pairs: bool, most: int = 1) -> float:
     """A lower bound of the worst-case expected L1 error of a table.
 
-    ``pairs``: where records are replaced, and not added or removed.
+    ``pairs``: True if records are replaced, False if they are added or removed.
     """
     counts = cells // 2 if pairs else cells
     each = 2 if pairs else 1
@@ -132,8 +133,8 @@ def table_risk(alpha: float, cells: int, records: int, pairs: bool, most: int = 
 def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: int = 1) -> float:
     """A lower bound of the worst-case expected L1 error per occupied cell, over all tables.
 
-    ``replaced``: the number of records is fixed, so those in no block are in one more cell.  Where
-    records are added, a table without any is a reference: the chance is exp(alpha e)/b.
+    ``replaced``: the number of records is fixed, so records outside all blocks are in one further cell.
+    If records are added or removed, the empty table is a reference, and the chance is exp(alpha e)/b.
     """
     blocks = records if replaced else 1
     found = _block_risks(alpha, cells, records, replaced, most, blocks)
@@ -143,7 +144,7 @@ def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: in
 def sparse_table_risk(
     alpha: float, cells: int, records: int, replaced: bool, most: int, occupied: int
 ) -> float:
-    """The same for all cells together, over the tables of at most ``occupied`` occupied cells."""
+    """The same bound for all cells together, over tables of at most ``occupied`` occupied cells."""
     blocks = min(records, occupied - 1) if replaced else 1
     found = _block_risks(alpha, cells, records, replaced, most, blocks)
     return max((q * risk for q, risk in found), default=0.0)
@@ -152,7 +153,8 @@ def sparse_table_risk(
 def _block_risks(
     alpha: float, cells: int, records: int, replaced: bool, most: int, blocks: int
 ) -> Iterator[tuple[int, float]]:
-    """Numbers q of blocks, at most ``blocks``, each with the risk that a block adds."""
+    """Possible numbers q of blocks, at most ``blocks``, each with the risk that one block
+    contributes."""
     for q in _doublings(blocks):
         block = (cells - replaced) // q
         if block < 2:
