@@ -37,7 +37,7 @@ from dpcore.sampling.rejection import fill, with_signs, with_signs_but_one_zero
 from dpcore.sampling.source import RandomSource
 
 SMALLEST = 1e-50
-"""No standard deviation is stated smaller: products of several variances are floats above zero."""
+"""The smallest standard deviation stated, so that products of variances are floats above zero."""
 
 LARGEST_SCALE = 1 << 45
 """Scales from 2**-45 to 2**45: a value beyond the range of int64 has probability below exp(-2**17)."""
@@ -79,7 +79,8 @@ def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integer
 
 
 def laplace_stddev(scale: Fraction | int) -> float:
-    """The standard deviation of discrete Laplace noise, sqrt(2 a) / (1 - a), or ``SMALLEST``."""
+    """The standard deviation of discrete Laplace noise, sqrt(2 a) / (1 - a), but at least
+    ``SMALLEST``."""
     rate = 1 / float(_validate.positive_rational("scale", scale, LARGEST_SCALE))
     return max(math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate), SMALLEST)
 
@@ -101,11 +102,12 @@ def _coarsening(scale: Fraction) -> int:
 
 
 def _large_geometric(scale: Fraction, shift: int, trials: int, source: RandomSource) -> Integers:
-    """The accepted of ``trials`` geometric draws 2**shift * q + r: nearly all of them.
+    """Draw geometric numbers 2**shift * q + r: the accepted ones of ``trials`` draws, nearly all of
+    them.
 
-    P(q, r) is the product of exp(-2**shift * q / scale), the coarse geometric law, and
-    exp(-r / scale), the probability to keep a uniform r.  The low bits of one word are r, the
-    others decide whether it is kept.
+    P(q, r) is the product of exp(-2**shift * q / scale), the coarse geometric law, and exp(-r / scale),
+    the probability to keep a uniform r.  The low bits of one word are r, the others decide whether it
+    is kept.
     """
     coarse = _table(scale / (1 << shift), False).draw(trials, source)
     words = source.words(trials)
@@ -123,7 +125,7 @@ def _large_geometric(scale: Fraction, shift: int, trials: int, source: RandomSou
 
 @lru_cache(maxsize=32)
 def _table(scale: Fraction, folded: bool) -> InversionTable:
-    """The geometric law, or, if ``folded``, that of the magnitude of discrete Laplace noise."""
+    """The table of the geometric law or, if ``folded``, of the magnitude of discrete Laplace noise."""
     return InversionTable(partial(_cuts, scale, folded), length=math.ceil(_TABLE_REACH * scale) + 1)
 
 
