@@ -3,8 +3,8 @@
 One protected unit may have up to ``most`` records in a table.  Neighbouring tables differ in the
 records of one unit:
 
-    replace-one    they are replaced by those of another unit
-    add-remove     they are in one table and not in the other
+    replace-one    its records are replaced by those of another unit
+    add-remove     its records are in one table and not in the other
 
 The number of records is public only where one record replaces one.  Everywhere else it is private
 like any other statistic: no computation may use it, and it is published with noise only.
@@ -44,24 +44,24 @@ from typing import Any, Literal, TypeVar, get_args
 Relation = Literal["replace-one", "add-remove"]
 
 ROW = "row"
-"""The privacy unit where each record is a unit of its own."""
+"""The privacy unit if each record is a separate unit."""
 
 TAPER_ERROR = 2.0**-51
-"""Relative error of a count times its share: three roundings, and one to spare."""
+"""The relative error of a count times its factor: three roundings, and one to spare."""
 
 Number = TypeVar("Number", int, float, Fraction)
 
 MARGIN = 1024
-"""Where the number of records is private, counts are cut at this many times the plan's guess."""
+"""If the number of records is private, counts are cut at this many times the plan's guess."""
 
 
 @dataclass(frozen=True)
 class Adjacency:
     """A neighbouring relation, and the most records (or steps of weight) that a unit may have.
 
-    ``weighted``: records count by weights, up to ``most`` steps for a unit, so that their total is
-    private even where one record replaces one.  ``unit``: "row", or the column that identifies the
-    units; then the number of records of a unit is private.
+    ``weighted``: records count by weights, up to ``most`` steps per unit, so their total is private
+    even if one record replaces one.  ``unit``: "row", or the column that identifies the units; then the
+    number of records of a unit is private.
     """
 
     relation: Relation = "replace-one"
@@ -90,13 +90,14 @@ class Adjacency:
             )
 
     def most_rows(self, rows: int) -> int:
-        """The most records that count: ``rows`` where that is public, else ``MARGIN`` times it."""
+        """The most records that count: ``rows`` if that is public, else ``MARGIN`` times it."""
         return rows if self.public_rows else MARGIN * rows
 
     def taper(self, records: int, most: int) -> float:
-        """The share a(N) that each of N = ``records`` (private) counts in a sum of at most ``most``.
+        """The factor a(N) by which each of N = ``records`` (private) counts in a sum of at most
+        ``most``.
 
-        It and its product with a count have a relative error of at most ``TAPER_ERROR``.
+        The factor and its product with a count have a relative error of at most ``TAPER_ERROR``.
         """
         if self.public_rows:
             return 1.0
@@ -138,4 +139,4 @@ class Adjacency:
 
 
 REPLACE_ONE = Adjacency()
-"""One record replaces one: the number of records is public."""
+"""The relation in which one record replaces one, so that the number of records is public."""
