@@ -1,4 +1,4 @@
-"""What an audit found, all of it public: the form that manifests, reports and commands share."""
+"""The result of an audit, all of it public, in the form that manifests, reports and commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpcore.audit.width import WidthBound
 
 @dataclass(frozen=True)
 class GaussianLoss:
-    """The distance between neighbours of Gaussian noise, in standard deviations."""
+    """A bound on mu, the distance between neighbours in standard deviations of Gaussian noise."""
 
     lower_bound: float
     claim: float
@@ -28,14 +28,14 @@ class GaussianLoss:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found: all of it public.
+    """The result of an audit: all of it public.
 
-    ``estimate``: the estimated loss of the outcome, without its uncertainty; ``lower_bound``: a lower
-    confidence bound for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all
-    bounds together; ``gaussian``: the bound on mu of Gaussian noise; ``width``: the bound on the width
-    of a release's noise; ``fresh``: whether its numbers are independent;
-    ``chosen``: how often candidates were chosen; ``price``: whether the event costs enough;
-    ``replay``: the most that neighbours change, without chance.
+    ``estimate``: the point estimate of the outcome's loss; ``lower_bound``: a lower confidence bound
+    for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all bounds together;
+    ``gaussian``: the bound on mu of Gaussian noise; ``width``: the bound on the width of a release's
+    noise; ``fresh``: whether its numbers are independent; ``chosen``: how often candidates were chosen;
+    ``price``: whether the event costs enough; ``replay``: the largest change between neighbours,
+    without chance.
     """
 
     name: str
@@ -63,7 +63,7 @@ class AuditResult:
 
     @property
     def faults(self) -> list[str]:
-        """What contradicts its claim, in words."""
+        """The contradictions to the claim, in words."""
         found = []
         if self.lower_bound > self.claim.alpha:
             found.append(
@@ -89,7 +89,7 @@ class AuditResult:
         return found
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form; what is infinite or not known is null."""
+        """The JSON form; infinite and unknown numbers are null."""
         values = asdict(self) | {"claim": self.claim.as_strings()}
         values |= {"passed": self.passed, "faults": self.faults}
         return _json_numbers(values)
@@ -111,5 +111,5 @@ def _json_numbers(values: dict[str, Any]) -> dict[str, object]:
 
 
 def _json_number(value: object) -> object:
-    """JSON has neither infinities nor NaN."""
+    """Replace infinities and NaN by None, because JSON has neither."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
