@@ -1,9 +1,9 @@
 """How many records satisfy a condition on one column.
 
-Replacing a record changes a count by one at most, and so does adding or removing one.
+Replacing a record changes a count by at most one, and so does adding or removing a record.
 
-    Count   discrete Laplace noise, and the best answer to it for a public prior and loss: of all
-            alpha-DP mechanisms the one with the least expected loss (METHODS l)
+    Count   discrete Laplace noise, and the best answer to it for a public prior and loss: among all
+            alpha-DP mechanisms it has the least expected loss (METHODS l)
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ AT_LEAST = "The interval holds the exact count with probability 90% at least, wh
 
 @dataclass(frozen=True)
 class SingleCount(Release):
-    """``counted``: the cells of the one column whose records are counted, not all and not none.
+    """``counted``: the cells of the single column whose records are counted, neither all cells nor
+    none.
 
     ``what``: those records in words.
     """
@@ -77,20 +78,20 @@ class SingleCount(Release):
     @property
     @abstractmethod
     def answer(self) -> str:
-        """What the column ``count`` holds, in words."""
+        """The meaning of the column ``count``, in words."""
 
     def published(
         self, columns: list[TableColumn], uncertainty: tuple[Uncertainty, ...]
     ) -> Published:
-        """A table of one row."""
+        """A table with one row."""
         table = Table("tables", self.name, columns, uncertainty)
         return Published((table,), {"rows": self.rows} if self.adjacency.public_rows else {})
 
 
 @dataclass(frozen=True)
 class Count(SingleCount):
-    """``proportion``: a binomial prior with this chance for each of the rows; uniform if None, over
-    all counts that a table may have."""
+    """``proportion``: the chance of a binomial prior; if None, all possible counts are equally
+    likely."""
 
     proportion: float | None = None
 
