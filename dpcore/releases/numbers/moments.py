@@ -1,12 +1,12 @@
 """Means, covariances and linear models of bounded columns, from one noisy sum.
 
 The statistic is the sum over the records of their products up to the fourth degree
-(``dpcore.releases.numbers.products``), with discrete Gaussian noise.  Where the number of records is
-public it is not measured; where it is private it is the product of degree 0.  Sums are cut at what
+(``dpcore.releases.numbers.products``), with discrete Gaussian noise.  If the number of records is
+public it is not measured; if it is private, it is the product of degree 0.  Sums are cut at what
 ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
-What is published are means, shares, means by group, variances and covariances, each with its errors from
-sampling and from noise; ``points`` answers linear models (``dpcore.post.points``).
+Published are means, shares, means by group, variances and covariances, each with its errors from
+sampling and from noise; ``points`` is for fitting linear models (``dpcore.post.points``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LABELS = {
 }
 
 ADDED = 1e-8
-"""Seconds for each product of a record."""
+"""CPU seconds for each product of a record."""
 
 Label = tuple[str, str, str | None, str | None]
 
@@ -87,7 +87,7 @@ class Moments(Release):
 
     @property
     def _public(self) -> int:
-        """How many of the first products are public: that of degree 0, where the rows are."""
+        """The number of leading products that are public: that of degree 0 if the rows are public."""
         return int(self.adjacency.public_rows)
 
     @property
@@ -110,8 +110,8 @@ class Moments(Release):
         return self._points(np.r_[known, noisy.values * 2.0**-BITS])
 
     def supposed(self, shares: Mapping[str, Floats] | None = None) -> Points:
-        """The same before there is a draw: of independent columns whose values have these shares;
-        without, of equally frequent values."""
+        """The points expected before a draw, for independent columns whose values have these shares; by
+        default all values are equally frequent."""
         return self._points(self.rows * self.products.independent(shares))
 
     def _points(self, sums: Floats) -> Points:
@@ -183,7 +183,7 @@ class Moments(Release):
         return Table("tables", self.name, parts, (stated,))
 
     def _ends(self, labels: Sequence[Label]) -> tuple[Floats, Floats]:
-        """(k,) between which numbers each of the estimates lies whatever the records are."""
+        """The range (k,) in which each estimate lies whatever the records are."""
         ranges = {axis.name: ends_of(axis) for axis in self.domain.axes if isinstance(axis, Grid)}
         found = []
         for statistic, column, other, _ in labels:
@@ -216,7 +216,7 @@ class Moments(Release):
 
 
 def _texts(values: Sequence[str | None]) -> np.ma.MaskedArray:
-    """(k,) texts, None masked."""
+    """Texts (k,), with None masked."""
     return np.ma.masked_array(
         [each or "" for each in values], mask=[each is None for each in values]
     )
