@@ -1,4 +1,4 @@
-"""Public numbers of records of a level of regions, which a hierarchy takes from its plan."""
+"""Public numbers of records on one level of regions, which a hierarchy takes from its plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpcore.domain.regions import Regions
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """``counts``: (regions,) of the regions of a level, without outside."""
+    """``counts``: (regions,) for the regions of a level, without records outside them."""
 
     level: int
     counts: Integers
@@ -25,7 +25,7 @@ class Totals:
             raise ValueError(f"totals: add up to {stated:,}, and there are {rows:,} records")
 
     def promise(self, by: str, adjacency: Adjacency) -> str:
-        """What is still promised where these are published; ``by``: the column of their level."""
+        """The promise that remains if these are published; ``by``: the column of their level."""
         removed = adjacency.relation == "add-remove"
         return (
             f"The numbers of records by {by} are taken from the plan and hold exactly. If they were"
