@@ -139,8 +139,7 @@ def inherited_gaussian(
 
 
 def _log_profile(scale: float, alpha: float) -> float:
-    """ln beta of continuous noise, in floating point; minus infinity where it is too small for a
-    float."""
+    """ln beta of continuous noise, in floating point; minus infinity if beta is 0 as a float."""
     from scipy.special import log_ndtr  # slow to import, and most plans do without
 
     upper = float(log_ndtr(1 / (2 * scale) - alpha * scale))

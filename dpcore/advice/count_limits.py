@@ -54,8 +54,7 @@ FINE = 0.01
 """Counts are taken in multiples for which alpha is at least this, so that few terms are summed."""
 
 FEW = 256
-"""Up to this many counts the best answer to every z is computed; for more, the formula is as
-accurate."""
+"""Up to this many counts the best answer to every z is computed; beyond, the formula is as good."""
 
 MOST = 2**20
 
@@ -153,8 +152,7 @@ def sparse_table_risk(
 def _block_risks(
     alpha: float, cells: int, records: int, replaced: bool, most: int, blocks: int
 ) -> Iterator[tuple[int, float]]:
-    """Possible numbers q of blocks, at most ``blocks``, each with the risk that one block
-    contributes."""
+    """Possible numbers q of blocks, at most ``blocks``, each with the risk per block."""
     for q in _doublings(blocks):
         block = (cells - replaced) // q
         if block < 2:

@@ -102,8 +102,7 @@ def _of_model(release: MeasuredModel, shares: Shares) -> float:
 
 
 def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
-    """The error of a mean; by groups, or with a private number of records, it grows towards the
-    bounds."""
+    """The error of a mean; by groups, or if the number of records is private, larger at the bounds."""
     grid = release.grid
     edges = grid.edge(np.arange(grid.cells + 1)).astype(np.float64)
     numbers = np.r_[(edges[1:] + edges[:-1]) / 2, grid.points]

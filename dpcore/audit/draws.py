@@ -87,8 +87,7 @@ class Simulated(Generic[Input]):
 
 @dataclass(frozen=True)
 class Joint:
-    """Several mechanisms run independently on the same pair of surveys; their outputs are
-    concatenated."""
+    """Several mechanisms, run independently on the same pair of surveys: outputs are concatenated."""
 
     parts: tuple[Audited, ...]
 

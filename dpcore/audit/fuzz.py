@@ -28,8 +28,7 @@ MOST_CELLS = 256
 def fuzzed_pairs(
     domain: Domain, rows: int, adjacency: Adjacency, generator: np.random.Generator
 ) -> Iterator[Pair]:
-    """Endless random pairs of neighbours, of ``rows`` records if that is public, else of up to twice as
-    many."""
+    """Endless random pairs of neighbours, of ``rows`` records or, if private, of up to twice as many."""
     while True:
         for label, spread in _LAYOUTS.items():
             unit = min(adjacency.most, rows)

@@ -190,8 +190,7 @@ def low_bits(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
 
 
 def refined(scores: Iterable[Score], near: Outputs, far: Outputs) -> list[Score]:
-    """Each score, and its learned log-ratio if large and small values alone do not separate the
-    sides."""
+    """Each score, and its learned log-ratio if large and small values do not separate the sides."""
     result: list[Score] = []
     for score in scores:
         result.append(score)

@@ -58,8 +58,7 @@ class Outcome:
         return self.among(self.score(outputs))
 
     def among(self, values: Floats) -> Booleans:
-        """Whether (size,) outputs with these scores are in the outcome; an absent score counts as
-        low."""
+        """Whether (size,) outputs with these scores are in the outcome; an absent score is low."""
         at_least = np.asarray(values >= self.cut)
         return at_least if self.above else ~at_least
 

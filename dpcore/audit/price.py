@@ -68,8 +68,7 @@ def audit_price(
 
 
 def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -> list[str]:
-    """The coordinates in which an event costs less than its rounds, which are drawn one after
-    another."""
+    """The coordinates in which an event costs less than its rounds, drawn one after another."""
     found: list[str] = []
     if len(parts) < 2:
         return found

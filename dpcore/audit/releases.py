@@ -68,10 +68,11 @@ def audit_release(
 
     Args:
         release: what to audit; public.
-        budget: the claim; if None, the promise of the release's share. draws: fresh draws on each side
-        of the worst pair of tables. level: the confidence at which all bounds hold together. source:
-        randomness; the operating system's if None. pairs: try only the first ``pairs`` of
-        ``dpcore.audit.neighbours``.
+        budget: the claim; if None, the promise of the release's share.
+        draws: fresh draws on each side of the worst pair of tables.
+        level: the confidence at which all bounds hold together.
+        source: randomness; the operating system's if None.
+        pairs: try only the first ``pairs`` of ``dpcore.audit.neighbours``.
 
     Returns:
         Lower bounds on alpha, and on mu of Gaussian noise; an upper bound on the width of the noise; and

@@ -96,8 +96,7 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Extreme:
-    """The largest or the smallest of the numbers that are present; minus or plus infinity without
-    any."""
+    """The largest or the smallest number that is present; minus or plus infinity if none is."""
 
     largest: bool
 

@@ -95,8 +95,7 @@ class Lattice:
         return steps * (1 + Fraction(1, 2**40)) + 2 * self.size
 
     def encode(self, vector: Floats) -> Integers:
-        """Round reals (size,) to whole steps; ``PrivacyLineError`` unless all are finite and not
-        huge."""
+        """Round reals (size,) to whole steps; ``PrivacyLineError`` if any is not finite or huge."""
         steps = np.rint(vector / self.step)
         if vector.shape != (self.size,) or not bool(np.all(np.abs(steps) < 2.0**62)):
             raise PrivacyLineError("a statistic is not finite or has the wrong shape")
@@ -120,8 +119,7 @@ def _bits(rows: int, most: int, roundings: int) -> int:
 
 
 def transform_roundings(shape: tuple[int, ...]) -> int:
-    """E of the lemma for a grid of this shape, with 5 roundings for the weights and 16 for later
-    steps."""
+    """E of the lemma for a grid of this shape; it includes 5 for the weights and 16 for later steps."""
     total = 0.0
     for size in shape:
         logarithm = math.log2(size)

@@ -246,12 +246,13 @@ class Mechanism(ABC):
         """``Round.logs`` of a mechanism of one round.
 
         Args:
-            outputs: (n, d) outputs; an absent cell is NaN. cells: (k,) public cells, in the order of
-            the outputs' columns. exact: (k,) values of a made-up statistic in these cells. factors:
-            assumed widths of the noise, as multiples of the stated width.
+            outputs: (n, d) outputs; an absent cell is NaN.
+            cells: (k,) public cells, in the order of the outputs' columns.
+            exact: (k,) values of a made-up statistic in these cells.
+            factors: assumed widths of the noise, as multiples of the stated width.
 
         Returns:
-            (n, factors), or None where the law has no such form: then an audit cannot bound the width.
+            (n, factors), or None if the law has no such form: then an audit cannot bound the width.
         """
         return None
 

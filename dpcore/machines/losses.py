@@ -38,8 +38,8 @@ from dpcore.machines.sensitivity import default_gap, smallest_gap
 
 
 class Loss(ABC):
-    """``classifies``: targets are labels of +-1, not numbers in [-1, 1]; ``curving``: the largest
-    second derivative."""
+    """``classifies``: targets are labels +-1, not numbers; ``curving``: the largest second
+    derivative."""
 
     name: ClassVar[str]
     classifies: ClassVar[bool]

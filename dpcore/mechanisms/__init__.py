@@ -34,8 +34,7 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     BlockGaussian,
     GaussianRounds,
 )
-"""Mechanism i - 1 of the list is the subject of theorem Ti.  Other texts cite these numbers, so append
-new ones."""
+"""Number i - 1 is the subject of theorem Ti.  Other texts cite these numbers: append new mechanisms."""
 
 __all__ = [
     "THEOREMS",

@@ -43,8 +43,7 @@ from dpcore.mechanisms.grouping import merge_cells
 from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
 Groups = list[tuple[list[Integers], Integers]]
-"""A grouping (the group of each cell, for each column), with the rows (k,) of outputs that suggest
-it."""
+"""For each column the group of each cell, with the rows (k,) of outputs that suggest this grouping."""
 
 REGROUPED = 2**11
 """The longest output for which an audit computes log-ratios; longer ones would take minutes."""
@@ -52,8 +51,7 @@ REGROUPED = 2**11
 
 @dataclass(frozen=True)
 class Merged:
-    """A column whose cells are merged: its position in the domain, and how they are merged
-    (``grouping``)."""
+    """A column with merged cells: its position in the domain, and how they merge (``grouping``)."""
 
     position: int
     kinds: tuple[int, ...]
@@ -106,8 +104,7 @@ class CompressedMargins(Rounds):
         return None if self.numbers > REGROUPED else super().log_ratio(cells, near, far)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How far two tables differ in the second round, with the groups that the exact first table
-        suggests."""
+        """The second round's difference, with the groups that the exact first table suggests."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         once = [self.alone(table) for table in tables]
         groups = self.groups(once[0])
@@ -135,8 +132,7 @@ class CompressedMargins(Rounds):
         return suggested_groups(self.domain.shape, self.merged, self.keep, once)
 
     def by_groups(self, once: Integers) -> Groups:
-        """All groupings that noisy first rounds (times, cells) suggest, each with the rows (k,) that
-        suggest it."""
+        """All groupings that noisy first rounds (times, cells) suggest, each with its rows (k,)."""
         rows: dict[bytes, list[int]] = {}
         for row, noisy in enumerate(once):
             rows.setdefault(noisy.tobytes(), []).append(row)
@@ -148,8 +144,7 @@ class CompressedMargins(Rounds):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The number of groups of each column; for a column that is not merged, the number of its
-        cells."""
+        """The number of groups of each column; of cells, if the column is not merged."""
         wide = {merged.position for merged in self.merged}
         return tuple(self.keep if i in wide else n for i, n in enumerate(self.domain.shape))
 

@@ -134,15 +134,13 @@ class DiscreteGaussian(AdditiveNoise):
 
 
 def gaussian_chances(squares: Floats, seen: Integers, variance: float, factors: Floats) -> Floats:
-    """Log chances (k, factors) of noise vectors, given their squared norms (k,) and lengths ``seen``
-    (k,)."""
+    """Log chances (k, factors) of noise with squared norms (k,) over ``seen`` (k,) numbers."""
     wide = variance * factors**2
     return -np.outer(squares, 1 / (2 * wide)) - np.outer(seen, [_log_sum(each) for each in wide])
 
 
 def _log_sum(variance: float) -> float:
-    """ln of the sum over z of exp(-z^2/(2 variance)); if the variance is at least 4, ln of the
-    integral."""
+    """ln of the sum over z of exp(-z^2/(2 variance)), or of the integral if the variance is >= 4."""
     if variance >= 4:
         return math.log(2 * math.pi * variance) / 2
     return math.log(1 + 2 * math.fsum(math.exp(-(z**2) / (2 * variance)) for z in range(1, 40)))

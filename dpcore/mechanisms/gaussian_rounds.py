@@ -55,8 +55,7 @@ class Sums(Protocol):
         ...
 
     def first_point(self, times: int) -> Any:
-        """The point at which the first sums are evaluated, the same for each of ``times`` repetitions:
-        public."""
+        """The point of the first sums, the same for each of ``times`` repetitions: public."""
         ...
 
     def next_point(self, point: Any, noisy: Integers) -> Any:
@@ -107,8 +106,8 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The largest difference along some paths of pure noise, in the first or last round of each
-        noise law."""
+        """The largest difference along some paths of pure noise, in the rounds that begin or end a
+        law."""
         sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
         drawn, point = self.by_round(noise.astype(np.int64)), self.first_point(TRIED)

@@ -74,8 +74,7 @@ def merge_cells(
 
 
 def _starts(mass: list[int], kind: list[int], keep: int) -> list[int]:
-    """The starts of the runs, after the two neighbouring runs with the smallest sum were merged
-    repeatedly."""
+    """The starts of runs, after repeatedly merging the two neighbours with the smallest sum."""
     size = left = len(mass)
     following, before = list(range(1, size + 1)), list(range(-1, size - 1))
     waiting = [

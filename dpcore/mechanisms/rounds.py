@@ -177,8 +177,7 @@ class Rounds(Mechanism):
 
     @abstractmethod
     def exact(self, number: int, records: Any, point: Any) -> Integers:
-        """The exact numbers (times, width) of round ``number``, ``ABSENT`` where nothing is measured:
-        private."""
+        """The exact numbers (times, width) of round ``number``, ``ABSENT`` if not measured: private."""
 
     @property
     def numbers(self) -> int:
@@ -207,8 +206,8 @@ class Rounds(Mechanism):
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """The rounds of outputs; each output contains all earlier rounds, which determine the law of
-        each round."""
+        """The rounds of outputs; each output has all earlier rounds, so the law of each round is
+        known."""
         records, found = self.records(exact.astype(np.int64), cells), list[Round]()
         parts = self.by_round(outputs)
         point = self.first_point(len(outputs))
@@ -229,8 +228,7 @@ class Rounds(Mechanism):
 
 
 def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:
-    """Draw a round for exact numbers (times, k), through the privacy line; the result is (times,
-    width)."""
+    """Draw a round (times, width) for exact numbers (times, k), through the privacy line."""
     price, seen = law.event.concentrated, exact != ABSENT
     assert price is not None
     drawing = replace(law, size=int(seen.sum()))

@@ -175,8 +175,7 @@ class SmoothLaplace(Mechanism):
         return self._between(counts, codes)
 
     def _between(self, counts: Integers, ascending: Integers) -> Integers:
-        """The differences (trimmed + 1,) x_(n - a + k) - x_(a + 1 - k); beyond the records x is 0 or
-        the largest code."""
+        """x_(n - a + k) - x_(a + 1 - k), (trimmed + 1,), with 0 and the largest code beyond the ends."""
         total, k = int(counts.sum()), np.arange(self.trimmed + 1)
         ordered, ranks = np.append(ascending, self.width_range[1]), np.cumsum(counts)
 
@@ -207,8 +206,7 @@ class SmoothLaplace(Mechanism):
         return np.array([math.floor(step) for step in self.table])
 
     def scale(self, level: int) -> Fraction:
-        """The scale of the noise at a level; levels beyond the table get the scale of its nearest
-        end."""
+        """The scale of the noise at a level; beyond the table, that of the table's nearest end."""
         return 2 * self.table[min(max(level, 0), len(self.table) - 1)] / self.alpha
 
     @property

@@ -87,8 +87,7 @@ class StabilityEvent(Event):
 
     @property
     def _of_one_record(self) -> bool:
-        """Whether the sensitivity is that of one record in one cell, under the event's neighbouring
-        relation."""
+        """Whether the sensitivity is that of one record in one cell, for the event's neighbours."""
         allowed = self.adjacency.sensitivity(moved=2, present=1)
         return self.adjacency.most == 1 and self.l1_sensitivity == allowed
 
@@ -108,8 +107,7 @@ class StabilityLaplace(LaplaceAboveThreshold):
     def within(
         cls, share: Budget, size: int, adjacency: Adjacency, shape: tuple[int, ...] = ()
     ) -> StabilityLaplace:
-        """Return the mechanism that spends all of the share's alpha and beta, with the smallest
-        possible threshold."""
+        """Return the mechanism that spends the share's alpha and beta, with the smallest threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         tau = least_threshold(scale, share.beta)

@@ -79,8 +79,7 @@ def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integer
 
 
 def laplace_stddev(scale: Fraction | int) -> float:
-    """The standard deviation of discrete Laplace noise, sqrt(2 a) / (1 - a), but at least
-    ``SMALLEST``."""
+    """The standard deviation of discrete Laplace noise, sqrt(2 a) / (1 - a), at least ``SMALLEST``."""
     rate = 1 / float(_validate.positive_rational("scale", scale, LARGEST_SCALE))
     return max(math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate), SMALLEST)
 

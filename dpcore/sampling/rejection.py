@@ -10,8 +10,7 @@ from dpcore.arrays import Booleans, Integers
 from dpcore.sampling.source import RandomSource
 
 _BLOCK = 1 << 13
-"""How many trials are made at a time: few enough for the cache, enough for numpy to be fast
-(measured)."""
+"""Trials at a time: few enough for the cache, enough for numpy to be fast (measured)."""
 
 
 def fill(size: int, attempt: Callable[[int], Integers], *shape: int) -> Integers:

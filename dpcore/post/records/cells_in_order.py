@@ -64,8 +64,7 @@ def cells_in_order(
 def _narrow(
     first: dict[int, Integers], last: dict[int, Integers], order: Order, applies: Booleans
 ) -> None:
-    """In each of two columns, keep only the cells that are in order with some cell of the other
-    column."""
+    """In either column, keep only cells that are in order with some cell of the other column."""
     low, high = order.low, order.high
     least = np.asarray(order.least)
     first[high] = np.maximum(first[high], np.where(applies, least[first[low]], 0))

@@ -83,8 +83,7 @@ def initial_records(
 
 
 def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:
-    """The pairs that a rule relates, without the cells that rules exclude, the most informative
-    first."""
+    """The pairs that a rule relates, without excluded cells, the most informative first."""
     tied = {frozenset(pair) for rule in rules for pair in combinations(rule.attributes, 2)}
     found = [
         clear_forbidden_cells(margin, rules)
@@ -95,8 +94,7 @@ def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:
 
 
 def _connected(margins: list[Margin], drawn: set[int]) -> Iterator[Margin]:
-    """The margins in their order, but those with an attribute in ``drawn`` come first; ``drawn``
-    grows."""
+    """The margins in order, but those with an attribute in ``drawn``, which grows, come first."""
     waiting = list(margins)
     while waiting := [m for m in waiting if not drawn.issuperset(m.attributes)]:
         yield next((m for m in waiting if drawn & set(m.attributes)), waiting[0])

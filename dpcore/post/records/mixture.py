@@ -230,8 +230,7 @@ class _Descent:
         ]
 
     def _columns(self, nested: Nested) -> tuple[slice, slice, Singles]:
-        """The cells of a group and of its detail among all cells, and the matrix from detail to
-        group."""
+        """The cells of a group and of its detail, and the matrix from detail to group."""
         group, detail, of = nested
         held = np.asarray(of)[:, None] == np.arange(int(self.sizes[group]))
         places = (slice(self.starts[a], self.ends[a]) for a in (group, detail))

@@ -58,8 +58,7 @@ TRIES = 8
 """How often numbers are drawn again from parts in which some are out of order."""
 
 MOST_PAIRS = 2_000
-"""The most pairs of bins with numbers out of order; beyond, bins are so narrow that it hardly
-matters."""
+"""The most pairs of bins with numbers out of order; beyond, bins are narrow and it hardly matters."""
 
 Number = Callable[[int, Integers, Floats], Floats]
 """The numbers of a column, 0 or 1, in cells (k,) at positions (k,) from 0 to below 1."""
@@ -95,8 +94,8 @@ def positions_in_order(
         sizes: How many cells each column has.
         number: The numbers at positions in cells.
         in_order: Whether two numbers (k,) may occur in one record.
-        ordered: (rows,) which records must be in order.  positions: (rows, 2) of the records whose
-        cells ensure the order; by default drawn.
+        ordered: (rows,) which records must be in order.
+        positions: (rows, 2) of the records whose cells ensure the order; by default drawn.
     """
     found = generator.random(codes.shape) if positions is None else positions.copy()
     pairs = _pairs(codes, sizes, number, in_order, np.flatnonzero(ordered)) if ordered.any() else []
@@ -134,8 +133,7 @@ def _pairs(
     in_order: Callable[[Floats, Floats], Booleans],
     rows: Integers,
 ) -> list[_Pair]:
-    """The pairs of cells in which some numbers are out of order; none if there are too many such
-    pairs."""
+    """The pairs of cells in which some numbers are out of order; none if they are too many."""
     together = codes[rows, 0] * sizes[1] + codes[rows, 1]
     order = np.argsort(together, kind="stable")
     kinds, starts, counts = np.unique(together[order], return_index=True, return_counts=True)
@@ -167,8 +165,7 @@ def _pairs(
 def _weights(
     codes: Integers, sizes: tuple[int, int], pairs: list[_Pair], bound: Booleans
 ) -> tuple[Floats, Floats]:
-    """Weights (cells, PARTS) for both columns with which all parts of a cell have equally many
-    records."""
+    """Weights (cells, PARTS) for both columns, which give all parts of a cell equally many records."""
     all_of = [np.bincount(codes[:, side], minlength=sizes[side]) for side in (0, 1)]
     free = [np.bincount(codes[~bound, side], minlength=sizes[side]) for side in (0, 1)]
     weights = np.ones((sizes[0], PARTS)), np.ones((sizes[1], PARTS))

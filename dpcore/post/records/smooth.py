@@ -57,8 +57,8 @@ def smooth_density(
 
     Args:
         lower, upper: (bins,) ascending intervals; there may be gaps between them, which stay empty.
-        widths: (bins,) of an even density, for example how many numbers each bin contains.  counts:
-        (bins,) not negative.
+        widths: (bins,) of an even density, for example how many numbers each bin contains.
+        counts: (bins,) not negative.
     """
     parts = _cut(lower, upper)
     edges = np.concatenate(parts)

@@ -33,8 +33,7 @@ STEEPEST = 20.0
 """The largest exponent of a step, so that factors stay finite."""
 
 REFITTED, OVER = 3, 2.5
-"""How often records are fitted again, at most, and by how much the missing correlation is
-exaggerated."""
+"""How often records are refitted at most, and how far the missing correlation is exaggerated."""
 
 CLOSE = 0.02
 """Correlations that differ by less are taken as equal."""

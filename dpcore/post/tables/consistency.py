@@ -138,8 +138,7 @@ class Agreement:
         return known or all(subset in self.components for subset in subsets(asked))
 
     def component(self, attributes: Sequence[int]) -> Component | None:
-        """The component of these attributes, each with more than one cell; None if it was not
-        measured."""
+        """The component of attributes, each with more than one cell; None if not measured."""
         asked = tuple(attributes)
         covering = self._covering(asked)
         if asked in self.components or covering is None:

@@ -58,10 +58,10 @@ class TreeSquares:
     Args:
         cells: the number of cells of each node's table.
         variance: of each measurement.
-        first: the first level that is measured; the levels above are known.  possible: (leaves, cells),
-        False where nobody can be; None if all cells are possible.  known: the level at which totals
-        over cells are known, if any.  unknown: (nodes,) True for nodes of that level without a known
-        total; None if all are known.
+        first: the first level that is measured; the levels above are known.
+        possible: (leaves, cells), False where nobody can be; None if all cells are possible.
+        known: the level at which totals over cells are known, if any.
+        unknown: (nodes,) True for nodes of that level without a known total; None if all are known.
     """
 
     regions: Regions
