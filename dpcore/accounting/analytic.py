@@ -4,7 +4,7 @@ Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, b
 
     Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta
 
-and nowhere else (Balle & Wang 2018, Theorem 8; METHODS a).  That is for real arithmetic.  What is drawn
+and nowhere else (Balle & Wang 2018, Theorem 8; METHODS a).  That is for real arithmetic.  The noise
 here is the discrete Gaussian on integers, which inherits this calibration in any dimension:
 
     Let x ~ N(u, (v - r) I) for an integer vector u, and round each coordinate at random to z with
@@ -80,14 +80,15 @@ def gaussian_beta(mu_squared: Fraction, alpha: Decimal, digits: int) -> Decimal:
 
 @dataclass(frozen=True)
 class Inherited:
-    """How noise differs from the continuous noise it inherits from: k above, and what is added to c."""
+    """Noise that is compared with continuous noise: k, its number of coordinates, and an addition to
+    c."""
 
     coordinates: Fraction
     loss: Fraction = Fraction(0)
 
 
 def rounding(inherited: Inherited, part: Fraction) -> float:
-    """c above: rounding with the fraction ``part`` of the variance adds it to alpha and ln beta."""
+    """The cost c of rounding with the fraction ``part`` of the variance, in alpha and ln beta."""
     return float(_rounding(inherited, part))
 
 

@@ -25,7 +25,8 @@ def least_threshold(scale: Fraction, beta: Fraction) -> int:
 
 
 def passing_chance(scale: Fraction, threshold: int, near: Fraction = Fraction(0)) -> Fraction:
-    """p, rounded up by 2^-128 of ``near``, or of p itself if ``near`` is 0 and p is above 2^-4096."""
+    """The chance p, rounded up by 2^-128 of ``near``, or of p if ``near`` is 0 and p is above
+    2^-4096."""
     digits = -math.log2(near) if near > 0 else min(4096.0, 2 + 1.5 * float(threshold / scale))
     bits = 128 + math.ceil(digits)
     _, tail = exp_bounds(threshold / scale, bits)

@@ -3,8 +3,8 @@ r"""The least worst-case error of counts under pure differential privacy, whatev
 **One count.**  Let a count in 0..m be estimated by any alpha-DP mechanism, r = exp(-alpha), and let the
 prior be uniform.  No mechanism has less expected loss than geometric noise, P(z | i) = c r^|z - i| with
 c = (1 - r)/(1 + r), followed by the best answer to z (Ghosh, Roughgarden & Sundararajan 2012).  Given
-z in 0..m, drop all counts i but those with |z - i| <= t = min(z, m - z).  What is left is symmetric
-about z, so z is the best answer to it, and for a loss l that grows with the error
+z in 0..m, drop all counts i but those with |z - i| <= t = min(z, m - z).  The remaining distribution is
+symmetric about z, so z is the best answer, and for a loss l that grows with the error
 
     worst-case loss >= mean loss >= 1/(m + 1) sum over z of 2 c (l(1) r + ... + l(t) r^t).
 
@@ -19,16 +19,17 @@ and both of its cells err.  Where records are added and removed, each cell is a 
 exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha: METHODS l.)
 
 **On every table.**  An answer that ignores the data is exact on one table, but such a mechanism has a
-large worst case.  One whose worst-case loss is w errs on every table: let k m be a change of the count
-that m units can make.  Of two counts i, j that far apart, an answer x to j has mean |x - i| >= k m - w,
-and is at most exp(alpha m) times as likely as an answer to i, so the expected error at i is at least
+large worst case.  A mechanism with worst-case loss w errs on every table: let k m be a change of the
+count that m units can make.  If two counts i, j differ by this, an answer x to j has mean |x - i| >= k
+m - w, and is at most exp(alpha m) times as likely as an answer to i, so the expected error at i is at
+least
 
     exp(-alpha m) (k m - w),
 
 and exp(-alpha m) (k m - sqrt(w))^2 for the squared loss, by the triangle inequality of that norm.  From
 every count in 0..n there is one k m away, up or down, if 2 k m <= n.  (Hall 2012, Proposition 2.3.2, and
-Hall, Rinaldo & Wasserman 2011, Proposition 3.2, use Markov's inequality instead: of w = 1/alpha is
-left .135 here, and .03 there.)  In a table the bound holds cell by cell.
+Hall, Rinaldo & Wasserman 2011, Proposition 3.2, use Markov's inequality instead: for w = 1/alpha the
+bound is .135 w here, and .03 w there.)  In a table the bound holds cell by cell.
 
 **A sparse table.**  Split the cells into q blocks of b, and put e records into one cell of each, each
 cell equally likely.  The correct cell is the only one within L1 distance e of the table, and a

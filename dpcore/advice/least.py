@@ -89,9 +89,7 @@ def _all(release: Release) -> list[Least]:
     if isinstance(release, Density):
         stated = release.expected_error()[0]
         return [
-            Least(
-                stated.quantity, stated.value, None, "rate only: that of estimates without privacy"
-            )
+            Least(stated.quantity, stated.value, None, "rate only: the same as without privacy")
         ]
     return []
 

@@ -224,16 +224,16 @@ def in_words(release: Release, error: float) -> str:
     if isinstance(release, EstimatesRun):
         return in_words(release.inner, error)
     if isinstance(release, Heaping):
-        return f"a value is seen where {percent} of the records share it"
+        return f"a value is published if at least {percent} of the records share it"
     if isinstance(release, Mean | RatioMean):
         return f"the standard error of a mean is {percent} of the column's usual standard deviation"
     first = release.expected_error()[0]
     if isinstance(release, MeasuredModel):
         if not math.isfinite(error):
-            return "noise hides means of groups of an equal part of the records"
+            return "noise hides the means of groups, even if they have equal sizes"
         return f"{first.quantity} {math.hypot(1.0, error / GOOD):.3g}"
     if isinstance(release, EstimatesDensity):
-        return f"noise moves at most {percent} of the records; what smoothing hides is not counted"
+        return f"noise moves at most {percent} of the records; smoothing error is not included"
     return f"{first.quantity} {first.value:.3g}"
 
 

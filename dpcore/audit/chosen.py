@@ -43,7 +43,7 @@ class Hits:
             self.draws[number] = self.draws.get(number, 0) + len(chosen)
 
     def bound(self, error: float) -> Frequencies | None:
-        """The result; it rejects correct choices with a probability of at most ``error``."""
+        """The test's result; it rejects correct choices with a probability of at most ``error``."""
         if not self.excess:
             return None
         every = sum(len(each) for each in self.excess.values())

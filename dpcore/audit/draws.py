@@ -52,7 +52,7 @@ READING = Budget.of(4096)
 """The alpha paid for reading the statistic of a made-up table without noise."""
 
 WIDE, NARROW = 256, 16
-"""Of a statistic with more cells than the first number, only about the second number are watched."""
+"""If a statistic has more cells than the first number, about the second number of cells are watched."""
 
 
 class Audited(Protocol):

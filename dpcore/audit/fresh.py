@@ -84,7 +84,7 @@ class Signs:
         self.before = signs
 
     def bound(self, error: float) -> Freshness | None:
-        """The result; it rejects fresh noise with a probability of at most ``error``."""
+        """The test's result; it rejects fresh noise with a probability of at most ``error``."""
         pairs = np.triu_indices(len(self.seen))
         excess, seen = np.abs(self.excess[pairs]), self.seen[pairs]
         if not seen.any():

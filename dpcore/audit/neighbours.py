@@ -142,7 +142,7 @@ def survey_pairs(
 def _changes(
     adjacency: Adjacency, first: int, second: int
 ) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Words for a change, and the cells of the unit's records in each neighbour, where it is present."""
+    """The words for a change, and the cells of the unit's records in each neighbour (if present)."""
     if adjacency.relation == "replace-one":
         yield "", (first,), (second,)
     if not adjacency.public_rows:

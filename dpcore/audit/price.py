@@ -7,9 +7,9 @@
               above the alpha of a pure event, and an event of rho keeps the divergences of its rho
 
 The first has no chance in it, nor has the alpha of the second.  For rho: with L the log-ratio of an
-output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of 1 at most, and so has the
+output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of at most 1, and so has the
 product over independent outputs; the mean over some a is above 1/error with probability ``error`` at
-most (Markov).  The audit thus prices what is drawn, not what the share would have allowed.
+most (Markov).  So the audit prices the actual draws, not the allowance of the share.
 """
 
 from __future__ import annotations

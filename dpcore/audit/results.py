@@ -77,15 +77,19 @@ class AuditResult:
             found.append(f"the noise is at most {self.width.at_most:.2g} times as wide as stated")
         if self.fresh and not self.fresh.passed:
             found.append(
-                "noise is used again: the signs of two numbers agree, or differ, too often by"
+                "noise is reused: the signs of two numbers agree, or differ, too often by"
                 f" {self.fresh.alike:.2g}"
             )
         if self.chosen and not self.chosen.passed:
-            found.append(f"choices are not made as stated: {self.chosen.apart:.2g} of them differ")
+            found.append(
+                f"choices are not made as stated: shares differ by {self.chosen.apart:.2g}"
+            )
         if self.price:
             found += self.price.faults
         if self.replay and not self.replay.passed:
-            found.append(f"a neighbour changes {self.replay.moved:.3g} times what is declared")
+            found.append(
+                f"neighbours differ by {self.replay.moved:.3g} times the declared sensitivity"
+            )
         return found
 
     def to_dict(self) -> dict[str, object]:

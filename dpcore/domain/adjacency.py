@@ -6,29 +6,29 @@ records of one unit:
     replace-one    its records are replaced by those of another unit
     add-remove     its records are in one table and not in the other
 
-The number of records is public only where one record replaces one.  Everywhere else it is private
-like any other statistic: no computation may use it, and it is published with noise only.
+The number of records is public only if one record replaces one.  Everywhere else it is private like any
+other statistic: no computation may use it, and it is published with noise only.
 
 **Tables of any size.**  A private number of records has no largest value, but sums in 64 bits and
 training to a stated accuracy have limits.  No rule that leaves tables of at most M records as they are
-can cut all larger ones to a bounded size and keep neighbours at distance 1: of M + 1 distinct records,
-M > 1, whatever is kept must be within one record of each of the M + 1 tables that lack one of them, and
-only all M + 1 are; so by induction nothing is ever cut.  (To keep the first M in a public order is
-stable at distance 2: one record comes in, another goes out.)  What is bounded instead, at no cost, is
+can cut all larger ones to a bounded size and keep neighbours at distance 1: with M + 1 distinct
+records, M > 1, the kept records must be within one record of each of the M + 1 tables that lack one of
+them, and only all M + 1 records are; so by induction nothing is ever cut.  (To keep the first M in a
+public order is stable at distance 2: one record comes in, another goes out.)  The following are bounded
+instead, at no cost:
 
     a count or sum    moved to the nearest end of a public range: this shortens differences in every
                       coordinate, so no L1, L2 or largest norm of a difference grows
     a real vector     counted with the share ``taper`` of each record
 
 **Lemma** (``taper``).  Let |.| be a norm, S(D) a sum over the N records of D of terms of norm at most p,
-of which two differ by at most d.  With a(N) = 1 - N/(4 M) up to N = 2 M and M/N above, a(N) S(D) is a
-sum of terms of total norm at most M p, and its sensitivity is at most that of S: m max(d, p), or m p
-under add-remove.
-*Proof.*  a never rises, and a(N + 1) + N (a(N) - a(N + 1)) <= 1: it is 1 - 1/(4 M) up to 2 M, and
-2 M/(N + 1) <= 1 above.  Adding this up over i < j, a(N + j) j + N (a(N) - a(N + j)) <= j.  Let D' have j
-records more than D, after r were replaced; r + j <= m.  Then a(N + j) S(D') - a(N) S(D) =
-a(N + j) (S(D') - S(D)) + (a(N + j) - a(N)) S(D) has norm at most
-a(N + j) (r d + j p) + (a(N) - a(N + j)) N p <= r d + j p <= m max(d, p); r = 0 under add-remove.  QED
+of which any two differ by at most d.  With a(N) = 1 - N/(4 M) up to N = 2 M and M/N above, a(N) S(D) is
+a sum of terms of total norm at most M p, and its sensitivity is at most that of S: m max(d, p), or m p
+under add-remove.  *Proof.*  a never rises, and a(N + 1) + N (a(N) - a(N + 1)) <= 1: it is 1 - 1/(4 M)
+up to 2 M, and 2 M/(N + 1) <= 1 above.  Adding this up over i < j, a(N + j) j + N (a(N) - a(N + j)) <=
+j.  Let D' have j records more than D, after r were replaced; r + j <= m.  Then a(N + j) S(D') - a(N)
+S(D) = a(N + j) (S(D') - S(D)) + (a(N + j) - a(N)) S(D) has norm at most a(N + j) (r d + j p) + (a(N) -
+a(N + j)) N p <= r d + j p <= m max(d, p); r = 0 under add-remove.  QED
 
 >>> Adjacency("add-remove").sensitivity(moved=2, present=1)
 1

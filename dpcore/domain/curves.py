@@ -61,7 +61,7 @@ class RecordCurves:
 
     @cached_property
     def reach(self) -> Integers:
-        """The largest code R (T,) at each time."""
+        """The largest codes R (T,), one for each time."""
         return np.array([axis.cells - 1 for axis in self.grids])
 
     @cached_property
@@ -73,7 +73,7 @@ class RecordCurves:
         return math.floor(self.step_at_most / width) + (not grid.integer)
 
     def length(self, weight: int) -> int:
-        """M for the factor q, which is ``weight``."""
+        """The bound M on |A v|^2 for the factor q, which is ``weight``."""
         if not weight:
             return sum(int(reach) ** 2 for reach in self.reach)
         return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)

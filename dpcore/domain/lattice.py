@@ -107,7 +107,7 @@ class Lattice:
 
 
 def _bits(rows: int, most: int, roundings: int) -> int:
-    """b, where the sensitivity is 2^b steps; raises ``ValueError`` if b would be too small."""
+    """The largest b for which 2^b steps may be the sensitivity; ``ValueError`` if it is too small."""
     bits = min(most, 52 - (roundings * rows).bit_length())
     if bits < LEAST_BITS:
         allowed = 2 ** (52 - LEAST_BITS) // roundings
@@ -119,7 +119,8 @@ def _bits(rows: int, most: int, roundings: int) -> int:
 
 
 def transform_roundings(shape: tuple[int, ...]) -> int:
-    """E of the lemma for a grid of this shape; it includes 5 for the weights and 16 for later steps."""
+    """The roundings E of the lemma for a grid of this shape, with 5 for weights and 16 for later
+    steps."""
     total = 0.0
     for size in shape:
         logarithm = math.log2(size)

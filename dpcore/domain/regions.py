@@ -44,11 +44,11 @@ class Regions:
 
     def __post_init__(self) -> None:
         if not len(self.leaves):
-            raise ValueError("members: no leaf is listed")
+            raise ValueError("members: no region is listed")
         if np.any(np.diff(self.leaves) <= 0) or not 0 <= self.leaves[0] <= self.leaves[-1] < (
             self.domain.size
         ):
-            raise ValueError("members: a leaf is listed twice, or is no combination of the columns")
+            raise ValueError("members: a region is listed twice, or is no combination of values")
 
     @property
     def depth(self) -> int:

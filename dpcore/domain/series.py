@@ -94,7 +94,7 @@ class Factor:
 
     @property
     def periods(self) -> int:
-        """T, the largest number of periods in the series."""
+        """The largest number of periods in the series, T."""
         return len(self.steps)
 
     def run(self, run: int) -> tuple[int, ...]:
@@ -109,7 +109,8 @@ class Factor:
         return table
 
     def moved(self, run: int, in_periods: int) -> int:
-        """W of the lemma, in steps, for one record in each of k = ``in_periods`` periods."""
+        """The weights' sum W of the lemma, in steps, for a unit that is in k = ``in_periods``
+        periods."""
         if in_periods < 1:
             raise ValueError(f"in_periods: must be positive, not {in_periods}")
         return sum(self.run(run)[:in_periods])

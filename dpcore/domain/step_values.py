@@ -22,10 +22,11 @@ from dpcore.domain.axes import Grid
 
 
 class Roundness(NamedTuple):
-    """How round each value is.
+    """How round each value is, in classes of equal size and roundness.
 
-    ``of`` (values,): the class of each value, -1 for zero.  For each class (k,): the decimal power of
-    its values, the number, in steps, of which all are multiples, and how many values there are.
+    ``of`` (values,): the class of each value, -1 for zero.  For each class (k,): ``power``, the decimal
+    power of its values; ``every``, the round number, in steps, that divides them; ``values``, how many
+    there are.
     """
 
     of: Integers

@@ -57,7 +57,7 @@ def ascending(cells: Integers) -> bool:
 
 
 def summed(cells: Integers, counts: Integers, size: int) -> Integers:
-    """(size,) the sum of the counts of each cell, exact below 2^63.
+    """The sum of the counts of each cell (size,), exact below 2^63.
 
     ``cells``, ``counts``: (k,); a cell may occur several times.
     """

@@ -64,7 +64,7 @@ class FourierFeatures:
 
     @property
     def size(self) -> int:
-        """D, the number of coordinates of Phi(x)."""
+        """The number of coordinates of Phi(x), D."""
         return 2 * self.frequencies
 
     def bandwidths(self) -> tuple[float, ...]:

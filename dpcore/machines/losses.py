@@ -47,7 +47,7 @@ class Loss(ABC):
 
     @property
     def slope(self) -> float:
-        """M, the Lipschitz constant in the decision value."""
+        """The Lipschitz constant M of the loss in the decision value."""
         return 1.0
 
     @abstractmethod

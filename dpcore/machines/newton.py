@@ -80,7 +80,7 @@ class Problem:
         return float(math.sqrt(squares.max()) * up)
 
     def uncurved(self, diagonal: Floats, gradient: Floats) -> Floats:
-        """(D,) the inverse of C = 2 lambda I + Phi' diag(diagonal) Phi times the gradient.
+        """Return (D,) the inverse of C = 2 lambda I + Phi' diag(diagonal) Phi times the gradient.
 
         With R = diag(diagonal)^(1/2) Phi it is (g - R' (2 lambda I + R R')^-1 R g) / (2 lambda)
         (Woodbury), which is faster if few rows have curvature.

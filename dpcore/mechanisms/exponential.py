@@ -15,10 +15,11 @@ Preconditions.  scale lies between 2^-45 and 2^45 (``within`` checks it), there 
 
 Proof.  Where no score of a choice moves by more than d, a neighbour changes the weight exp(-score/scale)
 of each candidate by a factor of at most exp(d/scale), and the sum of all weights by as much the other
-way; choices are independent, and the sum of all d is k D at most.  The log-ratios of all candidates of
+way; choices are independent, and the sum of all d is at most k D. The log-ratios of all candidates of
 a choice lie within an interval as long as a = 2 d/scale, not 2 a: the choice is a-bounded-range, and so
 a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most D times that of all d, k D^2.
-Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches cost nothing.
+Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches cost
+nothing.
 
 Lemma (``relative_scores``; Raskhodnikova & Smith 2016).  Where a neighbour moves the value v_i of
 candidate i by at most d_i, the score max over j of (v_i - v_j)/(d_i + d_j) moves by at most 1: each of
@@ -131,7 +132,8 @@ class ExponentialMechanism(Mechanism):
         return cls.within(share, 1, candidates, Fraction(WHOLE + 2))
 
     def shortfall(self, chance: float) -> float:
-        """T of the lemma, for one choice scored by ``relative_scores``; ``chance`` is its p."""
+        """The bound T of the module's lemma, for one choice by ``relative_scores``; ``chance``: its
+        p."""
         return float(self.scale) / WHOLE * math.log(self.candidates / chance)
 
     @property
@@ -151,7 +153,7 @@ class ExponentialMechanism(Mechanism):
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """``exact``: scores (k,) that are the same for all outputs, or (n, k) for each output."""
+        """The rounds of outputs; ``exact``: scores (k,) for all outputs, or (n, k) for each output."""
         number, choices = outputs.shape
         costs = exact.reshape(-1, choices, self.candidates) / float(self.scale)
         costs -= costs.min(axis=2, keepdims=True)

@@ -12,13 +12,14 @@ Together they cost either of two prices:
 
 Proof.  *Sum.*  A round depends on the ones before it only through their noisy results, which are public:
 adaptive composition adds alphas, and rhos (Bun & Steinke 2016, Lemma 2.3).
-*Single draw.*  For the proof by rounding (``accounting.analytic``) all rounds set apart the same part of
-their variance, r of v.  Continuous rounds with what is left are mu-GDP for the squared sensitivity of
-noise alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su 2022, Theorem
-3.2).  A choice adds mu^2 = e^2 pi/8 (lemma below), and so less than e^2 (pi/8) v/(v - r).
-Rounding changes the joint law by one factor for each coordinate, of which at most the sum of S_i differ
-between neighbours, as exact numbers are whole; each factor is no farther from 1 than at r, the smallest
-part.  For the proof by zCDP, S/(2 v) is at least the sum of all rhos, as pi/16 > 1/8.
+*Single draw.*  For the proof by rounding (``accounting.analytic``) all rounds set aside the same
+fraction of their variance, r of v.  Continuous rounds with the remaining variance are mu-GDP, where
+mu^2 is the squared sensitivity of the noise rounds over v - r, as squares of mu add over adaptive
+composition (Dong, Roth & Su 2022, Theorem 3.2).  A choice adds mu^2 = e^2 pi/8 (lemma below), and so
+less than e^2 (pi/8) v/(v - r).  Rounding changes the joint law by one factor for each coordinate, of
+which at most the sum of S_i differ between neighbours, as exact numbers are whole; each factor is no
+farther from 1 than at r, the smallest part.  For the proof by zCDP, S/(2 v) is at least the sum of all
+rhos, as pi/16 > 1/8.
 
 Lemma.  A choice whose log-ratios all lie in an interval of length e is mu-GDP for mu = e sqrt(pi/8).
 For every test, let p and q be the chances that it rejects under either table.  Then p/q <= exp(t) and

@@ -9,17 +9,17 @@ Laplace noise.  It is (alpha + level_alpha, beta, gamma)-random DP with gamma = 
     U_k = x_(n - a + k) - x_(a + 1 - k)            widths around the bulk, k = 0, 1, ...
     L   = max_k (level(U_k) - k)                   level(U): the first j with S_j >= U
 
-over a public table 1 = S_0 < S_1 < ... whose steps grow by ``growth`` at most.
+over a public table 1 = S_0 < S_1 < ... whose steps grow by at most ``growth``.
 
 Preconditions.  (K - 1) n < 2^61 (the release checks it: ``largest_statistic``); 0 < beta < 1 and gamma
 of 4/n at least (``within`` checks them); alphas, beta and gamma are covered by the share, beta with 50
 digits rounded up (the privacy line checks them).
 
-Proof.  Replacing a record moves every x_(j) by one place at most, so U_k(X) <= U_(k+1)(X') and L moves
-by one at most.  A record and its random replacement both lie within the a + 1 outermost of the n - 1
+Proof.  Replacing a record moves every x_(j) by at most one rank, so U_k(X) <= U_(k+1)(X') and L changes
+by at most one.  A record and its random replacement both lie within the a + 1 outermost of the n - 1
 others, on either side, but for a chance of 4 (a + 1)/n; then the sum moves by at most U_0 <= S_L of
-either table.  Changing the scale by one level costs alpha/2, but for a tail beyond
-t = scale (alpha/2)/(growth - 1) of chance at most
+either table.  Changing the scale by one level costs alpha/2, but for a tail beyond t = scale
+(alpha/2)/(growth - 1) of chance at most
 
     beta = exp(alpha/4 - (alpha/2)/(growth - 1))
 

@@ -2,15 +2,15 @@
 
 Claim.  Input: counts (cells,), given by the occupied cells of a public domain.  Neighbours: tables
 that differ in one record, which is in one cell: it moves (L1 sensitivity 2), or is added or removed
-(L1 sensitivity 1).  Output: of the occupied cells, count + Z with discrete Laplace Z where that is
-above ``threshold`` tau; an empty cell is never published.  With s the scale, a = exp(-1/s) and
+(L1 sensitivity 1).  Output: for occupied cells, count + Z with discrete Laplace Z if that is above
+``threshold`` tau; an empty cell is never published.  With s the scale, a = exp(-1/s) and
 
     p = P(1 + Z > tau) = a^tau / (1 + a)        the chance that a cell with one record is published
 
 it is (D/s, p, 0)-DP for D = 2 or 1, and p-approximately (D/s)^2/2-zCDP.
 
-Preconditions.  A unit has at most one record, and D is what the event's own neighbours allow: 2 where
-a record may be replaced, 1 where it is added or removed.  tau >= 0, D <= alpha s, and p <= beta by an
+Preconditions.  A unit has at most one record, and D is the sensitivity for the event's neighbours: 2 if
+a record may be replaced, 1 if it is added or removed.  tau >= 0, D <= alpha s, and p <= beta by an
 enclosure of the exponentials in whole numbers (the privacy line checks all).
 
 Proof.  Let a record move from cell x to cell y.
@@ -26,9 +26,9 @@ Proof.  Let a record move from cell x to cell y.
     a record is removed            its cell keeps another: loss 1/s.  It is left empty: D shows it with
                                    chance p, D' never, and what is not shown differs in nothing else
 
-One cell at most costs beta in either direction.  An (alpha, beta)-DP pair of laws is post-processing
-of randomised response that reveals all with chance beta (Kairouz, Oh & Viswanath 2015), which gives
-the concentrated price.
+At most one cell costs beta in either direction.  An (alpha, beta)-DP pair of laws is post-processing of
+randomised response that reveals all with chance beta (Kairouz, Oh & Viswanath 2015), which gives the
+concentrated price.
 
 Ranges.  Those of discrete Laplace noise.
 

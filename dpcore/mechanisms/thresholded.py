@@ -2,9 +2,8 @@
 
 Claim.  Input: counts (cells,), given by the occupied cells of a public domain of up to 2^62.
 Neighbours: as for discrete Laplace noise, with L1 sensitivity D.  Output: x + Z with independent
-discrete Laplace Z on every cell of the domain, of which only values above the public ``threshold``
-tau are kept, in ascending order of cells.  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP for
-every tau.
+discrete Laplace Z on every cell of the domain; only values above the public ``threshold`` tau are kept,
+in ascending order of cells.  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP for every tau.
 
 Preconditions.  Those of discrete Laplace noise; the cells of the statistic ascend and lie in the
 domain (the privacy line checks it).

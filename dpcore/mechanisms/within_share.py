@@ -1,7 +1,7 @@
 """The price of a mechanism that is chosen after a domain was found: a whole share, fixed in advance.
 
 Claim.  A mechanism that is chosen in view of earlier draws, and that the privacy line certifies for a
-share of (alpha, beta) or of (rho, beta), costs that share at most, whatever was drawn before.
+share of (alpha, beta) or of (rho, beta), costs at most that share, whatever was drawn before.
 
 Preconditions.  The share is fixed before the first of these draws, and the privacy line refuses a
 mechanism that costs more (``dpcore.line.privacy_line``).  No gamma: sets of probability that are chosen

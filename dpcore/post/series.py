@@ -44,9 +44,9 @@ YEAR = 12
 QUANTITIES = {
     "period": "count of the period",
     "to-date": "total of all periods to date",
-    "change": "change on the period before",
-    "change-on-year": "change on the same period a year before",
-    "year": "total of the last year's periods",
+    "change": "change from the period before",
+    "change-on-year": "change from the same period a year before",
+    "year": "total of the periods of the last year",
 }
 """The quantities that are estimated, and their names in a sentence."""
 

@@ -40,7 +40,7 @@ class Samplable(Release):
     """A release from which synthetic records can be drawn."""
 
     refines: ClassVar[Literal["density", "counts"] | None] = None
-    """What the release says about values inside the bins of another release, if anything."""
+    """The release's information about values inside the bins of another release, if any."""
 
     rules: tuple[Rule, ...] = ()
     """Rules that hold in every synthetic record."""

@@ -107,7 +107,7 @@ class Table:
 
     @property
     def descriptions(self) -> Mapping[str, str]:
-        """What each column means."""
+        """The description of each column."""
         return {part.name: part.description for part in self.parts}
 
     @property

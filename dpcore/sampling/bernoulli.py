@@ -39,7 +39,7 @@ def bernoulli_exp(
     bits: int,
     source: RandomSource,
 ) -> Booleans:
-    """(n,) independent coins; coin i shows heads (True) with probability exactly exp(-x_i).
+    """Draw (n,) independent coins; coin i shows heads (True) with probability exactly exp(-x_i).
 
     ``exponents``: (n,) floats, with relative error at most 2**-50 from x_i >= 0.
     ``exact_exponent``: returns x_i, given i; called for the coins that floating point cannot decide.

@@ -26,7 +26,7 @@ _TRIALS = 1 << 13
 
 
 def exponential_choices(scores: Integers, scale: Fraction | int, source: RandomSource) -> Integers:
-    """(k,) one index for each row of ``scores`` (k, m), independently; low scores are likely.
+    """Draw one index (k,) for each row of ``scores`` (k, m), independently; low scores are likely.
 
     ``scores``: private; differences within a row must fit in 64 bits.  ``scale``: public, a rational
     from 2**-45 to 2**45.  The number of trials depends on the scores: on average it is at most m for

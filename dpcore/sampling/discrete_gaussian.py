@@ -47,7 +47,7 @@ _TABLE_REACH = 8
 
 
 def discrete_gaussian(variance: Fraction | int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent draws, exactly: P(z) prop. to exp(-z**2 / (2 * variance)).
+    """Draw (size,) independent numbers, exactly: P(z) prop. to exp(-z**2 / (2 * variance)).
 
     ``variance`` is public: the parameter sigma**2, a rational from 2**-90 to 2**90.
     """

@@ -48,7 +48,7 @@ _TABLE_REACH = 24
 
 
 def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent draws, exactly: P(z) prop. to exp(-|z| / scale).
+    """Draw (size,) independent numbers, exactly: P(z) prop. to exp(-|z| / scale).
 
     ``scale`` is public: sensitivity / alpha, a rational from 2**-45 to 2**45.
     """
@@ -65,7 +65,7 @@ def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> 
 
 
 def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent geometric draws, exactly: P(k) = (1 - a) a**k, a = exp(-1 / scale).
+    """Draw (size,) independent geometric numbers, exactly: P(k) = (1 - a) a**k, a = exp(-1 / scale).
 
     Discrete Laplace noise that has passed a threshold exceeds it by such a draw (METHODS i).
     ``scale`` is public: a rational from 2**-45 to 2**45.

@@ -69,7 +69,7 @@ class InversionTable:
         self._looked_up = np.where(certain, below, _SEARCH).astype(np.int64)
 
     def draw(self, size: int, source: RandomSource) -> Integers:
-        """(size,) independent draws, exactly from the law."""
+        """Draw (size,) independent numbers, exactly from the law."""
         words = source.words(size)
         values = self._looked_up.take(_leading(words))
         if len(searched := np.flatnonzero(values == _SEARCH)):

@@ -44,6 +44,6 @@ def with_signs_but_one_zero(magnitudes: Integers, source: RandomSource) -> Integ
 
 
 def _fair_coins(size: int, source: RandomSource) -> Booleans:
-    """(size,) fair coins, one bit each."""
+    """Draw (size,) fair coins, from one bit each."""
     words = source.words(-(-size // 64))
     return np.unpackbits(words.view(np.uint8), count=size).view(np.bool_)

@@ -108,7 +108,7 @@ def distinct_integers(
 
 
 def uniform_integers(below: int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent uniform integers from {0, ..., below - 1}, 1 <= below <= 2**62."""
+    """Draw (size,) independent uniform integers from {0, ..., below - 1}, 1 <= below <= 2**62."""
     if not 1 <= below <= LARGEST_DOMAIN:
         raise ValueError(f"below must lie between 1 and {LARGEST_DOMAIN}, not {below}")
     bits = max((below - 1).bit_length(), 1)

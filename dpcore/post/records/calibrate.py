@@ -120,7 +120,7 @@ def common_cells(theirs: Axis, ours: Axis) -> tuple[Integers, Integers] | None:
 
 
 def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Generator) -> Integers:
-    """Which records (rows,) to take, in random order; as many as there are, and some repeatedly."""
+    """Row numbers (rows,) of the records to take, in random order; a record may be taken repeatedly."""
     wanted = [_wanted(rows, target) for target in targets]
     cells = [np.ravel_multi_index(tuple(t.codes.T), t.margins[-1].table.shape) for t in targets]
     weights = np.ones(rows)

@@ -25,11 +25,11 @@ the public tables of ``benchmarks/synthesis``, where results change little betwe
 these values.
 
 All pairs are one matrix product: with P the (K, D) matrix of all p_ca side by side, D the sum of
-the sizes, they are the blocks of P' diag(w) P.  Of other tables those that differ in their last
-attribute alone are one product: (products of the others' p)' diag(w) P.  The gradient is another
-product, and the descent is Adam (Kingma & Ba 2015) in single precision, on logarithms, with a falling
-step.  Fitting mixtures of products to noisy margins is an idea of Aydore et al. 2021 (relaxed tabular
-data) and Liu, Vietri & Wu 2021 (GEM).
+the sizes, they are the blocks of P' diag(w) P. Other tables that differ only in their last attribute
+form one product: (products of the others' p)' diag(w) P. The gradient is another product, and the
+descent is Adam (Kingma & Ba 2015) in single precision, on logarithms, with a falling step.  Fitting
+mixtures of products to noisy margins is an idea of Aydore et al. 2021 (relaxed tabular data) and Liu,
+Vietri & Wu 2021 (GEM).
 
 >>> import numpy as np
 >>> noisy = [Margin((0, 1), np.array([[51.0, 2.0], [-3.0, 48.0]]), 9.0)]
@@ -142,8 +142,7 @@ def _links(sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int]
 
 
 class _Several(NamedTuple):
-    """Tables that have the same ``others`` and one further attribute, concatenated; pairs are not among
-    them.
+    """Tables (no pairs) that have the same ``others`` and one more attribute, concatenated.
 
     ``columns`` (R,): the cells of the last attributes among all cells; ``blocks``: where each last
     attribute starts in them; ``target``, ``precision``: (cells of the others, R); ``centred``: whether

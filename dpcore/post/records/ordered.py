@@ -87,7 +87,7 @@ def positions_in_order(
     generator: np.random.Generator,
     positions: Floats | None = None,
 ) -> Floats:
-    """(rows, 2) positions in cells, of which very few are out of order.
+    """Draw positions (rows, 2) in cells; only very few are out of order.
 
     Args:
         codes: (rows, 2) cells of both columns, none of them null.

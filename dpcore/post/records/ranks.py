@@ -55,7 +55,7 @@ SMALLEST = 1e-3
 def positions_in_bins(
     codes: Integers, wide: Sequence[Booleans], generator: np.random.Generator
 ) -> Floats:
-    """(rows, columns) positions from 0 to below 1 of records in the cells of their codes.
+    """Draw positions (rows, columns), from 0 to below 1, of records in the cells of their codes.
 
     Args:
         codes: (rows, columns) of columns whose cells are in order; a code beyond the cells is null.

@@ -300,7 +300,7 @@ def _within(attributes: Attributes, known: Iterable[Attributes]) -> list[Attribu
 
 
 def _component(table: Floats, attributes: Attributes, subset: Attributes) -> Floats:
-    """r_T of one table: summed to the subset, with each axis centred."""
+    """The component r_T of a table: its sums over other attributes, with each axis centred."""
     result = summed_to(table, attributes, subset)
     for axis in range(len(subset)):
         result = result - result.mean(axis=axis, keepdims=True)

@@ -6,14 +6,14 @@ exact count t for which the published count is not among the outermost 5% on eit
 
     t + w(t) low(t) <= count <= t + w(t) high(t),
 
-with low and high the 5% and 95% quantiles of simulated errors of cells of that size, and w(t) >= 1 how
-many times as far as simulated the published counts of that size lie from what was measured.
+with low and high the 5% and 95% quantiles of simulated errors of cells of that size, and w(t) >= 1 the
+ratio of actual to simulated distances of published counts of that size from the measurements.
 
 A simulation starts from fitted tables, which the same fit reproduces better than the exact tables.
 Three rules correct this; ``python -m benchmarks.coverage --strata`` measures the resulting coverage:
 
-* the interval contains count -+ 1.645 root mean squared errors; * its upper end is not below that of
-the estimate's interval where the estimate is more than half a
+* the interval contains count -+ 1.645 root mean squared errors;
+* its upper end is at least that of the estimate's interval if the estimate is more than half a
   standard deviation of the noise above the count, or the count that far above zero; the lower end
   likewise;
 * a count above two standard deviations, and every count of a release with too few cells for a

@@ -94,13 +94,13 @@ class Crown:
 
     @property
     def _children(self) -> Iterator[tuple[Floats, Floats]]:
-        """v, and c as a column, of the children of each node just above the known level."""
+        """The vectors v and sums c of the children of each node just above the known level."""
         ends = self.regions.starts[self.known][1:]
         return zip(np.split(self.own, ends), np.split(self.free[:, None], ends), strict=True)
 
     @cached_property
     def _steps(self) -> dict[int, tuple[Floats, Floats, Floats]]:
-        """C, V and G, each (nodes, cells, cells), of every level above."""
+        """The matrices C, V and G, each (nodes, cells, cells), of every level above."""
         steps, one = {}, np.eye(self.own.shape[1])
         below: Floats = np.stack([_sum_of_known(v, c) for v, c in self._children])
         for level in range(self.known - 1, -1, -1):
@@ -113,7 +113,7 @@ class Crown:
 
     @cached_property
     def _taken(self) -> tuple[Floats, ...]:
-        """For each level, w of the parents of its nodes; the parents are nodes of the level above."""
+        """For each level, the matrices w of the parents of its nodes."""
         found = [np.zeros((1, self.own.shape[1], self.own.shape[1]))]
         for level in range(self.known):
             gain, above = self._steps[level][2], found[-1][self.regions.parents[level]]

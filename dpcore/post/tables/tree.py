@@ -160,7 +160,7 @@ class TreeSquares:
 
     @cached_property
     def _steps(self) -> dict[int, tuple[Floats, Floats, Floats]]:
-        """C, V and G of each inner level from ``top`` on."""
+        """The matrices C, V and G of each inner level from ``top`` on."""
         steps, own = {}, self._leaf
         for level in range(self.regions.depth - 1, self.top - 1, -1):
             below = self.regions.gathered(level + 1, own)
@@ -173,18 +173,18 @@ class TreeSquares:
         return steps
 
     def _kept(self, level: int, gain: Floats) -> Floats | float:
-        """The factor s G by which the measurement of a level damps what comes from above."""
+        """The factor s G by which a level's measurement reduces corrections from the levels above."""
         return self.variance * gain if level >= self.first else 1.0
 
     @property
     def _own(self) -> Floats:
-        """C (nodes, cells) of the level ``top``."""
+        """The variances C (nodes, cells) of the level ``top``."""
         own = self._leaf if self.top == self.regions.depth else self._steps[self.top][0]
         return np.broadcast_to(own, (len(own), self.cells))
 
     @cached_property
     def _known_variance(self) -> Floats:
-        """c (nodes,), the variance of each total if it were estimated; infinite if not known."""
+        """The variance c (nodes,) of each total if it were estimated; infinite if it is not known."""
         free = np.asarray(self._own.sum(axis=1))
         return free if self.unknown is None else np.where(self.unknown, np.inf, free)
 

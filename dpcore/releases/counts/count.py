@@ -42,7 +42,7 @@ PENALTIES = {
     "squared": "squared error",
     "zero-one": "zero-one loss (the probability of an answer that is not exact)",
 }
-AT_LEAST = "The interval holds the exact count with probability 90% at least, whatever it is."
+AT_LEAST = "The interval contains the exact count with probability at least 90%, for any count."
 
 
 @dataclass(frozen=True)

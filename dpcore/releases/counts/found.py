@@ -57,7 +57,7 @@ class FoundCategories(Release):
         super().__post_init__()
         if self.adjacency.most > 1:
             raise ValueError(
-                "mechanism: categories are found with one record of each unit, and here a unit may have"
+                "mechanism: categories are found with one record per unit, but here a unit may have"
                 f" {self.adjacency.most}"
             )
 
@@ -99,7 +99,7 @@ class FoundCategories(Release):
         )
         texts = np.array([text for text in self.categories if text in found], dtype=str)
         scale, threshold = float(mechanism.scale), mechanism.threshold
-        counted, given = "the units of which a record is counted here", "given that it was found"
+        counted, given = "the units that have a record in this count", "given that it was found"
         table = Table(
             "tables",
             self.name,

@@ -161,8 +161,8 @@ class Heaping(Release):
             *RECORDS.interval(*ends),
         ]
         statement = (
-            f"The values are those of all {column.axis.cells:,} whose noisy count is above {width}. The"
-            " intervals hold for all values at once with at least 90% probability, so also for these."
+            f"Of all {column.axis.cells:,} values, those with a noisy count above {width} are listed."
+            " With at least 90% probability all their intervals are right at once."
         )
         known = Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement)
         return Table("tables", self.table_name(Domain((column.axis,))), columns, (known,))
@@ -180,10 +180,10 @@ class Heaping(Release):
         sizes = 10.0**kinds.power * unit, 10.0 ** (kinds.power + 1) * unit
         about = column.axis.name
         means = (
-            f"Without its sign {about} is at least",
-            f"Without its sign {about} is below",
+            f"Absolute value of {about}: at least",
+            f"Absolute value of {about}: below",
             f"The largest of 1, 5, 10, 50, ... that divides {about}",
-            f"How many values of {about} are such",
+            f"How many values of {about} are in this class",
         )
         described = (*sizes, kinds.every * unit, kinds.values)
         columns = [

@@ -228,14 +228,14 @@ class Histogram(TableOfCounts, Samplable):
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         unit = self.unit
         conservative = (
-            f"The interval holds the exact {unit.number} with a probability of at least 90%, whatever it"
-            f" is; as each is a {unit.whole}, with a larger one where the scale of the noise is small."
+            f"The interval contains the exact {unit.number} with a probability of at least 90%, for any"
+            f" value; the probability is larger if the noise is small, as each is a {unit.whole}."
         )
         if self.thresholded:
             statement = (
                 f"Given that the cell passed the threshold. {conservative} The standard error is an"
-                f" average over all {unit.numbers} that may lie behind the noisy one, all taken as"
-                " equally likely: it is cautious, as it allows that the cell is empty."
+                f" average over all {unit.numbers} that could give the noisy one, taken as equally"
+                " likely: it is cautious, because the cell may be empty."
             )
             return (
                 Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),

@@ -108,7 +108,7 @@ class AnsweredRelease(Release):
         return f", on the scale of {' and '.join(scales)}" if scales else ""
 
     def scales(self, bandwidths: Sequence[float]) -> dict[str, Any]:
-        """Facts: bounds, and bandwidths in units of the columns or of their transforms."""
+        """Facts for the manifest: bandwidths in units of the (transformed) columns, and bounds."""
         widths = zip(self.axes, bandwidths, strict=True)
         return {
             "bandwidths": {axis.name: h * axis.span for axis, h in widths},

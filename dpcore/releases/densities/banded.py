@@ -51,8 +51,8 @@ SIMULTANEOUS = Uncertainty(
     "standard_error",
     BAND,
     "simulated",
-    "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
-    " noise in standard errors, and left_out_bound on both sides.",
+    "Contains the exact kernel density at all points at once: its width is the simulated quantile of"
+    " the largest noise in standard errors, plus left_out_bound on both sides.",
 )
 
 WHOLE = "typical error of the density, relative to a uniform one"

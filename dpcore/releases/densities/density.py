@@ -69,15 +69,15 @@ PRINTED_CELLS = {1: 512, 2: 96}
 """Cells per axis of the published grid, by dimensions; small bandwidths get more."""
 
 MEANINGS = (
-    "Density per unit of the columns: the nearest to estimate that is nowhere negative and has mass one",
+    "Density per unit of the columns: the non-negative one of mass one that is nearest to estimate",
     "Root mean squared error of density, simulated",
     "Noisy kernel density{divided}; may be negative",
     "Standard deviation of the privacy noise in estimate",
     *band_meanings("the exact kernel density"),
-    "How far estimate without noise may be from the exact kernel density: bounds of binning, rounding"
-    " and truncation, already in the interval and the band",
-    "How far the kernel moved the density, an estimate: what smoothing once more does to estimate; in"
-    " neither interval nor band",
+    "Bound on the difference of estimate without noise from the exact kernel density, by binning,"
+    " rounding and truncation; the interval and the band include it",
+    "Estimate of the smoothing bias: how much a second smoothing moves estimate; neither interval nor"
+    " band includes it",
 )
 """Descriptions of the value columns, in their order."""
 

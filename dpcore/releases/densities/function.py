@@ -178,8 +178,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
             f"Noisy kernel density per unit of the columns{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
             *band_meanings("the exact kernel density of the records"),
-            "How far estimate without noise may be from the exact kernel density: a bound of rounding,"
-            " already in the interval and the band",
+            "Bound on the difference of estimate without noise from the exact kernel density, by"
+            " rounding; the interval and the band include it",
             "Coefficient of the kernel centred at this point, in the sum that is the function",
         ]
         columns += self.value_columns(noisy, stated, meanings)

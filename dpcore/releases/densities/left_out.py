@@ -104,7 +104,7 @@ def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float
 
 
 def widened(move: float) -> float:
-    """C of the theorem; beyond twenty bandwidths it is useless."""
+    """The constant C of the module's theorem; for moves beyond twenty bandwidths it is useless."""
     u = min(move, 20.0)
     s = (u + math.sqrt(u * u + 8)) / 2
     return u * math.sqrt(2) * s * math.exp(-s * s / 4 + s * u / 2 + u * u / 4)

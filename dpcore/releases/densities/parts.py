@@ -7,8 +7,8 @@
                    is that of the other records
 
 The statistic has for each group the counts of its point masses, then the numbers of its density.  A
-count is in steps of ``Density.one_record``, which is at most what a record moves the numbers of the
-density by, in either norm.
+count is in steps of ``Density.one_record``, which is at most a record's effect on the numbers of the
+density, in either norm.
 
 **Lemma.**  Let adding or removing a record change the numbers of its part by at most ``present``, and
 replacing it within a part by at most ``moved``.  Then a step to a neighbour moves all numbers by

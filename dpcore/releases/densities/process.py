@@ -143,7 +143,7 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def _vectors(self) -> list[Integers]:
-        """U_i of every cell: (cells of the axis, points) for each axis."""
+        """The whole vectors U_i of every cell, (cells of the axis, points) for each axis."""
         return [
             whitening.integers((np.arange(axis.size) + 0.5) / axis.size, self.bits)
             for whitening, axis in zip(self.whitenings, self.axes, strict=True)

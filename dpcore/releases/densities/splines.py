@@ -8,7 +8,7 @@ Poisson's formula
     sum over g of share_g cos(pi j (g + 1/2)/G) = sum over whole k of (-1)^k sinc(j/(2 G) + k)^(p + 1)
                                                    cos(pi (j + 2 G k) x)
 
-exactly; where it is wrapped around, for even j, and for sines too.  k = 0 is the function itself times
+exactly; on a wrapped axis this holds for even j, and for sines too.  k = 0 is the function itself times
 ``kept``, by which it is divided.  The other terms are at most ``strange`` times a cosine, for any
 record, and fall like (j/(2 G - j))^(p + 1).  More cells reduce them but add noise, because a
 coefficient adds up all G cells.  Linear sharing, p = 1, would need many more cells for the same
@@ -88,7 +88,7 @@ def kept(basis: type[Basis], fine: int, wide: int) -> Floats:
 
 
 def strange(basis: type[Basis], fine: int, wide: int) -> Floats:
-    """A bound, over ``kept``, of what sharing adds to a cosine, or to it and its sine together."""
+    """A bound of the error that sharing adds to a cosine, or to a cosine and its sine, over ``kept``."""
     return _factors(basis, fine, wide)[1]
 
 

@@ -14,9 +14,9 @@ fraction ``FOR_PLACES`` of the precision with the noise that all rounds have.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
 number from 0 to ``SLOPE`` that follows from z, y and the public coefficients.  With R >= |z|^2 for
-every row, the squared L2 norm of what one record adds is at most SLOPE^2 R, and that of the change
-where one replaces another at most 4 SLOPE^2 R. For the counts of m columns, each times t, the two
-bounds are m t^2 and 2 m t^2.
+every row, the squared L2 norm of a record's contribution is at most SLOPE^2 R, and the squared change
+if one record replaces another is at most 4 SLOPE^2 R. For the counts of m columns, each times t, the
+two bounds are m t^2 and 2 m t^2.
 
 Proof.  |q y z| <= SLOPE sqrt(R), and the triangle inequality.  A record is in one cell of each
 column.  QED
@@ -26,7 +26,7 @@ term depends on another record, to the last bit: rows are looked up in tables of
 coefficients are rounded so that every product z.phi is a whole number below 2^52, which floats add in
 any order without rounding; q is a floor of it.  If there are more than ``MOST`` records, only about
 that many count: floor(p c + u) of the c records in a cell, where u in [0, 1) depends on the cell alone,
-so one more record changes this by at most 1.  What a table larger than ``most_rows`` adds is cut.
+so one more record changes this by at most 1.  Contributions beyond ``most_rows`` records are cut.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Design:
 
     @cached_property
     def norm_squared(self) -> int:
-        """R of the claim in ``descent``."""
+        """The bound R on a row's squared norm, as in the claim of ``descent``."""
         return self.intercept**2 + self._curved + self.waves * _largest_wave(self.amplitude)
 
     @cached_property

@@ -94,7 +94,7 @@ def require_few(axis: Axis, most: int) -> None:
     """Raise ``ValueError`` if a feature has more than ``most`` values."""
     if axis.size > most:
         raise ValueError(
-            f"features: {axis.name} has {axis.size:,} values, and may have {most:,} at most; leave it"
+            f"features: {axis.name} has {axis.size:,} values, but may have at most {most:,}; leave it"
             " out, or choose a column of fewer"
         )
 
@@ -160,7 +160,7 @@ def ordered(axis: Axis) -> bool:
 
 
 def scaling(axis: Axis) -> tuple[float, float]:
-    """(lower, width): a value v of the column is scaled to (v - lower) / width."""
+    """The (lower, width) by which a value v of the column is scaled to (v - lower) / width."""
     if isinstance(axis, Categories):
         values = [float(c) for c in axis.categories]
         return min(values), (max(values) - min(values)) or 1.0

@@ -134,7 +134,7 @@ class GradientClassifier(Release):
         return self.descent.learnt(self.mechanism.by_round(noisy.values[None, :]))
 
     def decide(self, noisy: Noisy, codes: Integers) -> tuple[Floats, Floats]:
-        """f, and an upper bound of its standard error, at cells (k, features).
+        """The decision value f and an upper bound of its standard error, at cells (k, features).
 
         f is computed from the published tables, so waves are not rounded here as they are in the
         gradients.

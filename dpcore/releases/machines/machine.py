@@ -105,7 +105,8 @@ class KernelMachine(Release):
 
     @property
     def margin(self) -> int:
-        """k of the module's docstring; 1 if the number of records is public."""
+        """The factor k on lambda and n in the module's docstring; 1 if the number of records is
+        public."""
         return 1 if self.adjacency.public_rows else MARGIN
 
     @property
@@ -114,7 +115,7 @@ class KernelMachine(Release):
 
     @property
     def strength(self) -> float:
-        """lambda / k."""
+        """The regularisation lambda / k that the solver uses."""
         return self.regularisation / self.margin
 
     @property

@@ -9,17 +9,18 @@ f(x) adds at most M E|Z| to the expected loss.  F rises with lambda, and the noi
 by the exponential mechanism, with relative scores of these values (``mechanisms.exponential``).
 
 **Sensitivity.**  Let f be the minimiser for one table of n records, and let a record z be replaced by
-z'.  Then the least value of the other table is at most that of f there, which is (l(f, z') - l(f, z))/n
-higher, and likewise with both tables exchanged.  Losses are not negative.  As 2 lambda f is a mean of
--l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
+z'.  Then the minimum for the other table is at most the value of f for it, which is (l(f, z') - l(f,
+z))/n higher, and likewise with both tables exchanged.  Losses are not negative.  As 2 lambda f is a
+mean of -l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
 
     ||f|| <= B = min(M kappa/(2 lambda), sqrt(l(0)/lambda)),    F moves by at most l(kappa B)/n,
 
 where l(u) is the largest loss of outputs of at most u in size.
 
-**Rounding.**  A certified gap G of the solver bounds ||gradient||^2/(2 lambda), so what it finds is at
-most G/2 too high.  The value is then a sum over at most n rows, of losses of sums over D features, which
-errs by at most (n + D + 64) u (2 l(kappa B) + M kappa B), u = 2^-53.  The sensitivity counts both twice.
+**Rounding.**  A certified gap G of the solver bounds ||gradient||^2/(2 lambda), so its minimum is at
+most G/2 too high.  The value is then a sum over at most n rows, of losses of sums over D features,
+which errs by at most (n + D + 64) u (2 l(kappa B) + M kappa B), u = 2^-53.  The sensitivity counts both
+twice.
 
 The second step trains again at the chosen lambda, and its noise is paid by the rest of the share.  The
 lattice of weights has equally many steps per sensitivity at each lambda, so the noise law is the same.

@@ -63,14 +63,14 @@ NO_INTERVAL = 100.0
 FAR = 3.0
 """A last step beyond this multiple of its expected length counts as an error."""
 
-HIDDEN = "noise hides how much the records say of this term: there may be too few of a kind"
+HIDDEN = "too much noise for this term: too few records may be informative about it"
 
 STATED = (
-    "Sampling and noise together, to first order and by the normal law; the interval is for {}, and"
-    " holds it 19 times in 20 where the model is right. Sampling errors assume that {}. The error"
-    " includes an estimate of what the cutting of very large residuals moves. Not included: records with"
-    " unusual terms count less, which moves coefficients where the model is wrong; a value beyond a"
-    " bound, where the plan clamps, counts as the bound, and one on a grid as the middle of its cell"
+    "Errors include sampling and noise, to first order and for a normal law. The 95% interval is for"
+    " {}, if the model is right. Sampling errors assume that {}. Errors include an estimate of the bias"
+    " from cutting very large residuals. Not included: records with unusual terms count less, which"
+    " moves coefficients if the model is wrong; if the plan clamps, a value beyond a bound counts as"
+    " the bound; on a grid, a value counts as the middle of its cell"
 )
 
 Points = tuple[ScorePoint, ...]
@@ -263,9 +263,9 @@ class MeasuredModel(Release):
             (
                 "sampling_error",
                 sampling,
-                "Its part from sampling, as noisy sums show it",
+                "The part of it from sampling, estimated from noisy sums",
             ),
-            ("privacy_error", privacy, "Its part from the noise that protects privacy"),
+            ("privacy_error", privacy, "The part of it from the noise that protects privacy"),
             ("lower_95", found.values - SIGMAS_95 * error, "Lower end of a 95% interval"),
             ("upper_95", found.values + SIGMAS_95 * error, "Upper end of a 95% interval"),
         ):

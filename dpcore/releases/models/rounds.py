@@ -54,9 +54,10 @@ in different groups.
 Proof.  Each part has norm at most 1 before it is multiplied: a sum of matrices g x x' has at most the
 norm sum g |x|^2.  Scores differ by at most 2, in strata too.  The inner product of two units' other
 parts is a sum of weights, none negative, times (u.u')^2, (s.s')^2, 0 or 1: never negative, so they
-differ by at most sqrt(2) in norm.  Of clusters: to shorten z to length R moves no two z further apart,
-and |z z' - y y'| <= (|z| + |y|) |z - y| <= 2 R |z - y|.  A unit that comes moves one z by at most B S,
-one that is replaced moves one z by twice, or two by once, that: over 2 R B S by at most 1, and 2.  QED
+differ by at most sqrt(2) in norm.  For clusters: shortening z to length R increases no distance of two
+z, and |z z' - y y'| <= (|z| + |y|) |z - y| <= 2 R |z - y|.  A unit that comes moves one z by at most B
+S, one that is replaced moves one z by twice, or two by once, that: over 2 R B S by at most 1, and 2.
+QED
 
 A unit adds the vector in K whole steps, rounded: norms grow by at most sqrt(d)/2 + 2 steps, and those
 of differences by at most sqrt(d) + 2, for d numbers, rounding of floating point included.  Every
@@ -154,9 +155,9 @@ class ScorePoint:
     ``location``, ``width``: (t,) of the response, that the moments take.  The rest is for errors:
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
     ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
-    moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) where noisy scores led, of
-    which a step may go a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight of the
-    last step, beside that of the middle round; all in the basis of ``white``.
+    moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) the full Newton step, of
+    which a shrunken step makes a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight
+    of the last step relative to the middle round; all in the basis of ``white``.
     """
 
     number: int
@@ -220,7 +221,7 @@ class ModelRounds:
 
     @cached_property
     def radii(self) -> dict[str, float]:
-        """A, B and the smallest C, in units of S."""
+        """The clipping radii: A, B and the smallest C of the module's docstring, in units of S."""
         root, size = math.sqrt(self.terms.size), self.design.size
         shortest = root * self.scaled(CONDITIONAL if self.weighed else SHORTEST)
         pairs = (("leverage", LEVERAGE), ("squared", SQUARED))
@@ -239,7 +240,7 @@ class ModelRounds:
 
     @property
     def rough_radius(self) -> float:
-        """C of the rough Newton steps."""
+        """The radius C to which scores are clipped in the rough Newton steps."""
         return ROUGHLY * math.sqrt(self.terms.size) * self.design.size
 
     @cached_property
@@ -279,7 +280,7 @@ class ModelRounds:
 
     @cached_property
     def steps(self) -> dict[str, int]:
-        """K of each round."""
+        """The scale K of each round: a vector of length one is K whole steps."""
         wanted = {n: math.sqrt(self.shares[n] / self._moved(n, 1.0)) for n in self.rounds}
         return {n: round(STEPS * each / max(wanted.values())) for n, each in wanted.items()}
 

@@ -31,8 +31,8 @@ AT_ONCE = 2**21
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords:
-    """Private: units and their records.  ``rows``: (n, m, p); ``responses``, ``bins`` and
-    ``weights``: (n, m); ``strata``, ``clusters``, ``counts``: (n,)."""
+    """Units and their records: private.  ``rows``: (n, m, p); ``responses``, ``bins``, ``weights``: (n,
+    m); ``strata``, ``clusters``, ``counts``: (n,)."""
 
     rows: Floats
     responses: Floats

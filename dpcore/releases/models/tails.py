@@ -134,7 +134,7 @@ def _standing_for(mean: Floats, root: Floats) -> Floats:
 
 
 def _shapes(lengths: Floats, end: float) -> Floats:
-    """N (s, lengths) relative to its value m at this end, for each a and d."""
+    """How N falls from its value m at this end: N/m (s, lengths) for each a and d."""
     falls, bends = (each.ravel()[:, None] for each in np.meshgrid(FALLS, BENDS))
     far = np.log(np.maximum(lengths / end, 1.0))
     return np.asarray(np.exp(-falls * far - bends * far**2))
@@ -299,7 +299,7 @@ class CutScores(ModelSums):
     def _by_weights(
         self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
     ) -> tuple[Floats, Floats]:
-        """C (t,) of the last round with weights, and the approximate bias from cutting."""
+        """The radius C (t,) of the last round with weights, and the approximate bias from cutting."""
         shortest, times = self.radii["shortest"], len(counts)
         lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
         excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]

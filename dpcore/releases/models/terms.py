@@ -71,7 +71,7 @@ class ModelTerms:
 
     @property
     def size(self) -> int:
-        """p, the number of terms."""
+        """The number of terms, p."""
         return len(self.names)
 
     @property
@@ -126,7 +126,7 @@ class ModelTerms:
 
     @cached_property
     def basis(self) -> tuple[Floats, tuple[Floats, ...]]:
-        """T (p, p), and the values (cells, k) of each group in the new basis."""
+        """The matrix T (p, p), and the values (cells, k) of each group in the new basis."""
         found, tables = np.zeros((self.size, self.size)), dict[int, Floats]()
         order = sorted(range(len(self.groups)), key=lambda i: len(self.groups[i].attributes))
         for i in order:

@@ -54,16 +54,14 @@ def of_the_grid(grid: Grid) -> str:
     """A sentence with the errors of a mean that are not stated, from public values only."""
     width = grid.upper - grid.lower
     clamped = (
-        " Not included: a value beyond a bound, where the plan clamps, counts as the bound; if one per"
-        " cent of records lie beyond it by a tenth of the range on average, the mean moves by"
+        " Not included: if the plan clamps, a value beyond a bound counts as the bound. If one per cent"
+        " of records lie beyond it, by a tenth of the range on average, the mean moves by"
         f" {width / 1000:.3g}."
     )
     if grid.integer:
         return clamped
     half = width / grid.cells / 2
-    return (
-        f"{clamped} Nor that values move to the middle of their grid cells, by at most {half:.3g}."
-    )
+    return f"{clamped} Nor is rounding to the middle of grid cells, by at most {half:.3g}."
 
 
 def mean_columns(

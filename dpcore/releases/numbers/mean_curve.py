@@ -160,8 +160,8 @@ class MeanCurve(Release):
 
     @cached_property
     def record(self) -> int:
-        """u: up to sqrt(M) it is free if a record is replaced; else it is the best for a curve halfway
-        between the middle and a bound."""
+        """The weight u of a record's count: sqrt(M), which is free, if records are replaced; else the
+        best for a curve halfway between the middle and a bound."""
         length = self.curves.length(self.weight)
         if self.adjacency.relation == "replace-one":
             return max(math.isqrt(length), 1)
@@ -170,13 +170,13 @@ class MeanCurve(Release):
 
     @cached_property
     def design(self) -> Floats:
-        """The matrix A (numbers, T)."""
+        """The matrix A (numbers, T) that turns a curve into the numbers that are summed."""
         points = np.eye(len(self.times))
         return np.r_[points, self.weight * np.diff(points, axis=0)] if self.weight else points
 
     @cached_property
     def covariance(self) -> Floats:
-        """The covariance G (T, T)."""
+        """The covariance G (T, T) of the fitted curve, for noise of variance 1 in each sum."""
         return np.asarray(np.linalg.inv(self.design.T @ self.design))
 
     @cached_property
@@ -352,7 +352,7 @@ class MeanCurve(Release):
     @property
     def of_the_curves(self) -> str:
         """A sentence with the errors that are not stated, from public values only."""
-        found = "Not included: a value beyond a bound, where the plan clamps, counts as the bound"
+        found = "Not included: if the plan clamps, a value beyond a bound counts as the bound"
         if not self.grids[0].integer:
             half = self.curves.half.max()
             found += f"; values move to the middle of their cells, by at most {half:.3g}"

@@ -39,20 +39,19 @@ from dpcore.releases.table import (
 )
 from dpcore.releases.work import Work, publishing
 
-HIDDEN = "so few records, or so much noise, that nothing can be said"
+HIDDEN = "too few records or too much noise for an interval"
 
 STATED = (
-    "Sampling and noise together, to first order and by the normal law; the interval is for the"
-    " population from which the survey is taken to be drawn, and holds it 19 times in 20. Not included:"
-    " a value beyond a bound, where the plan clamps, counts as the bound, and one on a grid as the"
-    " middle of its cell"
+    "Errors include sampling and noise, to first order and for a normal law. The 95% interval is for"
+    " the population from which the survey is assumed to be drawn. Not included: if the plan clamps, a"
+    " value beyond a bound counts as the bound, and on a grid a value counts as the middle of its cell"
 )
 
 LABELS = {
     "statistic": "mean, share, variance or covariance",
-    "column": "The column that it is of",
-    "other": "The other column of a covariance, or the column of the groups; null without",
-    "category": "The category of a share, or of a group; null without",
+    "column": "The column that is described",
+    "other": "The other column of a covariance, or the column of the groups; else null",
+    "category": "The category of a share, or of a group; else null",
 }
 
 ADDED = 1e-8
@@ -167,10 +166,14 @@ class Moments(Release):
         estimates = np.where(hidden, np.nan, np.clip(found.values, *ends))
         lower, upper = (np.clip(estimates + side, *ends) for side in (-width, width))
         for name, values, text in (
-            ("estimate", estimates, "Estimate for the population, the nearest that can be"),
+            (
+                "estimate",
+                estimates,
+                "Estimate for the population, moved to the nearest possible value",
+            ),
             ("standard_error", error, "Its standard error, of sampling and of noise together"),
-            ("sampling_error", found.sampling, "Its part from sampling"),
-            ("privacy_error", found.privacy, "Its part from the noise that protects privacy"),
+            ("sampling_error", found.sampling, "The part of it from sampling"),
+            ("privacy_error", found.privacy, "The part of it from the noise that protects privacy"),
             ("lower_95", lower, "Lower end of a 95% interval"),
             ("upper_95", upper, "Upper end of a 95% interval"),
         ):

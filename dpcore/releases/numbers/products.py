@@ -9,8 +9,8 @@ All p columns together are a point x with |x|^2 <= p.  A record becomes
 
 so the squared weight of the product with exponents m is its multinomial coefficient in k.  Products of
 two coordinates of one category are left out, because they are sums of the others.  Products of degree 1
-and 2 give means, covariances and linear models; those of degree 3 and 4 their errors from sampling, for
-which h = ``FOURTH`` / (1 + p)^2 makes them large enough.
+and 2 give means, covariances and linear models.  Products of degree 3 and 4 give their sampling errors;
+with h = ``FOURTH`` / (1 + p)^2 they are large enough.
 
 **Lemma.**  Let q = 1 + p.  For all x, x':
 
@@ -121,12 +121,12 @@ class Products:
 
     @cached_property
     def fourth(self) -> Fraction:
-        """h."""
+        """The weight h of products of degree 3 and 4."""
         return FOURTH / (1 + len(self.axes)) ** 2
 
     @property
     def length_squared(self) -> Fraction:
-        """q^2 + h q^4: a bound on |phi|^2, and half of a bound on the squared difference of two."""
+        """The bound q^2 + h q^4 on |phi|^2; twice this bounds the squared difference of two phi."""
         q = 1 + len(self.axes)
         return q**2 + self.fourth * q**4
 

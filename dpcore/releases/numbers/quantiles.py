@@ -211,7 +211,7 @@ class Quantiles(Release):
                 yield f"{label}, between groups", both, first, of_group + second
 
     def _tight(self, rows: int, last: int) -> Iterator[WorstTable]:
-        """Such tables of ``rows`` records, all of which are between the cells 0 and ``last``."""
+        """The ``worst_tables`` of ``rows`` records, all between the cells 0 and ``last``."""
         others = rows - 1
         if last < 3:
             return

@@ -95,7 +95,7 @@ class RatioMean(Release):
 
     @property
     def reach(self) -> int:
-        """R, the last code."""
+        """The last code, R."""
         return self.grid.cells - 1
 
     @property
@@ -105,7 +105,8 @@ class RatioMean(Release):
 
     @property
     def record(self) -> int:
-        """u: if replacing a record changes the sum by 2 R, then u = R costs nothing more."""
+        """The weight u of a record's count: if replacing a record changes the sum by 2 R, u = R is
+        free."""
         return max(self.reach if self._stays else self.reach // 2, 1)
 
     @cached_property
@@ -146,7 +147,7 @@ class RatioMean(Release):
             *mean_columns(
                 self.grid,
                 middle + half * totals / positive,
-                f"Noisy sum of {self.grid.name} over noisy_rows; null where these may be none",
+                f"Noisy sum of {self.grid.name} over noisy_rows; null if there may be no records",
                 error_column(errors, "noisy_mean", ", to first order"),
                 (lower, upper),
                 hidden,
@@ -213,9 +214,7 @@ class RatioMean(Release):
         _, half = self._scale
         each = self.rows / self.groups
         if self.groups > 1:
-            note = (
-                f"in a group of {each:.3g} records, an equal part; ten times that in one of a tenth"
-            )
+            note = f"in a group of {each:.3g} records, an equal share; ten times that in one of a tenth"
             note += ", if all of them have a value" * self.grid.nullable
         elif self.grid.nullable:
             note = "if as many records as the plan states have a value"

@@ -64,7 +64,7 @@ MOST_PRESSED = 1e6
 
 @dataclass(frozen=True)
 class Allocation:
-    """What is measured.  ``moved``, ``present``: as in ``joint_sensitivity``."""
+    """The measured tables and residuals.  ``moved``, ``present``: as in ``joint_sensitivity``."""
 
     parts: tuple[MeasuredBlock, ...]
     moved: Fraction
@@ -76,7 +76,7 @@ class Allocation:
 
 
 def equal_split(sizes: Sequence[int], sets: Sequence[Attributes]) -> Allocation:
-    """Every table whole, all with the same precision."""
+    """The allocation that measures every whole table with the same precision."""
     parts = tuple(MeasuredBlock(attributes) for attributes in sets)
     return _allocation(sizes, parts, "l1")
 
@@ -187,7 +187,7 @@ def _two(sizes: Sequence[int]) -> Floats:
 def measured(
     part: MeasuredBlock, table: Floats, sizes: Sequence[int], variance: float
 ) -> Margin | Residual:
-    """A part as it was measured; ``variance``: of the noise on the counted numbers."""
+    """The noisy margin or residual of a part; ``variance``: of the noise on its counted numbers."""
     kind = Residual if part.centred else Margin
     return kind(part.attributes, table, measured_variance(part, sizes, variance))
 

@@ -91,7 +91,9 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.domain.axes) < 2:
-            raise ValueError("compress: merges cells in pairs of columns, and there is one column")
+            raise ValueError(
+                "compress: merges cells in pairs of columns, but there is only one column"
+            )
         if not Fraction(1, 1000) <= self.part <= Fraction(999, 1000):
             raise ValueError(
                 f"compress: share must lie between 1/1000 and 999/1000, not {self.part}"

@@ -55,7 +55,7 @@ LEAST_VARIANCE = 1e-12
 class Hierarchy(AgreedTables):
     """Count tables at the nodes of ``regions``.
 
-    The first columns of ``domain`` are those of the regions, the others those of each table.
+    The first columns of ``domain`` define the regions; the others are the columns of each table.
     ``possible``: (leaves, cells), False where nobody can be.
     """
 
@@ -105,7 +105,7 @@ class Hierarchy(AgreedTables):
         for level in range(self.regions.depth, known, -1):
             reachable = np.logical_or.reduceat(reachable, self.regions.starts[level])
         if np.any(self._known_totals[~reachable] > 0):
-            raise ValueError("impossible: a region that has records has no place for them")
+            raise ValueError("impossible: a region has records, but none of its cells is possible")
 
     @cached_property
     def cells(self) -> Domain:

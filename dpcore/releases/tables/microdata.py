@@ -75,9 +75,9 @@ class Microdata(FittedTables):
 
     def __post_init__(self) -> None:
         if any(tied(attrs, self.nested) for attrs in self.tables):
-            raise ValueError("sets: hold a column and a group of it")
+            raise ValueError("sets: one has both a column and its groups")
         if not all(1 <= len(attrs) <= MOST_WAYS for attrs in self.tables):
-            raise ValueError("sets: must be of one to six columns")
+            raise ValueError("sets: each must have one to six columns")
         self.require_memory(0)
         require_satisfiable(self.domain.shape, self.rules)
         super().__post_init__()

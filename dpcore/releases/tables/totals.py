@@ -19,10 +19,10 @@ class Totals:
     def check(self, rows: int, regions: Regions, adjacency: Adjacency) -> None:
         """Raise ``ValueError`` if they cannot be the numbers of these records."""
         if adjacency.weighted:
-            raise ValueError("totals: are numbers of records, and this release counts weights")
+            raise ValueError("totals: are numbers of records, but this release counts weights")
         stated = int(self.counts.sum())
         if adjacency.public_rows and not (stated <= rows if regions.outside else stated == rows):
-            raise ValueError(f"totals: add up to {stated:,}, and there are {rows:,} records")
+            raise ValueError(f"totals: add up to {stated:,}, but there are {rows:,} records")
 
     def promise(self, by: str, adjacency: Adjacency) -> str:
         """The promise that remains if these are published; ``by``: the column of their level."""
@@ -30,7 +30,7 @@ class Totals:
         return (
             f"The numbers of records by {by} are taken from the plan and hold exactly. If they were"
             " counted in these records, they are published without noise, and the promise is only for"
-            f" tables with these totals: it hides which of the records of its {by} a record is, and"
-            f" not how many records its {by} has."
+            f" tables with these totals: it hides which record of a {by} is a person's, but not how many"
+            f" records the {by} has."
             + (" Such tables differ by a record removed and one added: two steps." * removed)
         )
