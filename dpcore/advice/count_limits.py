@@ -144,7 +144,7 @@ def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: in
 def sparse_table_risk(
     alpha: float, cells: int, records: int, replaced: bool, most: int, occupied: int
 ) -> float:
-    """The same bound for all cells together, over tables of at most ``occupied`` occupied cells."""
+    """The bound of ``sparse_risk`` for all cells together, if at most ``occupied`` have records."""
     blocks = min(records, occupied - 1) if replaced else 1
     found = _block_risks(alpha, cells, records, replaced, most, blocks)
     return max((q * risk for q, risk in found), default=0.0)

@@ -50,7 +50,8 @@ MEAN = math.sqrt(2 / math.pi)
 
 @dataclass(frozen=True, eq=False)
 class ModelledTables:
-    """``shares``: for each column, the assumed share of each of its cells (cells,)."""
+    """Expected errors of modelled tables; ``shares``: for each column, the assumed share (cells,) of
+    each cell."""
 
     release: Microdata | CompressedMicrodata
     shares: Mapping[str, Floats]

@@ -23,7 +23,7 @@ from dpcore.line.mechanism import Choice
 
 @dataclass(frozen=True)
 class Frequencies:
-    """``apart``: the largest difference between a share of choices and its stated chance."""
+    """The test of choices; ``apart``: the largest difference of a share of choices and its chance."""
 
     apart: float
     passed: bool

@@ -139,7 +139,7 @@ class ReleaseDraws:
         return self.release.name
 
     def narrowed(self) -> ReleaseDraws:
-        """The same draws, watched only where the tables differ and at a few more cells."""
+        """These draws, watched only where the tables differ and at a few more cells."""
         return replace(self, wide=NARROW, known=self._exact)
 
     @cached_property

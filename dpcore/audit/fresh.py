@@ -36,8 +36,8 @@ MOST = 128
 
 @dataclass(frozen=True)
 class Freshness:
-    """``alike``: the largest excess, over all pairs, of equal signs over different ones or the reverse
-    (0 to 1); ``pairs``: how many pairs of numbers were compared."""
+    """The test of freshness; ``alike``: the largest excess, over all pairs, of equal signs over
+    different ones or the reverse (0 to 1); ``pairs``: how many pairs of numbers were compared."""
 
     alike: float
     pairs: int

@@ -28,8 +28,8 @@ MOST = 64
 
 @dataclass(frozen=True)
 class Replay:
-    """``moved``: the largest change, as a multiple of the declared sensitivity; ``tables``: how many
-    pairs were replayed; ``pair``: the pair with the largest change."""
+    """The result of replay; ``moved``: the largest change, in declared sensitivities; ``tables``: how
+    many pairs were replayed; ``pair``: the pair with the largest change."""
 
     moved: float
     tables: int

@@ -53,7 +53,7 @@ NEARLY = 0.5
 
 @dataclass(frozen=True)
 class WidthBound:
-    """``estimate``: the likeliest width of the noise over the stated width; ``at_most``: an upper
+    """A bound on width; ``estimate``: the likeliest width over the stated width; ``at_most``: an upper
     confidence bound, infinite if outputs contain no information; ``draws``: the number of outputs."""
 
     estimate: float

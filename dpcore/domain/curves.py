@@ -40,8 +40,9 @@ MOST_CELLS, MOST_STEPS = 2**17, 1000
 
 @dataclass(frozen=True)
 class RecordCurves:
-    """``grids``: the column of each of ``times`` (T,), in ascending order; ``step_at_most``: the largest
-    change between neighbouring times, in the unit of the curve, if stated; the grids are then equal."""
+    """Curves; ``grids``: the column of each of ``times`` (T,), in ascending order; ``step_at_most``:
+    the largest change between neighbouring times, in the unit of the curve, if stated; the grids are
+    then equal."""
 
     grids: tuple[Grid, ...]
     times: tuple[float, ...]

@@ -29,7 +29,7 @@ TransformName = Literal["none", "log", "sqrt", "log1p"]
 
 @dataclass(frozen=True)
 class Transform:
-    """``forward``: t; ``backward``: its inverse; ``slope``: t'; each acts on (k,) numbers.
+    """A transform; ``forward``: t; ``backward``: its inverse; ``slope``: t'; each acts on (k,) numbers.
 
     ``valid``: whether t is defined from a lower bound on; ``needs``: the allowed lower bounds, in
     words.

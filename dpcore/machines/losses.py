@@ -38,8 +38,7 @@ from dpcore.machines.sensitivity import default_gap, smallest_gap
 
 
 class Loss(ABC):
-    """``classifies``: targets are labels +-1, not numbers; ``curving``: the largest second
-    derivative."""
+    """A loss; ``classifies``: targets are labels +-1; ``curving``: the largest second derivative."""
 
     name: ClassVar[str]
     classifies: ClassVar[bool]

@@ -104,7 +104,7 @@ class CompressedMargins(Rounds):
         return None if self.numbers > REGROUPED else super().log_ratio(cells, near, far)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The second round's difference, with the groups that the exact first table suggests."""
+        """How much neighbours change the second round, with groups from the exact first table."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         once = [self.alone(table) for table in tables]
         groups = self.groups(once[0])

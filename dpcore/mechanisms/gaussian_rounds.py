@@ -106,8 +106,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The largest difference along some paths of pure noise, in the rounds that begin or end a
-        law."""
+        """How much neighbours change the first and last rounds, along some paths of pure noise."""
         sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
         drawn, point = self.by_round(noise.astype(np.int64)), self.first_point(TRIED)

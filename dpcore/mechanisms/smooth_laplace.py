@@ -136,7 +136,7 @@ class SmoothLaplace(Mechanism):
 
     @classmethod
     def within(cls, share: Budget, size: int, rows: int, *own: Any) -> Self:
-        """The mechanism that spends the share; raises ``ValueError`` where it cannot.
+        """Return the mechanism that spends the share; raises ``ValueError`` if the share is too small.
 
         ``own``: the fields that only a subclass has.
         """
@@ -175,7 +175,7 @@ class SmoothLaplace(Mechanism):
         return self._between(counts, codes)
 
     def _between(self, counts: Integers, ascending: Integers) -> Integers:
-        """x_(n - a + k) - x_(a + 1 - k), (trimmed + 1,), with 0 and the largest code beyond the ends."""
+        """The widths (trimmed + 1,) U_k of the module; x is 0 or the largest code beyond the records."""
         total, k = int(counts.sum()), np.arange(self.trimmed + 1)
         ordered, ranks = np.append(ascending, self.width_range[1]), np.cumsum(counts)
 

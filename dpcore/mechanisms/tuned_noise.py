@@ -93,7 +93,7 @@ class TunedNoise(Rounds):
         return found
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The second round's difference at the setting that the first table's best candidates give."""
+        """How much neighbours change the second round, at the first table's best setting."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         scores = [self.tuning.scores(table) for table in tables]
         best = scores[0].reshape(self.choice.choices, -1).argmin(axis=1)

@@ -56,8 +56,8 @@ class Choice(Protocol):
 
 
 class TunedRelease(Release, Generic[Settled]):
-    """``part``: the fraction of the share for the choice (of rho or precision with Gaussian noise, else
-    of alpha); ``rule``: how the setting is chosen."""
+    """A release at a chosen setting; ``part``: the fraction of the share for the choice (of rho or
+    precision with Gaussian noise, else of alpha); ``rule``: how the setting is chosen."""
 
     part: Fraction
     rule: Any

@@ -69,7 +69,8 @@ MEMORY = (0.9, 0.99)  # of Adam: of the mean gradient and of the mean squared gr
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """``weights``: (K,), sum 1; ``distributions[a]``: (K, sizes[a]), each row a distribution."""
+    """A mixture; ``weights``: (K,), sum 1; ``distributions[a]``: (K, sizes[a]), each row a
+    distribution."""
 
     weights: Floats
     distributions: tuple[Floats, ...]

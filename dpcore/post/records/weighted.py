@@ -41,7 +41,8 @@ FACTOR = 4
 
 
 class WeightedRecords(NamedTuple):
-    """``codes``: (m, k) records; ``weights``: (m,) the number of rows that each one represents."""
+    """Weighted records: ``codes`` (m, k), and ``weights`` (m,), the number of rows that each
+    represents."""
 
     codes: Integers
     weights: Integers

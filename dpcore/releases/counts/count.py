@@ -47,7 +47,7 @@ AT_LEAST = "The interval contains the exact count with probability at least 90%,
 
 @dataclass(frozen=True)
 class SingleCount(Release):
-    """``counted``: the cells of the single column whose records are counted, neither all cells nor
+    """One count; ``counted``: the cells of the single column whose records are counted, neither all nor
     none.
 
     ``what``: those records in words.
@@ -90,8 +90,8 @@ class SingleCount(Release):
 
 @dataclass(frozen=True)
 class Count(SingleCount):
-    """``proportion``: the chance of a binomial prior; if None, all possible counts are equally
-    likely."""
+    """The best answer to a noisy count; ``proportion``: of a binomial prior, or None for a uniform
+    one."""
 
     proportion: float | None = None
 

@@ -43,7 +43,7 @@ FOUND = 0.95
 
 @dataclass(frozen=True)
 class FoundCategories(Release):
-    """``column``: the column whose texts are counted; ``categories``: those that the plan takes from a
+    """Texts of ``column`` that enough units have; ``categories``: those that the plan takes from a
     draw, or equally many placeholders before the draw."""
 
     column: str = ""

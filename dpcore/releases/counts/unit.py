@@ -235,7 +235,7 @@ class TableOfCounts(Release):
         return self.as_measured(None)
 
     def weighed(self, step: Fraction) -> Self:
-        """The same release for sums of weights, in multiples of ``step``."""
+        """This release for sums of weights, in multiples of ``step``."""
         return replace(self, step=step)
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:

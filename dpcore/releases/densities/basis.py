@@ -120,7 +120,7 @@ class Basis(ABC):
 
     @property
     def widest(self) -> float:
-        """An upper bound of the squared distance of two whitened points; constants cancel in it."""
+        """An upper bound of the squared distance of two whitened points, without the constant."""
         return 4 * (self.longest - self.mass)
 
     @property

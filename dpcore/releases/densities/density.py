@@ -223,12 +223,12 @@ class Density(BandedDensity, Samplable):
 
     @cached_property
     def fine(self) -> Basis:
-        """The same basis on the columns' own grids."""
+        """The basis on the columns' own grids."""
         return replace(self.basis, shape=self.answered.shape)
 
     @cached_property
     def printed(self) -> Basis:
-        """The same basis on the published grid."""
+        """The basis on the published grid."""
         target = PRINTED_CELLS[len(self.bandwidths)]
         shape = tuple(
             min(size, max(target, math.ceil(2 / h)))

@@ -34,7 +34,7 @@ KernelName = Literal["gaussian", "exponential"]
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """``bandwidth``: h, in units of the axis."""
+    """A kernel of one axis; ``bandwidth``: h, in units of the axis."""
 
     bandwidth: float
 

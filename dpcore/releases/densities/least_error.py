@@ -52,7 +52,7 @@ _BLOCK = 2**12
 
 @dataclass(frozen=True)
 class LeastError:
-    """``densities``: at each bandwidth of the ladder, ascending; ``share``: for the choice."""
+    """A cross-validated choice; ``densities``: at each bandwidth, ascending; ``share``: its price."""
 
     densities: tuple[Density, ...]
     share: Budget

@@ -46,8 +46,8 @@ PARTS = ("binning", "rounding", "truncation")
 
 @dataclass(frozen=True)
 class ApproximationBounds:
-    """``basis``: the functions kept; ``binning``: a bound, public; ``moves``: how far, in bandwidths, a
-    record may be moved along each axis before it is counted."""
+    """Bounds of approximation errors; ``basis``: the functions kept; ``binning``: a public bound;
+    ``moves``: how far, in bandwidths, a record may be moved along each axis before it is counted."""
 
     basis: Basis
     binning: float
@@ -75,7 +75,7 @@ class ApproximationBounds:
 
     @cached_property
     def weights(self) -> Floats:
-        """Factors (coefficients,) prod (1 + C_i lambda_i) - 1 that turn a density into the bound."""
+        """The factors (coefficients,) prod (1 + C_i lambda_i) - 1 from a density to its bound."""
         lines = [1 + c * line for c, line in zip(self._widened, self.basis.lines, strict=True)]
         return np.asarray(reduce(np.multiply.outer, lines, np.ones(()))[self.basis.kept] - 1)
 

@@ -61,8 +61,8 @@ _BLOCK = 2**22
 
 @dataclass(frozen=True)
 class GridProcess(AnsweredRelease):
-    """``kernel``: covariance of the noise; ``bandwidths``: h of each axis, in units of its range;
-    ``points``: points of the public grid along each axis."""
+    """A noisy function on a public grid; ``kernel``: covariance of the noise; ``bandwidths``: h of each
+    axis, in units of its range; ``points``: number of grid points along each axis."""
 
     finer = "a larger bandwidth or fewer columns"
 

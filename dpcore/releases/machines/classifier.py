@@ -22,8 +22,9 @@ LossName = Literal["hinge", "logistic"]
 
 @dataclass(frozen=True)
 class Classifier(KernelMachine):
-    """``signs``: +1 or -1 for each code of the label, the last axis; ``loss_name``: hinge or logistic;
-    with logistic, 1/(1 + exp(-f)) estimates the probability of a positive label."""
+    """A kernel classifier; ``signs``: +1 or -1 for each code of the label, the last axis;
+    ``loss_name``: hinge, or logistic, with which 1/(1 + exp(-f)) estimates the probability of a
+    positive label."""
 
     signs: tuple[int, ...] = ()
     loss_name: LossName = "hinge"

@@ -127,8 +127,8 @@ class Point:
 
 
 class Learnt(NamedTuple):
-    """``coefficients``: (d,) for rows of the ``design`` before scaling; ``stddev``: an upper bound, to
-    first order, of the noise in each; ``step``: the shortest step."""
+    """The result of all rounds; ``coefficients``: (d,) for unscaled rows of the ``design``; ``stddev``:
+    a bound, to first order, on the noise in each; ``step``: the shortest step."""
 
     coefficients: Floats
     design: Design
@@ -278,7 +278,7 @@ class Descent:
 
     @property
     def _moved(self) -> float:
-        """The same change for unscaled rows."""
+        """The change of a coefficient of unscaled rows per unit of a sum, for steps of 1."""
         return self._unit_step / math.sqrt(self.even.norm_squared)
 
     def first_point(self, times: int) -> Point:

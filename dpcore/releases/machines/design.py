@@ -37,7 +37,7 @@ TURN = 2**16
 
 @dataclass(frozen=True)
 class Design:
-    """``axes``: the features; ``places``: of their values, () for categories; ``waves``: how many."""
+    """The rule of rows; ``axes``: the features; ``places``: of their values; ``waves``: how many."""
 
     axes: tuple[Axis, ...]
     places: Places

@@ -65,10 +65,10 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class GradientClassifier(Release):
-    """``signs``: +1 or -1 for each code of the label, the last axis; ``counted``: whether columns of
-    numbers are counted first; ``weight``: how many times a record of the positive side counts relative
-    to the negative side, or None for equal total weights; ``rounds``: the number of gradients;
-    ``waves``: the number of waves."""
+    """A classifier by noisy gradients; ``signs``: +1 or -1 for each code of the label, the last axis;
+    ``counted``: whether columns of numbers are counted first; ``weight``: how many times a record of
+    the positive side counts relative to the negative side, or None for equal total weights; ``rounds``
+    and ``waves``: the numbers of gradients and of waves."""
 
     finer = "fewer features"
     chart = "predictions"

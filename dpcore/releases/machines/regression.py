@@ -25,8 +25,8 @@ from dpcore.releases.table import normal_interval
 
 @dataclass(frozen=True)
 class Regression(KernelMachine):
-    """``threshold``: the residual beyond which Huber's loss is linear, in units of the target's range;
-    it is also the loss's largest slope."""
+    """A kernel regression; ``threshold``: the residual beyond which Huber's loss is linear, in units of
+    the target's range; it is also the largest slope."""
 
     threshold: float = 0.1
 

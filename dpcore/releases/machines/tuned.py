@@ -58,7 +58,7 @@ MOST_CANDIDATES = 16
 
 @dataclass(frozen=True)
 class LeastLoss:
-    """``machines``: one for each candidate, from the smallest lambda on; ``share``: for the choice."""
+    """The choice of lambda; ``machines``: one per candidate, ascending; ``share``: its price."""
 
     machines: tuple[KernelMachine, ...]
     share: Budget
@@ -101,7 +101,7 @@ class LeastLoss:
 
 @dataclass(frozen=True)
 class TunedMachine(TunedRelease[KernelMachine]):
-    """``machine``: the release at the smallest candidate; ``candidates``: ascending.
+    """A machine at a chosen lambda; ``machine``: at the smallest candidate; ``candidates``: ascending.
 
     The rows and the share in ``machine`` are ignored.
     """

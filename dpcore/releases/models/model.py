@@ -92,8 +92,8 @@ class ModelFit(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredModel(Release):
-    """``terms``: the formula applied to the columns of a record; ``formula``: its text; ``design``: how
-    a cell of the domain represents a unit of the survey."""
+    """A measured model; ``terms``: the formula applied to the columns of a record; ``formula``: its
+    text; ``design``: how a cell of the domain represents a unit of the survey."""
 
     finer = "fewer terms, or categories with more records"
     chart = "coefficients"

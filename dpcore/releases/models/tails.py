@@ -72,8 +72,10 @@ CERTAIN = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """``lengths``: (m,) possible radii of cutting; ``excess``, ``longer``: (t, m) root mean squares of
-    excess and N."""
+    """The tail of scores at possible radii ``lengths`` (m,).
+
+    ``excess``, ``longer``: (t, m) root mean squares of the excess and of the number N of longer scores.
+    """
 
     lengths: Floats
     excess: Floats

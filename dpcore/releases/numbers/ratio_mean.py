@@ -100,13 +100,12 @@ class RatioMean(Release):
 
     @property
     def _stays(self) -> bool:
-        """Whether a replaced record stays in its group, so that the count may cost nothing."""
+        """Whether a replaced record always stays in its group, as with a single group."""
         return self.adjacency.relation == "replace-one" and self.groups == 1
 
     @property
     def record(self) -> int:
-        """The weight u of a record's count: if replacing a record changes the sum by 2 R, u = R is
-        free."""
+        """The weight u of a record's count: if replacing a record changes the sum by 2 R, R is free."""
         return max(self.reach if self._stays else self.reach // 2, 1)
 
     @cached_property

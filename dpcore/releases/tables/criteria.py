@@ -156,7 +156,8 @@ class Prediction(Criterion):
         return (of_rows * number - of_records * size) // number
 
     def _fitted(self, records: Tally) -> list[Floats]:
-        """The terms (cells, responses) that the constant and each cell of each column add."""
+        """The terms (cells, responses) of a prediction, for the constant and each cell of each
+        column."""
         features = [_features(records, name) for name in self.by]
         known = [each[codes] for each, codes in zip(features, self._codes(records), strict=True)]
         columns = np.concatenate([np.ones((len(records.counts), 1)), *known], axis=1)

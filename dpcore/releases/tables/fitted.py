@@ -113,7 +113,7 @@ class FittedTables(AgreedTables, Samplable):
         return tuple(Domain(tuple(axes[a] for a in attributes)) for attributes in self.tables)
 
     def agreement(self, noisy: Noisy) -> Agreement:
-        """The measurements as tables that agree, also with the number of records if it is public."""
+        """The measurements as consistent tables, also with the number of records if that is public."""
         total = float(self.rows) if self.adjacency.public_rows else None
         return Agreement(self.domain.shape, self.measurement.measured(noisy), total)
 

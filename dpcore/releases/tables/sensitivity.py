@@ -115,7 +115,7 @@ def _least(known: Incidence, alpha: Floats, beta: Floats) -> Floats:
 
 
 def _largest_listed(known: Incidence, polynomial: Floats, kept: Sequence[int]) -> float:
-    """The largest value of the polynomial over all patterns, each a sum over its subsets."""
+    """The largest value of the polynomial, by listing all patterns of agreeing columns."""
     bits = np.zeros(len(known.sizes), dtype=np.int64)
     bits[kept] = 1 << np.arange(len(kept))
     values = np.zeros(2 ** len(kept))

@@ -79,7 +79,7 @@ class SeriesRun(Release):
 
     @cached_property
     def in_steps(self) -> Histogram | Margins:
-        """The same tables, of weights in steps."""
+        """The release ``tables``, for weights in steps."""
         most = self.adjacency.most * STEPS
         weighted = replace(self.adjacency, most=most, weighted=True)
         return replace(self.tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)

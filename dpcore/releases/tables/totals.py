@@ -11,13 +11,13 @@ from dpcore.domain.regions import Regions
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """``counts``: (regions,) for the regions of a level, without records outside them."""
+    """Public totals; ``counts``: (regions,) of the regions of a level, without records outside them."""
 
     level: int
     counts: Integers
 
     def check(self, rows: int, regions: Regions, adjacency: Adjacency) -> None:
-        """Raise ``ValueError`` if they cannot be the numbers of these records."""
+        """Raise ``ValueError`` if these cannot be the numbers of records of the regions."""
         if adjacency.weighted:
             raise ValueError("totals: are numbers of records, but this release counts weights")
         stated = int(self.counts.sum())
