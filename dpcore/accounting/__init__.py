@@ -1,4 +1,4 @@
-"""Numerics of prices that several mechanisms use; no comparison is rounded towards yes.
+"""Numerics of privacy prices for several mechanisms; rounding never makes a price look affordable.
 
 digits     fifty digits: decimals for comparisons, rationals rounded up for storage
 threshold  the chance that a noisy 1 passes a threshold

@@ -1,10 +1,10 @@
-"""Gaussian noise by its exact privacy profile, and what integer noise inherits from it.
+"""The exact privacy profile of Gaussian noise, and how integer noise inherits it.
 
 Continuous noise N(0, s^2 D^2) on a real vector of L2 sensitivity D is (alpha, beta)-DP where
 
     Phi(1/(2s) - alpha s) - e^alpha Phi(-1/(2s) - alpha s) <= beta
 
-and nowhere else (Balle & Wang 2018, Theorem 8; METHODS a).  That is for real arithmetic.  What is drawn
+and nowhere else (Balle & Wang 2018, Theorem 8; METHODS a).  That is for real arithmetic.  The noise
 here is the discrete Gaussian on integers, which inherits this calibration in any dimension:
 
     Let x ~ N(u, (v - r) I) for an integer vector u, and round each coordinate at random to z with
@@ -36,7 +36,7 @@ from functools import lru_cache
 from dpcore.accounting.digits import decimal_of
 
 ROUNDINGS = tuple(Fraction(r, 4) for r in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24))
-"""Parts r of the variance that may be set apart for rounding; all are at least 1/2."""
+"""Fractions r of the variance that may be set aside for rounding; each r is at least 1/2."""
 
 _SMALL = Fraction(1, 10**9)
 
@@ -44,8 +44,8 @@ _SMALL = Fraction(1, 10**9)
 def analytic_gaussian_scale(alpha: float, beta: float) -> float:
     """The least standard deviation of continuous noise over L2 sensitivity (Balle & Wang 2018).
 
-    In floating point: within 1e-9 of the truth, relatively, for alpha and beta not below 1e-3 and
-    1e-30; what is drawn is certified with digits enough by ``covers_rounded``.
+    In floating point, with a relative error below 1e-9 if alpha >= 1e-3 and beta >= 1e-30;
+    ``covers_rounded`` certifies the noise that is drawn with enough digits.
     """
     if not (alpha > 0 and 0 < beta < 1):
         raise ValueError(f"alpha must be positive and beta between 0 and 1, not {alpha} and {beta}")
@@ -80,14 +80,15 @@ def gaussian_beta(mu_squared: Fraction, alpha: Decimal, digits: int) -> Decimal:
 
 @dataclass(frozen=True)
 class Inherited:
-    """What a noise adds to the continuous one that it inherits from: k above, and more of c."""
+    """Noise that is compared with continuous noise: k, its number of coordinates, and an addition to
+    c."""
 
     coordinates: Fraction
     loss: Fraction = Fraction(0)
 
 
 def rounding(inherited: Inherited, part: Fraction) -> float:
-    """c above: what rounding with ``part`` of the variance adds to alpha and to ln beta."""
+    """The cost c of rounding with the fraction ``part`` of the variance, in alpha and ln beta."""
     return float(_rounding(inherited, part))
 
 
@@ -98,7 +99,7 @@ def covers_rounded(
     beta: Fraction,
     inherited: Inherited,
 ) -> bool:
-    """Whether discrete Gaussian noise is (alpha, beta)-DP as rounded continuous noise, certainly."""
+    """Whether discrete Gaussian noise is proved (alpha, beta)-DP as rounded continuous noise."""
     usable = [
         part
         for part in ROUNDINGS
@@ -124,11 +125,12 @@ def covers_rounded(
 def inherited_gaussian(
     squared: Fraction, variance: Fraction, inherited: Inherited
 ) -> tuple[Fraction, Fraction] | None:
-    """The continuous noise that takes the place of a discrete one in composition: mu squared, and c.
+    """The continuous noise that replaces a discrete one in composition: mu squared, and c.
 
-    ``squared``: the L2 sensitivity, squared.
-    mu is the ratio of sensitivity to deviation.  Densities multiply over composition, so squares of
-    mu add, and so do the c.  None where the variance leaves no part for a rounding of small c.
+    ``squared``: the squared L2 sensitivity.
+
+    mu is the sensitivity over the standard deviation.  Densities multiply over composition, so mu^2 and
+    c add up.  None if the variance is too small to set aside a fraction for rounding with small c.
     """
     for part in ROUNDINGS:
         loss = rounding(inherited, part)
@@ -138,7 +140,7 @@ def inherited_gaussian(
 
 
 def _log_profile(scale: float, alpha: float) -> float:
-    """ln beta of continuous noise, in floating point; minus infinity where it is lost in rounding."""
+    """ln beta of continuous noise, in floating point; minus infinity if beta is 0 as a float."""
     from scipy.special import log_ndtr  # slow to import, and most plans do without
 
     upper = float(log_ndtr(1 / (2 * scale) - alpha * scale))

@@ -48,14 +48,14 @@ class Budget:
 
     @classmethod
     def of(cls, alpha: Rational = 0, beta: Rational = 0, gamma: Rational = 0) -> Budget:
-        """A budget from decimal strings, integers or fractions (never from floats)."""
+        """Return a budget, given decimal strings, integers or fractions (never floats)."""
         return cls(*(_exact(value) for value in (alpha, beta, gamma)))
 
     def __add__(self, other: Budget) -> Budget:
         return Budget(**{k: value + getattr(other, k) for k, value in self._amounts.items()})
 
     def __sub__(self, other: Budget) -> Budget:
-        """The budget that is left; raises ``ValueError`` where it would be negative."""
+        """The remaining budget; raises ``ValueError`` if it would be negative."""
         return Budget(**{k: value - getattr(other, k) for k, value in self._amounts.items()})
 
     def __mul__(self, part: Fraction) -> Budget:
@@ -75,16 +75,16 @@ class Budget:
 
     @property
     def loss(self) -> Fraction:
-        """rho where the budget is spent in rho, else alpha."""
+        """rho if the budget is spent in rho, else alpha."""
         return self.rho or self.alpha
 
     @property
     def coordinates(self) -> tuple[str, str, str]:
-        """The names of what the budget is spent in."""
+        """The names of the coordinates in which the budget is spent."""
         return ("rho" if self.rho else "alpha", "beta", "gamma")
 
     def times(self, other: Budget) -> int | None:
-        """How many times this budget covers ``other``; None if ``other`` is nothing.
+        """How many times this budget covers ``other``; None if ``other`` is zero.
 
         >>> Budget.of("1", "1e-6").times(Budget.of("1/3", "4e-7"))
         2
@@ -105,9 +105,9 @@ class Budget:
 
 
 class ShareWeight(NamedTuple):
-    """The relative claim of one release on each coordinate; zero means no share of it.
+    """The relative claim of one release on each coordinate; a weight of zero gives it no share.
 
-    ``alpha``: on alpha, or on rho where that is what is spent.
+    ``alpha``: the weight for alpha, or for rho if the budget is spent in rho.
     """
 
     alpha: Fraction | int
@@ -123,7 +123,8 @@ def total(budgets: Iterable[Budget]) -> Budget:
 def split(whole: Budget, weights: Sequence[ShareWeight]) -> list[Budget]:
     """Shares of ``whole`` in proportion to the weights, coordinate by coordinate.
 
-    The shares of a coordinate sum to it exactly, unless all weights are zero: then all shares are.
+    The shares of a coordinate add up to it exactly, unless all its weights are zero: then its shares
+    are zero.
     """
     claims = [(*weight, weight.alpha) for weight in weights]
     sums = [sum((Fraction(claim[i]) for claim in claims), Fraction(0)) for i in range(4)]
@@ -143,7 +144,7 @@ def root_below(value: Fraction, bits: int = 30) -> Fraction:
 
 
 def decimal_text(value: Fraction) -> str:
-    """A rational as people read it: exact where six digits are exact, else rounded with an ellipsis."""
+    """A rational as a short decimal: exact if six digits suffice, else rounded with an ellipsis."""
     try:
         short = f"{float(value):.6g}"
     except OverflowError:

@@ -1,4 +1,4 @@
-"""A promise (alpha, beta, gamma) as caps on what may be spent in (rho, beta, gamma), and back.
+"""Convert a promise (alpha, beta, gamma) into caps on spending in (rho, beta, gamma), and back.
 
 Claim.  Let mechanisms be chosen one after the other, each in view of all earlier results, and let each
 be b-approximately r-zCDP.  If the sums of r and of b stay within caps (rho, beta') that were fixed
@@ -29,20 +29,21 @@ from dpcore.accounting.digits import round_down
 from dpcore.accounting.zcdp import affordable_rho, covers_rho, least_alpha
 
 Composition = Literal["basic", "concentrated"]
-"""How prices add up: as (alpha, beta, gamma), or as (rho, beta, gamma)."""
+"""How prices add up: in (alpha, beta, gamma), or in (rho, beta, gamma)."""
 
 FAILURES = Fraction(1, 10)
-"""The part of beta that is kept for mechanisms that may fail; rho is converted with the rest.
+"""The fraction of beta that is reserved for mechanisms that may fail; rho is converted with the rest.
 
-All the rest would buy a hundredth more of rho."""
+Without this reserve rho would be only about one per cent larger.
+"""
 
 
 @lru_cache(maxsize=256)
 def caps(composition: Composition, promise: Budget) -> Budget:
-    """The caps on what is spent that keep a promise (alpha, beta, gamma), rounded down.
+    """The spending caps, rounded down, that guarantee a promise (alpha, beta, gamma).
 
-    Under basic composition they are the promise itself.  Raises ``ValueError`` for a promise without
-    beta under concentrated composition.
+    Under basic composition they equal the promise.  Raises ``ValueError`` under concentrated
+    composition if the promise has no beta.
     """
     if composition == "basic":
         return promise
@@ -54,7 +55,7 @@ def caps(composition: Composition, promise: Budget) -> Budget:
 
 
 def keeps(spent: Budget, promise: Budget) -> bool:
-    """Whether (rho, beta, gamma) certainly keeps a promise (alpha, beta, gamma)."""
+    """Whether spending (rho, beta, gamma) is proved to keep a promise (alpha, beta, gamma)."""
     left = promise.beta - spent.beta
     if left <= 0 or spent.gamma > promise.gamma:
         return False
@@ -62,5 +63,5 @@ def keeps(spent: Budget, promise: Budget) -> bool:
 
 
 def promise_of(spent: Budget, beta: Fraction) -> Budget:
-    """The promise with this beta that (rho, beta, gamma) keeps, its alpha rounded up."""
+    """The promise with this beta that spending (rho, beta, gamma) keeps; its alpha is rounded up."""
     return Budget(least_alpha(spent.rho, beta - spent.beta), beta, spent.gamma)

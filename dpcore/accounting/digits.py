@@ -1,4 +1,4 @@
-"""Fifty digits: prices are compared in decimals, so that no rounding makes noise look affordable."""
+"""Decimal arithmetic with fifty digits: no rounding error makes a price look affordable."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from fractions import Fraction
 
 DIGITS = decimal.Context(prec=50)
 MARGIN = 1 + Decimal("1e-40")
-"""More than the rounding of a few operations."""
+"""A relative margin that exceeds the rounding error of a few operations."""
 
 
 SURPLUS = (Fraction(1, 10**9), Fraction(1, 10**6), Fraction(1, 10**4))
-"""What is added, relatively, to a price that was found in floating point, until it is certified."""
+"""Relative step by which a price found in floating point is raised until it is certified."""
 
 
 def decimal_of(value: Fraction) -> Decimal:
-    """A rational with fifty digits, or with as many more as the present context has."""
+    """A rational as a decimal with fifty digits, or more if the current context has more."""
     with decimal.localcontext(prec=max(DIGITS.prec, decimal.getcontext().prec)):
         return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 def round_up(value: Fraction) -> Fraction:
-    """The next rational above with twelve significant decimal digits: short to print and store."""
+    """The smallest number of twelve significant decimal digits that is not below a rational."""
     return math.ceil(value / _quantum(value)) * _quantum(value)
 
 
 def round_down(value: Fraction) -> Fraction:
-    """The next rational below with twelve significant decimal digits."""
+    """The largest number of twelve significant decimal digits that is not above a rational."""
     return math.floor(value / _quantum(value)) * _quantum(value)
 
 

@@ -1,9 +1,9 @@
 """Discrete Gaussian noise: the least variance that a budget allows.
 
 Two proofs are tried, and either is enough: zero-concentrated differential privacy (``zcdp``) and
-rounding of the continuous noise (``analytic``).  The first is the better one for a variance of a few
-units, the second for a large one, where it needs a standard deviation 7 per cent smaller at
-beta = 1e-6 and 20 per cent smaller at beta = 0.1.
+rounding of the continuous noise (``analytic``).  The first is better for a variance of a few units, the
+second for a large variance, where it needs a standard deviation 7 per cent smaller at beta = 1e-6 and
+20 per cent smaller at beta = 0.1.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ def gaussian_variance(
     beta: Fraction,
     inherited: Inherited | None = None,
 ) -> Fraction:
-    """The least discrete Gaussian variance that is (alpha, beta)-DP by either proof, rounded up.
+    """The smallest variance, rounded up, that is proved (alpha, beta)-DP by either proof.
 
-    ``inherited``: of noise on a vector, at most as many coordinates as the squared sensitivity.
+    ``inherited``: by default that of noise on a vector, with at most as many differing coordinates as
+    the squared sensitivity.
     """
     inherited = inherited or Inherited(l2_sensitivity_squared)
     if alpha <= 0:
@@ -57,9 +58,9 @@ def covers_gaussian(
     beta: Fraction,
     inherited: Inherited | None = None,
 ) -> bool:
-    """Whether noise of this variance is (alpha, beta)-DP, by either proof.
+    """Whether noise of this variance is proved (alpha, beta)-DP, by either proof.
 
-    ``squared``: the L2 sensitivity, squared.
+    ``squared``: the squared L2 sensitivity.
     """
     if variance <= 0 or not 0 < beta < 1 or alpha <= 0:
         return False
@@ -71,7 +72,7 @@ def covers_gaussian(
 def _candidates(
     squared: Fraction, alpha: Fraction, beta: Fraction, inherited: Inherited
 ) -> list[Fraction]:
-    """The least variance of each proof, to the precision of floats."""
+    """The smallest variance by each proof, in floating point."""
     rho = Fraction(largest_rho(alpha, beta)) - inherited.loss
     found = [squared / (2 * rho)] if rho > 0 else []
     for part in ROUNDINGS:

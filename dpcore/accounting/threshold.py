@@ -1,7 +1,7 @@
 """The chance that a noisy 1 is above a threshold: p = exp(-threshold/scale) / (1 + exp(-1/scale)).
 
-It is what a histogram of occupied cells costs in beta (``mechanisms.stability``).  Exponentials are
-enclosed in whole numbers.
+It is the price in beta of a histogram of occupied cells (``mechanisms.stability``).  Exponentials are
+enclosed by integer arithmetic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dpcore.sampling.enclosures import exp_bounds
 
 
 def least_threshold(scale: Fraction, beta: Fraction) -> int:
-    """The least threshold that a noisy 1 passes with a chance of at most beta."""
+    """The smallest threshold that a noisy 1 exceeds with a chance of at most beta."""
     if not 0 < beta < 1:
         raise ValueError("a histogram of occupied cells needs beta between 0 and 1")
     rate = 1 / float(scale)
@@ -25,7 +25,8 @@ def least_threshold(scale: Fraction, beta: Fraction) -> int:
 
 
 def passing_chance(scale: Fraction, threshold: int, near: Fraction = Fraction(0)) -> Fraction:
-    """p, rounded up: by 2^-128 of ``near``, or of itself where that is 0 and p is above 2^-4096."""
+    """The chance p, rounded up by 2^-128 of ``near``, or of p if ``near`` is 0 and p is above
+    2^-4096."""
     digits = -math.log2(near) if near > 0 else min(4096.0, 2 + 1.5 * float(threshold / scale))
     bits = 128 + math.ceil(digits)
     _, tail = exp_bounds(threshold / scale, bits)

@@ -20,7 +20,7 @@ from dpcore.accounting.digits import DIGITS, MARGIN, SURPLUS, decimal_of, round_
 
 
 def largest_rho(alpha: Fraction, beta: Fraction) -> float:
-    """The largest rho whose conversion is (alpha, beta), to the precision of floats; maybe 0."""
+    """The largest rho that converts to (alpha, beta), in floating point; may be 0."""
     target = math.log(beta)
     low, high = 0.0, float(alpha)  # rho = alpha costs beta near 1 and is never enough
     for _ in range(80):
@@ -33,9 +33,9 @@ def largest_rho(alpha: Fraction, beta: Fraction) -> float:
 
 
 def affordable_rho(alpha: Fraction, beta: Fraction) -> Fraction:
-    """A rho that certainly implies (alpha, beta), and hardly less than the largest one.
+    """A rho that is proved to imply (alpha, beta), only slightly below the largest such rho.
 
-    Raises ``ValueError`` where there is none.
+    Raises ``ValueError`` if there is none.
     """
     if not 0 < beta < 1 or alpha <= 0:
         raise ValueError("a Gaussian mechanism needs beta between 0 and 1, and a positive alpha")
@@ -48,7 +48,7 @@ def affordable_rho(alpha: Fraction, beta: Fraction) -> Fraction:
 
 
 def least_alpha(rho: Fraction, beta: Fraction) -> Fraction:
-    """An alpha with which rho-zCDP certainly implies (alpha, beta), and hardly more than the least."""
+    """An alpha for which rho-zCDP is proved to imply (alpha, beta), only slightly above the smallest."""
     if not 0 < beta < 1 or rho <= 0:
         raise ValueError("zero-concentrated privacy needs beta between 0 and 1, and a positive rho")
     low, high = 0.0, float(rho) + 2 * math.sqrt(float(rho) * -math.log(beta)) + 1e-9
@@ -68,7 +68,7 @@ def least_alpha(rho: Fraction, beta: Fraction) -> Fraction:
 
 
 def covers_rho(rho: Fraction, alpha: Fraction, beta: Fraction) -> bool:
-    """Whether rho-zCDP implies (alpha, beta), certainly; all positive."""
+    """Whether rho-zCDP is proved to imply (alpha, beta); all arguments are positive."""
     order = _best_order(float(rho), float(alpha))
     return _beta_bound(rho, alpha, order) <= decimal_of(beta)
 
@@ -79,7 +79,7 @@ def _log_beta(rho: float, alpha: float, order: float) -> float:
 
 
 def _best_order(rho: float, alpha: float) -> float:
-    """The a > 1 that makes the bound least, near enough: any a is valid.
+    """An a > 1 that approximately minimises the bound; any a is valid.
 
     The logarithm of the bound is convex in a; its slope is (2a - 1) rho - alpha + log(1 - 1/a).
     """

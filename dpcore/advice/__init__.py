@@ -1,8 +1,8 @@
-"""What a plan's author may want to know before spending, from public values alone.
+"""Advice for a plan's author before any budget is spent, from public values only.
 
-typical         the population that is supposed before there is a draw
+typical         the population that is assumed before there is a draw
 kinds           which tables to draw: a histogram, pairs or triples of the same columns
-least           how far a release is from the best possible
+least           the error of a release compared with the best possible one
 count_limits    the least error of counts, whatever the mechanism
 margin_limits   the least error of margins, whatever the linear queries
 """

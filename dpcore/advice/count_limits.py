@@ -3,8 +3,8 @@ r"""The least worst-case error of counts under pure differential privacy, whatev
 **One count.**  Let a count in 0..m be estimated by any alpha-DP mechanism, r = exp(-alpha), and let the
 prior be uniform.  No mechanism has less expected loss than geometric noise, P(z | i) = c r^|z - i| with
 c = (1 - r)/(1 + r), followed by the best answer to z (Ghosh, Roughgarden & Sundararajan 2012).  Given
-z in 0..m, drop all counts i but those with |z - i| <= t = min(z, m - z).  What is left is symmetric
-about z, so z is the best answer to it, and for a loss l that grows with the error
+z in 0..m, drop all counts i but those with |z - i| <= t = min(z, m - z).  The remaining distribution is
+symmetric about z, so z is the best answer, and for a loss l that grows with the error
 
     worst-case loss >= mean loss >= 1/(m + 1) sum over z of 2 c (l(1) r + ... + l(t) r^t).
 
@@ -19,16 +19,17 @@ and both of its cells err.  Where records are added and removed, each cell is a 
 exp(-2)/alpha for one count and alpha < 2, where n >= 6/alpha: METHODS l.)
 
 **On every table.**  An answer that ignores the data is exact on one table, but such a mechanism has a
-large worst case.  One whose worst-case loss is w errs on every table: let k m be a change of the count
-that m units can make.  Of two counts i, j that far apart, an answer x to j has mean |x - i| >= k m - w,
-and is at most exp(alpha m) times as likely as an answer to i, so the expected error at i is at least
+large worst case.  A mechanism with worst-case loss w errs on every table: let k m be a change of the
+count that m units can make.  If two counts i, j differ by this, an answer x to j has mean |x - i| >= k
+m - w, and is at most exp(alpha m) times as likely as an answer to i, so the expected error at i is at
+least
 
     exp(-alpha m) (k m - w),
 
 and exp(-alpha m) (k m - sqrt(w))^2 for the squared loss, by the triangle inequality of that norm.  From
 every count in 0..n there is one k m away, up or down, if 2 k m <= n.  (Hall 2012, Proposition 2.3.2, and
-Hall, Rinaldo & Wasserman 2011, Proposition 3.2, use Markov's inequality instead: of w = 1/alpha is
-left .135 here, and .03 there.)  In a table the bound holds cell by cell.
+Hall, Rinaldo & Wasserman 2011, Proposition 3.2, use Markov's inequality instead: for w = 1/alpha the
+bound is .135 w here, and .03 w there.)  In a table the bound holds cell by cell.
 
 **A sparse table.**  Split the cells into q blocks of b, and put e records into one cell of each, each
 cell equally likely.  The correct cell is the only one within L1 distance e of the table, and a
@@ -48,10 +49,10 @@ import numpy as np
 from dpcore.arrays import Floats
 
 POWERS = {"absolute": 1, "squared": 2, "zero-one": 0}
-"""The loss of an error d is d to this power, but 0 without error."""
+"""The power of the error that is the loss; with power 0 the loss is 0 without error and 1 otherwise."""
 
 FINE = 0.01
-"""Counts are taken in multiples so large that alpha is at least this for one: few enough to add up."""
+"""Counts are taken in multiples for which alpha is at least this, so that few terms are summed."""
 
 FEW = 256
 """Up to this many counts the best answer to every z is computed; beyond, the formula is as good."""
@@ -60,9 +61,9 @@ MOST = 2**20
 
 
 def count_risk(alpha: float, records: int, loss: str = "absolute", most: int = 1) -> float:
-    """A lower bound of the worst-case expected loss of a count of 0 to ``records``.
+    """A lower bound of the worst-case expected loss for a count between 0 and ``records``.
 
-    ``most``: records by which one unit may change the count.
+    ``most``: the number of records by which one unit may change the count.
     """
     power = POWERS[loss]
     multiple = max(1, int(FINE / alpha)) if power else 1
@@ -76,7 +77,7 @@ def count_risk(alpha: float, records: int, loss: str = "absolute", most: int = 1
 
 
 def _mean_loss_in_windows(alpha: float, units: int, power: int) -> float:
-    """The formula above, with a shorter window for most z."""
+    """The lower bound of the module's formula; the windows of most z are shortened."""
     length = min(units // 2, math.ceil(60 / alpha), MOST)
     distances = np.arange(1, length + 1)
     weights = (
@@ -88,7 +89,7 @@ def _mean_loss_in_windows(alpha: float, units: int, power: int) -> float:
 
 
 def _mean_loss(alpha: float, units: int, power: int) -> float:
-    """Of the best answers to geometric noise, if all counts from 0 to ``units`` are equally likely."""
+    """The mean loss of the best answers to geometric noise for a uniform prior on 0..``units``."""
     counts = np.arange(units + 1)
     ratio, distances = math.exp(-alpha), np.abs(counts[:, None] - counts)
     chances = math.tanh(alpha / 2) * ratio**distances  # of an answer z, by z and count
@@ -104,7 +105,7 @@ def _mean_loss(alpha: float, units: int, power: int) -> float:
 def uniform_risk(
     alpha: float, records: int, worst: float, loss: str = "absolute", most: int = 1
 ) -> float:
-    """A lower bound of the expected loss at every count, for a worst-case loss of at most ``worst``."""
+    """A lower bound of the expected loss at every count, if the worst-case loss is at most ``worst``."""
     power = POWERS[loss]
     if not power:
         return max(0.0, (1 - worst) * math.exp(-alpha)) if records >= 2 * most else 0.0
@@ -118,7 +119,7 @@ def uniform_risk(
 def table_risk(alpha: float, cells: int, records: int, pairs: bool, most: int = 1) -> float:
     """A lower bound of the worst-case expected L1 error of a table.
 
-    ``pairs``: where records are replaced, and not added or removed.
+    ``pairs``: True if records are replaced, False if they are added or removed.
     """
     counts = cells // 2 if pairs else cells
     each = 2 if pairs else 1
@@ -132,8 +133,8 @@ def table_risk(alpha: float, cells: int, records: int, pairs: bool, most: int = 
 def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: int = 1) -> float:
     """A lower bound of the worst-case expected L1 error per occupied cell, over all tables.
 
-    ``replaced``: the number of records is fixed, so those in no block are in one more cell.  Where
-    records are added, a table without any is a reference: the chance is exp(alpha e)/b.
+    ``replaced``: the number of records is fixed, so records outside all blocks are in one further cell.
+    If records are added or removed, the empty table is a reference, and the chance is exp(alpha e)/b.
     """
     blocks = records if replaced else 1
     found = _block_risks(alpha, cells, records, replaced, most, blocks)
@@ -143,7 +144,7 @@ def sparse_risk(alpha: float, cells: int, records: int, replaced: bool, most: in
 def sparse_table_risk(
     alpha: float, cells: int, records: int, replaced: bool, most: int, occupied: int
 ) -> float:
-    """The same for all cells together, over the tables of at most ``occupied`` occupied cells."""
+    """The bound of ``sparse_risk`` for all cells together, if at most ``occupied`` have records."""
     blocks = min(records, occupied - 1) if replaced else 1
     found = _block_risks(alpha, cells, records, replaced, most, blocks)
     return max((q * risk for q, risk in found), default=0.0)
@@ -152,7 +153,7 @@ def sparse_table_risk(
 def _block_risks(
     alpha: float, cells: int, records: int, replaced: bool, most: int, blocks: int
 ) -> Iterator[tuple[int, float]]:
-    """Numbers q of blocks, at most ``blocks``, each with the risk that a block adds."""
+    """Possible numbers q of blocks, at most ``blocks``, each with the risk per block."""
     for q in _doublings(blocks):
         block = (cells - replaced) // q
         if block < 2:

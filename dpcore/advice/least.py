@@ -1,4 +1,4 @@
-"""How far a release is from the best possible: its error, and the least that its promise allows.
+"""The error of a release, and the smallest error that its privacy promise allows.
 
     quantity                              least among                            source
     a count, a mean, a cell               all mechanisms of this alpha           count_limits
@@ -7,8 +7,8 @@
     all cells of margins                  noise of this law on linear queries    margin_limits
     a density                             all estimators, private or not         a rate only
 
-Each is the least worst case over all tables that fit the plan.  Nothing is stated where no bound with
-known constants is known to us: promises with a beta beyond margins, gamma, quantiles, kernel machines.
+Each is the smallest worst case over all tables that fit the plan.  Nothing is stated if we know no
+bound with explicit constants: for gamma, quantiles, kernel machines, and for beta except with margins.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.tables.fitted import FittedTables
 
 MOST_KINDS = 1000
-"""Kinds of tables, beyond which the error of margins is not computed."""
+"""With more kinds of tables than this, the bound for margins is not computed."""
 
 LARGE = Fraction(10**8)
-"""A squared sensitivity at which the discrete Gaussian is as good as the continuous one."""
+"""A squared sensitivity so large that the discrete Gaussian is as good as the continuous one."""
 
 
 @dataclass(frozen=True)
 class Least:
-    """The error of a release in one quantity, and the least in the class ``among``.
+    """The error of a release in one quantity, and the smallest error in the class ``among``.
 
-    ``least`` is None where only the rate is known.  ``on_every_table``: what a mechanism of the class
-    errs by on any table at all, if its worst case is no larger than ``value``.
+    ``least`` is None if only the rate is known.  ``on_every_table``: the error that any mechanism of
+    the class has on every table, if its worst case is no larger than ``value``.
     """
 
     quantity: str
@@ -64,13 +64,13 @@ class Least:
 
 
 def least_errors(release: Release) -> list[Least]:
-    """Every bound that is known for the release and says more than that errors are positive."""
+    """All known lower bounds for the release that are more than zero."""
     return [each for each in _all(release) if each.least is None or each.least > 0]
 
 
 @runtime_checkable
 class StatesLeast(Protocol):
-    """A release that knows the least error that its promise allows."""
+    """A release that knows the smallest error that its promise allows."""
 
     def least_errors(self) -> list[Least]: ...
 
@@ -89,15 +89,13 @@ def _all(release: Release) -> list[Least]:
     if isinstance(release, Density):
         stated = release.expected_error()[0]
         return [
-            Least(
-                stated.quantity, stated.value, None, "rate only: that of estimates without privacy"
-            )
+            Least(stated.quantity, stated.value, None, "rate only: the same as without privacy")
         ]
     return []
 
 
 def _alpha(release: Release) -> tuple[float, str]:
-    """The alpha of the noise, and the class of all mechanisms that have it."""
+    """The alpha of the noise, and the name of the class of all mechanisms with this alpha."""
     noise = release.mechanism
     assert isinstance(noise, LaplaceNoise)
     alpha = float(noise.l1_sensitivity / noise.scale)
@@ -113,7 +111,7 @@ def _count(release: Count) -> list[Least]:
 
 
 def _mean(release: Mean) -> list[Least]:
-    """Of records at the two ends of the range, the mean is a count."""
+    """The bound for a mean: if all records are at the two ends of the range, the mean is a count."""
     stated, (alpha, among) = release.expected_error()[0], _alpha(release)
     assert isinstance(release.mechanism, DiscreteLaplace)
     one = stated.value / release.mechanism.stddev * float(release.mechanism.l1_sensitivity)
@@ -178,10 +176,10 @@ def _margins(release: FittedTables) -> list[Least]:
 
 
 def _unit_variance(share: Budget, noise: str) -> float:
-    """Of the noise at sensitivity 1; at no whole sensitivity is it less for the square of it.
+    """The variance of the noise per unit of squared sensitivity; no integer sensitivity has less.
 
-    The parameter of a discrete Gaussian is lowest, for its squared sensitivity, where that is large;
-    and its variance is lowest, for its parameter, where that is small.
+    For a discrete Gaussian two ratios are smallest in a limit: parameter over squared sensitivity for a
+    large sensitivity, and variance over parameter for a small parameter.
     """
     if noise == "discrete-gaussian":
         parameter = DiscreteGaussian.within(share, 1, LARGE).variance / LARGE

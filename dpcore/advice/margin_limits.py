@@ -32,9 +32,9 @@ MOST_SUBSETS = 2**16
 def least_total(
     sizes: Sequence[int], sets: Sequence[tuple[int, ...]], unit: float, adjacency: Adjacency
 ) -> float | None:
-    """A lower bound of the sum of the variances of all cells of all tables.
+    """A lower bound of the total variance of all cells of all tables.
 
-    ``unit``: the variance of the noise at L2 sensitivity 1.  None where there are too many subsets.
+    ``unit``: the variance of the noise at L2 sensitivity 1.  None if there are too many subsets.
     """
     if sum(2 ** len(attrs) for attrs in sets) > MOST_SUBSETS:
         return None

@@ -1,22 +1,23 @@
-r"""How far the tables that synthetic records follow are from the survey's, before there is a draw.
+r"""The expected error of the tables that synthetic records follow, before there is a draw.
 
-A model of all tables takes noise from each (``dpcore.post.records.denoise``).  If the model expects m
-records in a cell, their true number differs from that by chance, as m records do, and by what the model
-cannot hold.  With noise of variance v the best guess then has the variance
+A model of all tables removes noise from each (``dpcore.post.records.denoise``).  If the model expects m
+records in a cell, the true number differs from m by chance and because the model is not exact.  With
+noise of variance v the best guess then has the variance
 
     s^2 v / (s^2 + v),    s^2 = m + LACK m^2
 
 so cells that hold hardly anybody have hardly any error, whatever the noise: a table of a column in which
 nine people in ten have the same value is more accurate than one of a column whose values are equally
-frequent.  Here m follows from supposed shares of the columns (``typical``), as if independent.
+frequent.  Here m follows from assumed shares of the columns (``typical``), as if the columns were
+independent.
 
-A column alone is a sum over the cells of each of its tables.  If the errors of these are unrelated, its
-variance is less than that of the noise in proportion to theirs; if those of a row are all the same,
-it is that of the noise.  The geometric mean of both is expected.  The model has to learn the columns
-first, so the errors of the columns of a table add to those of its cells.
+The one-way table of a column is a sum over the cells of each of its tables.  If the errors of these
+cells are independent, its variance falls by the same factor as theirs; if the errors in a row are
+equal, it is that of the noise.  We expect the geometric mean of the two.  The model has to learn the
+columns first, so the errors of the columns of a table add to those of its cells.
 
-Over 140 shares and pairs of three public tables at alpha 2 the error was within a
-factor two of this in 95% (``benchmarks.first_hour``).
+For 95% of 140 one-way and pair tables, from three public surveys at alpha 2, the error was within a
+factor of two of this estimate (``benchmarks.first_hour``).
 """
 
 from __future__ import annotations
@@ -35,27 +36,28 @@ from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 
 LACK = 0.005
-"""Of the square of a cell: a model of pairs misses their cells by about a fourteenth."""
+"""The squared relative error of a model of pairs in a cell: it misses cells by about a fourteenth."""
 
 BIASED = 1.25
-"""The error of a column beside the noise that is left in it: what is fitted is drawn towards a model."""
+"""The error of a column over the noise left in it; fits are drawn towards a model."""
 
 MOST_TABLES = 12
-"""At most this many tables of a column represent all."""
+"""At most this many tables of a column are examined, to represent all."""
 
 MEAN = math.sqrt(2 / math.pi)
-"""Of the size of a normal number of variance one."""
+"""The mean absolute value of a standard normal variable."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelledTables:
-    """``shares``: by column, the supposed share of each of its cells (cells,)."""
+    """Expected errors of modelled tables; ``shares``: for each column, the assumed share (cells,) of
+    each cell."""
 
     release: Microdata | CompressedMicrodata
     shares: Mapping[str, Floats]
 
     def moved(self, names: Sequence[str]) -> float | None:
-        """The share of records in wrong cells of the table of some columns; None where none is drawn."""
+        """The share of records in wrong cells of the table of these columns; None if not drawn."""
         places = sorted(self.release.domain.names.index(name) for name in names)
         if not self._agreement.covers(places):
             return None
@@ -77,7 +79,7 @@ class ModelledTables:
 
     @cached_property
     def _sides(self) -> list[Floats]:
-        """(cells,) for each column, the shares of the cells in which it is measured."""
+        """For each column, the shares (cells,) of the cells in which it is measured."""
         groups = self._read.groups
         shares = [self.shares[name] for name in self.release.domain.names]
         return [
@@ -91,13 +93,13 @@ class ModelledTables:
         return [sorted(names.index(name) for name in of.names) for of in self._read.release.domains]
 
     def _kept(self, places: Sequence[int]) -> Floats:
-        """The part of the noise variance that is left in each cell of a table."""
+        """The fraction of the noise variance that is left in each cell of a table."""
         model = self.release.rows * reduce(np.multiply.outer, (self._sides[p] for p in places))
         own = model + LACK * model**2
         return np.asarray(own / (own + self._agreement.margin(places).variance))
 
     def _alone(self, place: int) -> float:
-        """The share of records in wrong cells of one column."""
+        """The share of records in wrong cells of the one-way table of a column."""
         near = [of for of in self._tables if place in of and len(of) > 1]
         tables = [of for of in near if self._agreement.covers(of)]
         some = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
@@ -114,5 +116,5 @@ class ModelledTables:
         return BIASED * self._as_share(np.sqrt(variance))
 
     def _as_share(self, errors: Floats) -> float:
-        """Half the sum of the sizes of normal errors, as a share of the records."""
+        """Half the expected absolute sum of normal errors, as a share of the records."""
         return float(errors.sum()) * MEAN / (2 * max(self.release.rows, 1))

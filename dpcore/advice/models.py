@@ -1,8 +1,8 @@
-"""What a model that is measured for itself will find, by drawing it for made-up records.
+"""The expected errors of a model that is measured directly, found by drawing it for made-up records.
 
 Whether noise leads a step astray depends on how the terms vary together and how many records a category
-has: formulas that suppose large samples promise too much.  So the whole release is drawn some times, for
-records whose columns are independent and typical of their bounds.
+has: formulas that assume large samples promise too much.  So the whole release is drawn several times,
+for records whose columns are independent and typical of their bounds.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from dpcore.releases.models.model import MeasuredModel, ModelFit
 from dpcore.sampling.source import SeededSource
 
 MOST_RECORDS, DRAWS = 20_000, 5
-"""Records beyond these count several times each."""
+"""If there are more records, each made-up record counts several times."""
 
 MOST_PRODUCTS, FEWEST = 10**7, 200
-"""Of records and pairs of terms: with many terms fewer records are drawn, and once."""
+"""A limit on records times pairs of terms: with many terms fewer records are made up, and drawn once."""
 
 
 def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> ModelFit:
-    """The typical (median) covariances of some draws; ``shares``: (cells,) by column.
+    """The typical (median) covariances over some draws; ``shares``: for each column, (cells,).
 
-    The coefficients say nothing: they are those of independent columns.
+    The coefficients are meaningless: they are those of independent columns.
     """
     assert release.terms is not None
     return _expected(release, tuple(shares[a.name].tobytes() for a in release.terms.axes))
@@ -37,7 +37,7 @@ def expected_model(release: MeasuredModel, shares: Mapping[str, Floats]) -> Mode
 
 @lru_cache(maxsize=64)
 def _expected(release: MeasuredModel, each: tuple[bytes, ...]) -> ModelFit:
-    """``each``: the shares of the cells of each axis of the terms."""
+    """The expected result; ``each``: for each axis of the terms, the shares of its cells."""
     assert release.terms is not None
     shares = [np.frombuffer(of) for of in each]
     pairs = release.terms.size**2
@@ -75,7 +75,7 @@ def _expected(release: MeasuredModel, each: tuple[bytes, ...]) -> ModelFit:
 
 
 def _units(release: MeasuredModel, codes: Integers, generator: np.random.Generator) -> Integers:
-    """Cells of units, each of as many of these records (n, axes) as it may have."""
+    """Cells of units, each made of as many of these records (n, axes) as a unit may have."""
     design = release.design
     units = max(len(codes) // design.members, 1)
     records = codes[np.arange(units * design.members) % len(codes)]

@@ -1,15 +1,16 @@
-r"""How near synthetic records come to a table, by drawing a release of a made-up one.
+r"""How close synthetic records come to a table, found by drawing a release of a made-up table.
 
-What records from tables of pairs say of three columns depends on the data, and so does how far whole
-counts, which are not negative, are from noisy ones.  Neither follows from sizes.  So a table is made up,
-of the plan's cells and number of records, with the dependence that surveys have: a mixture of a few
-kinds of respondents, whose answers are independent within a kind (latent classes; Lazarsfeld & Henry
-1968).  The release is drawn a few times from it, records are made as for a bundle, and
+How well records made from pairs describe three columns depends on the data, and so does the distance
+between non-negative integer counts and noisy ones.  Neither follows from the sizes of the tables.  So a
+table is made up with the plan's cells and number of records, and with the dependence that surveys have:
+a mixture of a few kinds of respondents, whose answers are independent within a kind (latent classes;
+Lazarsfeld & Henry 1968).  The release is drawn a few times from it, records are made as for a bundle,
+and
 
     distance    half the sum over a table's cells of |share of records - share in the made-up table|
 
-is averaged over all tables of one, two or three columns.  Other tables give other distances, and mostly
-the same order.
+is averaged over all tables of one, two or three columns.  Other tables give other distances, but mostly
+in the same order.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from dpcore.sampling.source import SeededSource
 CLASSES, DRAWS = 4, 2
 
 MOST_CELLS = 256
-"""Of tables of more cells a fit takes seconds."""
+"""A fit to larger tables takes seconds."""
 
 MOST_RECORDS = 4000
-"""More records follow the tables no better than this many."""
+"""More records than this do not follow the tables any better."""
 
 WAYS = (1, 2, 3)
 
 
 @lru_cache(maxsize=64)
 def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] | None:
-    """The distances by number of columns; None where they would take long, or rules exclude records."""
+    """The distances by number of columns; None if they would take long, or if rules exclude records."""
     domain = release.domain
     if domain.size > MOST_CELLS or release.adjacency.weighted:
         return None
@@ -62,7 +63,7 @@ def record_distances(release: Histogram | FittedTables) -> Mapping[int, float] |
 
 
 def made_up(domain: Domain, rows: int) -> Integers:
-    """(cells,) counts of ``rows`` records of a mixture of latent classes."""
+    """Counts (cells,) of ``rows`` records that are drawn from a mixture of latent classes."""
     generator = np.random.default_rng(0)
     joint = np.zeros(domain.size)
     for weight in generator.dirichlet(np.ones(CLASSES)):
@@ -72,7 +73,7 @@ def made_up(domain: Domain, rows: int) -> Integers:
 
 
 def distances(domain: Domain, one: Floats, other: Floats) -> dict[int, float]:
-    """The mean total variation of two tables' margins, by number of columns."""
+    """The mean total variation distance between the margins of two tables, by number of columns."""
     apart, axes = (one - other).reshape(domain.shape), range(len(domain.shape))
     found = {}
     for ways in WAYS:

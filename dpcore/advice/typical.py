@@ -1,10 +1,10 @@
-"""The population that is supposed before there is a draw: what columns about people are often like.
+"""The population that is assumed before there is a draw: typical distributions of columns about people.
 
-    categories                  the k-th that is listed has a share in proportion to k^-1.5
-    a few numbers               less frequent from the first to the last, on a line
-    counts of events            half are zero, the others exponential: the range 25 means
-    amounts                     crowd near zero: Gamma of shape 2, the range eight means
-    other numbers               lie around the middle: normal, the range six standard deviations
+    categories                  the k-th in the list has a share in proportion to k^-1.5
+    a few numbers               their frequency falls linearly from the first to the last
+    counts of events            half are zero, the others exponential: the range is 25 means
+    amounts                     most are near zero: Gamma of shape 2, the range is eight means
+    other numbers               most are in the middle: normal, the range is six standard deviations
 
 Bounds of a questionnaire are wide, so a column fills a small part of them, and errors of models grow
 with the inverse of its variance: equally frequent cells would promise far too little.  In nine public
@@ -25,20 +25,20 @@ from dpcore.domain.axes import Axis, Bins, Categories, in_order
 Shape = Literal["events", "amounts", "around"]
 
 EVENTS, AMOUNTS, AROUND = 25, 8, 6
-"""The range of bounds in means, or in standard deviations."""
+"""The range between the bounds, in means or (around) in standard deviations."""
 
 FEW = 16
-"""So few numbers, at most, have no other shape."""
+"""Columns with at most this many numbers have a linear distribution."""
 
 NONE = 0.5
-"""The share of people who have no event."""
+"""The share of people without any event."""
 
 AT_A_POINT, NULL = 0.2, 0.1
-"""The share of each value with a cell of its own, and of nulls."""
+"""The share of each value that has a cell of its own, and the share of nulls."""
 
 
 def typical_shares(axis: Axis, shape: Shape) -> Floats:
-    """(size,) the share of each cell of a column; ``shape``: of its numbers.
+    """The share (size,) of each cell of a column; ``shape`` says how its numbers are distributed.
 
     >>> from dpcore.domain.axes import Categories
     >>> typical_shares(Categories("insured", ("no", "yes")), "around").round(2).tolist()
@@ -68,7 +68,7 @@ def typical_shares(axis: Axis, shape: Shape) -> Floats:
 
 
 def _below(at: Floats, shape: Shape) -> Floats:
-    """The part of the numbers below some places of the range, up to a constant."""
+    """The distribution function at some places of the range, up to shift and scale."""
     if shape == "events":
         return np.asarray(-np.exp(-EVENTS * at))
     if shape == "amounts":

@@ -1,19 +1,19 @@
-"""Whether what a release publishes will be usable: its noise beside what readers look at.
+"""Whether what a release publishes will be usable: its noise compared with what readers look for.
 
 From public values alone:
 
     tables       records that the noise puts into wrong cells, as a share of all (total variation);
                  where cells are merged, in tables of a dozen groups
-    records      the same of the pairs that they follow, which a model of all tables has made more
-                 accurate (``modelled``), but at least that of single columns as they were measured:
-                 where these are noise, a model has nothing to go by
-    a mean       its standard error, in standard deviations of the column, where such a column usually
-                 lies between its bounds; of a curve, on average
+    records      the same share in the pairs that they follow, after a model of all tables has made them
+                 more accurate (``modelled``), but at least that of the one-way tables as measured:
+                 if these are pure noise, a model cannot help
+    a mean       its standard error, in typical standard deviations of such a column, at a typical
+                 place between its bounds; for a curve, the average over its points
     densities    half the whole error, which bounds the same share
-    a model      the privacy errors of coefficients, beside their sampling errors
+    a model      the privacy errors of coefficients, relative to their sampling errors
 
-A standard deviation is private.  Where nothing is supposed of a column, a twentieth of the range of
-its bounds stands for it: a column that fills its bounds is more accurate than this.  Up to ``GOOD``
+A standard deviation is private.  If nothing is assumed about a column, a twentieth of the range of its
+bounds is used instead: a column that fills its bounds is more accurate than this.  Up to ``GOOD``
 readers hardly notice the noise; beyond ``ROUGH`` they see little else.
 """
 
@@ -56,13 +56,13 @@ from dpcore.releases.tables.series import SeriesRun
 GOOD, ROUGH = 0.05, 0.25
 
 READ = 12
-"""Groups of a wide column."""
+"""The number of groups that readers look at in a wide column."""
 
 NARROW = 20
-"""The range of bounds in standard deviations."""
+"""The range between the bounds, in standard deviations."""
 
 MOST_TABLES = 12
-"""At most this many tables represent all."""
+"""At most this many tables are examined, to represent all."""
 
 
 def verdict(error: float) -> str:
@@ -71,11 +71,11 @@ def verdict(error: float) -> str:
 
 
 Shares = Mapping[str, Floats]
-"""By column, the supposed share of each cell (cells,)."""
+"""For each column, the assumed share of each cell (cells,)."""
 
 
 def relative_error(release: Release, shares: Shares | None = None) -> float | None:
-    """None where no scale is known; ``shares``: by default as is typical of columns of numbers."""
+    """The error, or None if no scale is known; ``shares``: by default those typical of numbers."""
     if isinstance(release, Microdata | CompressedMicrodata):
         return _of_records(release, shares)
     if isinstance(release, MeasuredModel):
@@ -88,8 +88,8 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
 
 
 def _of_model(release: MeasuredModel, shares: Shares) -> float:
-    """Good where noise adds no more to the errors of coefficients than sampling does: as drawn for the
-    supposed shares, of all terms but the constant."""
+    """The largest ratio of privacy to sampling error of a coefficient, times ``GOOD``, as drawn for the
+    assumed shares.  The constant is left out."""
     assert release.terms is not None
     ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
     if all(axis.name in shares for axis in release.terms.axes):
@@ -102,7 +102,7 @@ def _of_model(release: MeasuredModel, shares: Shares) -> float:
 
 
 def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
-    """Noise in a mean by groups, or of a private number of records, grows towards the bounds."""
+    """The error of a mean; by groups, or if the number of records is private, larger at the bounds."""
     grid = release.grid
     edges = grid.edge(np.arange(grid.cells + 1)).astype(np.float64)
     numbers = np.r_[(edges[1:] + edges[:-1]) / 2, grid.points]
@@ -117,9 +117,9 @@ def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
 
 
 def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None) -> float:
-    """The mean over pairs of columns, or over the tables that are drawn where these are no pairs.
+    """The mean error over pairs of columns, or over the drawn tables if these are not pairs.
 
-    With as many groups as people read: how many there are depends on the noise itself.
+    Wide columns have as many groups as people read, because their real number depends on the noise.
     """
     if isinstance(release, CompressedMicrodata):
         with suppress(ValueError):
@@ -140,7 +140,7 @@ def _or_typical(release: Release, shares: Shares | None) -> Shares:
 
 @singledispatch
 def error_of_numbers(release: Release) -> float | None:
-    """A package that adds a kind registers how to judge it."""
+    """The error of a release of numbers; a package that adds a kind registers a function here."""
     return None
 
 
@@ -163,7 +163,7 @@ def _(release: FittedTables) -> float:
 
 @error_of_numbers.register
 def _(release: SeriesRun) -> float:
-    """Of the tables of the newest period."""
+    """The error of the tables of the newest period."""
     error = release.expected_error()[0].value
     records = release.rows / (release.run if release.period else 1)
     cells = [domain.size for domain in release.tables.domains]
@@ -178,7 +178,7 @@ def _(release: Mean | RatioMean) -> float:
 
 @error_of_numbers.register
 def _(release: Heaping) -> float:
-    """The share of records that a value needs to be seen."""
+    """The share of records that must have a value before it is published."""
     return release.least_seen / release.rows
 
 
@@ -213,7 +213,7 @@ def _(release: TunedDensity) -> float:
 
 
 def in_words(release: Release, error: float) -> str:
-    """What a relative error means for readers."""
+    """A relative error in words for readers."""
     percent = f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
     if isinstance(release, TableOfCounts):
         made = isinstance(release, Microdata | CompressedMicrodata)
@@ -224,23 +224,23 @@ def in_words(release: Release, error: float) -> str:
     if isinstance(release, EstimatesRun):
         return in_words(release.inner, error)
     if isinstance(release, Heaping):
-        return f"a value is seen where {percent} of the records share it"
+        return f"a value is published if at least {percent} of the records share it"
     if isinstance(release, Mean | RatioMean):
         return f"the standard error of a mean is {percent} of the column's usual standard deviation"
     first = release.expected_error()[0]
     if isinstance(release, MeasuredModel):
         if not math.isfinite(error):
-            return "noise hides means of groups of an equal part of the records"
+            return "noise hides the means of groups, even if they have equal sizes"
         return f"{first.quantity} {math.hypot(1.0, error / GOOD):.3g}"
     if isinstance(release, EstimatesDensity):
-        return f"noise moves at most {percent} of the records; what smoothing hides is not counted"
+        return f"noise moves at most {percent} of the records; smoothing error is not included"
     return f"{first.quantity} {first.value:.3g}"
 
 
 def table_error(
     release: Release, names: Sequence[str], shares: Shares | None = None
 ) -> float | None:
-    """The error of the table of these columns, if the release draws it or a larger one; else None."""
+    """The error of the table of these columns; None if the release draws no table that has them."""
     if isinstance(release, Microdata | CompressedMicrodata):
         if not {*names} <= {*release.domain.names}:
             return None
@@ -264,6 +264,6 @@ def _moved(release: Release, names: Sequence[str]) -> float | None:
 
 
 def supposed_deviation(axis: Grid) -> float:
-    """The standard deviation of a column, from its bounds alone."""
+    """The assumed standard deviation of a column, from its bounds only."""
     first, last = ends_of(axis)
     return (last - first) / NARROW

@@ -1,19 +1,19 @@
 """Statistical audits: lower bounds on the privacy loss of a mechanism, from its outputs alone.
 
 audit       an audit of a mechanism
-releases    of a release, or of several together
-short       of all releases of a plan, in seconds
+releases    an audit of a release, or of several together
+short       an audit of all releases of a plan, in seconds
 width       whether noise is as wide as stated, in every round
-fresh       whether it is drawn anew for every number, in every round
+fresh       whether noise is drawn anew for every number, in every round
 chosen      whether choices are made with the stated chances
 price       whether an event costs as much as what was drawn
 replay      whether neighbours change a statistic by more than is declared
 neighbours  neighbouring tables that are likely to be the worst for a release
 fuzz        neighbouring tables at random
-draws       what is audited: many outputs for either side, across the real privacy line
-scores      numbers made of an output, so that an outcome is "the score is at least s"
+draws       what is audited: many outputs for each side, through the real privacy line
+scores      functions of an output, so that an outcome is "the score is at least s"
 learn       scores that are learned from a search sample
-outcomes    the most telling outcome
+outcomes    the outcome that separates the two sides best
 bounds      from counts to a lower bound that holds for every sample size
 results     what an audit found
 

@@ -1,13 +1,13 @@
-"""Does a mechanism keep what it claims?  A statistical audit, from its outputs alone.
+"""Does a mechanism satisfy its claim?  A statistical audit, from its outputs alone.
 
     1  neighbouring tables         dpcore.audit.neighbours: those likely to be the worst
-    2  a search sample             of every promising pair; the worst pair and, for either side as
-                                   the likelier one, the most telling outcome are chosen on it
-    3  fresh draws                 of that pair; how often the outcomes happen gives a lower bound on
+    2  a search sample             from every promising pair; it chooses the worst pair and, in each
+                                   direction, the outcome that separates the two sides best
+    3  fresh draws                 from that pair; the frequencies of the outcomes give a lower bound on
                                    alpha that holds at the stated level, whatever the mechanism is
 
-Where Gaussian noise is claimed, half of the error is for a lower bound on mu, which sees what a small
-beta hides from the bound on alpha.
+If Gaussian noise is claimed, half of the error is for a lower bound on mu, which finds faults that a
+small beta hides from the bound on alpha.
 
 A lower bound above the claimed alpha proves a violation (but for the error 1 - level).  One below
 proves nothing but that this audit, with its number of draws, found no violation: it is evidence,
@@ -45,18 +45,18 @@ from dpcore.audit.scores import Scored
 from dpcore.sampling.source import RandomSource
 
 LARGEST_SEARCH = 2**23
-"""Numbers in the search sample of one side."""
+"""The most numbers in the search sample of one side."""
 
 USUAL_SEARCH = 2**21
-"""The same, unless more draws are asked for."""
+"""The usual limit of the search sample, unless more draws are requested."""
 
 LEAST_SEARCH = 32
 
 ENOUGH = 2**16
-"""Search draws of one side, unless more are asked for."""
+"""Search draws of one side, unless more are requested."""
 
 SCREENING = 2**13
-"""The least search draws by which pairs are compared, where there are several."""
+"""The fewest search draws used to compare pairs, if there are several."""
 
 
 def audit_mechanism(
@@ -73,9 +73,9 @@ def audit_mechanism(
 ) -> AuditResult:
     """Audit a mechanism on one or several pairs of neighbouring inputs.
 
-    ``draws``: fresh draws on each side, of the worst pair; ``search_draws``: on each side, by
-    default half as many, 65,536 at most, and fewer where outputs are long; ``learn``: also look for
-    what a mechanism does that it does not state; ``gaussian``: the claimed mu of Gaussian noise, and
+    ``draws``: fresh draws on each side of the worst pair; ``search_draws``: search draws on each side,
+    by default half as many, at most 65,536, and fewer if outputs are long; ``learn``: also search for
+    effects that the mechanism does not state; ``gaussian``: the claimed mu of Gaussian noise, and
     ``apart`` of ``mu_lower_bound``.
     """
     if not pairs:
@@ -132,9 +132,9 @@ class _EventSearch:
 def _worst_pair(
     pairs: Sequence[Audited], size: int, choose: Callable[..., Shortlist], source: RandomSource
 ) -> tuple[int, _EventSearch]:
-    """The pair with the most telling outcome: a few draws of all, ever more of the best third.
+    """The pair with the best outcome: a few draws of all pairs, then ever more of the best third.
 
-    Comparing all takes about twice as many draws as the final search.
+    Comparing all pairs takes about twice as many draws as the final search.
     """
     left, draws = list(range(len(pairs))), max(SCREENING, 2 * size // len(pairs))
     while True:
@@ -149,7 +149,7 @@ def _worst_pair(
 def _search(
     pair: Audited, size: int, choose: Callable[..., Shortlist], source: RandomSource
 ) -> _EventSearch:
-    """The most telling outcomes of one pair, on a search sample."""
+    """The best outcomes of one pair, on a search sample."""
     width = pair.draw(0, 1, source).shape[1]
     size = max(min(LEAST_SEARCH, size), min(size, LARGEST_SEARCH // width))
     near, far = (pair.draw(side, size, source) for side in (0, 1))
@@ -159,7 +159,7 @@ def _search(
 def _fresh_scores(
     pair: Audited, side: int, draws: int, outcomes: Sequence[Outcome], source: RandomSource
 ) -> list[Floats]:
-    """(draws,) scores of each outcome on fresh draws, made in batches."""
+    """The scores (draws,) of each outcome on fresh draws, made in batches."""
     width = pair.draw(side, 1, source).shape[1]
     batch = max(1, LARGEST_BATCH // width)
     scores: list[list[Floats]] = [[] for _ in outcomes]
@@ -179,7 +179,7 @@ class _Counted:
 
 
 def _count(outcome: Outcome, near: Floats, far: Floats, beta: float, error: float) -> _Counted:
-    """The lower bound that fresh scores give, in the direction that the outcome was chosen for."""
+    """The counts of fresh scores, and the lower bound in the direction of the outcome."""
     hits = [int(np.count_nonzero(outcome.among(side))) for side in (near, far)]
     sizes = [len(near), len(far)]
     this, other = outcome.favoured, 1 - outcome.favoured
@@ -191,7 +191,7 @@ def _count(outcome: Outcome, near: Floats, far: Floats, beta: float, error: floa
 
 
 def _bound(counted: _Counted, draws: int, lower_bound: Bound, error: float) -> float:
-    """Another bound from the same counts."""
+    """A different bound from the same counts."""
     this = counted.outcome.favoured
     hits, others = counted.hits[this], counted.hits[1 - this]
     return float(lower_bound(hits, draws, others, draws, error=error))

@@ -13,8 +13,8 @@ except with the probability that one of the two Clopper-Pearson limits fails, wh
 >>> round(float(loss_lower_bound(500, 1000, 184, 1000, error=0.05)), 2)
 0.81
 
-With a small beta that says little of Gaussian noise, whose loss is then in outputs too rare to be
-drawn.  But two normal laws of one deviation that lie mu deviations apart satisfy
+With a small beta this bound is weak for Gaussian noise, whose loss is then in outputs too rare to be
+drawn.  But two normal laws of equal standard deviation, whose means differ by mu of it, satisfy
 
     Phi^-1(P(S)) - Phi^-1(P'(S)) <= mu            (Dong, Roth & Su 2022, definition 2.6)
 
@@ -36,7 +36,7 @@ from dpcore.arrays import Floats
 def probability_lower(hits: ArrayLike, draws: ArrayLike, error: float) -> Floats:
     """Clopper-Pearson: a lower confidence bound for the probability; it fails with chance ``error``.
 
-    ``hits``, ``draws``: counts of any one shape.  No hits give 0.
+    ``hits``, ``draws``: counts of the same shape.  The bound is 0 without hits.
     """
     hits, draws = np.asarray(hits, dtype=float), np.asarray(draws, dtype=float)
     limit = special.betaincinv(np.maximum(hits, 1.0), draws - np.maximum(hits, 1.0) + 1.0, error)
@@ -60,9 +60,9 @@ def loss_lower_bound(
 ) -> Floats:
     """A lower confidence bound for alpha; it fails with chance ``error``, and may be minus infinity.
 
-    ``hits`` of ``draws`` from the table under which the outcome is likelier, ``other_hits`` of
-    ``other_draws`` from its neighbour.  The outcome may not have been chosen on these draws; where k
-    outcomes are tried on them, each has a k-th of the error.
+    The outcome has ``hits`` in ``draws`` from the table where it is likelier, and ``other_hits`` in
+    ``other_draws`` from its neighbour.  It must not be chosen on these draws; if k outcomes are tried
+    on them, each gets a k-th of the error.
     """
     low = probability_lower(hits, draws, error / 2) - beta
     high = probability_upper(other_hits, other_draws, error / 2)
@@ -93,7 +93,7 @@ def mu_lower_bound(
 ) -> Floats:
     """A lower confidence bound for mu, from counts as above; it fails with chance ``error``.
 
-    ``apart``: the log-ratio by which the law may differ from a normal one that was rounded
+    ``apart``: the log-ratio by which the law may differ from a rounded normal law
     (``dpcore.accounting.analytic``).
     """
     low = probability_lower(hits, draws, error / 2) * np.exp(-apart)

@@ -1,13 +1,12 @@
-"""Is each choice made with the chances that are stated?  By how often each candidate is chosen.
+"""Is each choice made with the stated chances?  A test of how often each candidate is chosen.
 
-With the chances p of a candidate in n draws, given all that was drawn before, hits less the sum of p is
-a sum of n differences of mean zero, each within an interval of length 1, whatever the draws before were
-(Azuma 1967; Hoeffding 1963), so that
+In each of n draws a candidate has a chance p, given all earlier draws.  Hits minus the sum of p is then
+a sum of n martingale differences, each within an interval of length 1 (Azuma 1967; Hoeffding 1963), so
 
     P(|hits - sum of p| >= t) <= 2 exp(-2 t^2/n)
 
-The width of a choice's law says whether it is as blunt as stated; this says whether it is made from what
-is stated: a score of exact counts where noisy ones were to decide is neither blunter nor sharper.
+The audit of width checks the scale of a choice; this one checks its scores: a choice that uses exact
+counts instead of noisy ones has the right scale.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from dpcore.line.mechanism import Choice
 
 @dataclass(frozen=True)
 class Frequencies:
-    """``apart``: the largest difference between a candidate's share of the choices
-    and its stated chance, as a part of all draws; ``passed``: whether chance may explain it."""
+    """The test of choices; ``apart``: the largest difference of a share of choices and its chance."""
 
     apart: float
     passed: bool
@@ -45,7 +43,7 @@ class Hits:
             self.draws[number] = self.draws.get(number, 0) + len(chosen)
 
     def bound(self, error: float) -> Frequencies | None:
-        """The finding; it accuses right choices with a probability of at most ``error``."""
+        """The test's result; it rejects correct choices with a probability of at most ``error``."""
         if not self.excess:
             return None
         every = sum(len(each) for each in self.excess.values())

@@ -1,4 +1,4 @@
-"""Draws for an audit: many independent outputs for either of two neighbouring inputs.
+"""Draws for an audit: many independent outputs for each of two neighbouring inputs.
 
     side 0   the mechanism run on a table D
     side 1   the mechanism run on a neighbouring table D'
@@ -7,8 +7,8 @@ An audit that wants a million outputs cannot run a release a million times.  ``R
 ``perturb`` itself, the real privacy line, once per batch, with the release's own mechanism
 ``Repeated``; tests compare it with one call of ``perturb`` for each output.
 
-It opens no exact statistic, and what it draws is marked as not fit for publication: the tables of an
-audit are made up, and nobody is charged for it.
+It opens no exact statistic, and its draws are marked as not fit for publication: the tables of an audit
+are made up, and no budget is charged.
 
 >>> import numpy as np
 >>> from dpcore.sampling.source import SeededSource
@@ -46,13 +46,13 @@ from dpcore.sampling.source import RandomSource
 Input = TypeVar("Input")
 
 LARGEST_BATCH = 2**20
-"""Numbers drawn at a time."""
+"""How many numbers are drawn at a time."""
 
 READING = Budget.of(4096)
 """The alpha paid for reading the statistic of a made-up table without noise."""
 
 WIDE, NARROW = 256, 16
-"""Of statistics with more cells than this, only some cells are watched."""
+"""If a statistic has more cells than the first number, about the second number of cells are watched."""
 
 
 class Audited(Protocol):
@@ -62,11 +62,11 @@ class Audited(Protocol):
     def name(self) -> str: ...
 
     def draw(self, side: int, size: int, source: RandomSource) -> Outputs:
-        """(size, d) independent outputs for input 0 or 1: int64, or float64 with NaN for absent."""
+        """Draw (size, d) independent outputs for input 0 or 1: int64, or float64 with NaN for absent."""
         ...
 
     def scores(self) -> Sequence[Score]:
-        """Scores that separate the sides best if the mechanism is what it says; may be none."""
+        """Scores that separate the two sides best if the mechanism has its stated law; may be empty."""
         ...
 
 
@@ -87,7 +87,7 @@ class Simulated(Generic[Input]):
 
 @dataclass(frozen=True)
 class Joint:
-    """Several mechanisms run on the same pair of surveys, independently: outputs side by side."""
+    """Several mechanisms, run independently on the same pair of surveys: outputs are concatenated."""
 
     parts: tuple[Audited, ...]
 
@@ -99,7 +99,7 @@ class Joint:
         return np.concatenate([part.draw(side, size, source) for part in self.parts], axis=1)
 
     def scores(self) -> Sequence[Score]:
-        """The sum of the parts' own log-ratios, and each of them."""
+        """The sum of the parts' log-ratios, and each log-ratio."""
         widths = [part.draw(0, 1, FixedWords(0)).shape[1] for part in self.parts]
         starts = np.cumsum([0, *widths])
         own = [
@@ -111,7 +111,7 @@ class Joint:
 
 
 class Readings(NamedTuple):
-    """The exact statistics of both made-up tables on the watched cells: (cells,) each."""
+    """The exact statistics of both made-up tables on the watched cells, (cells,) each."""
 
     watched: Integers
     near: Integers
@@ -120,11 +120,11 @@ class Readings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReleaseDraws:
-    """A release on two made-up neighbouring tables: whole batches across the privacy line.
+    """A release on two made-up neighbouring tables; whole batches cross the privacy line.
 
-    An output is the noisy statistic on the watched cells: all of them, or of a wide statistic those
-    that differ between the tables and some more.  Of a sparse one the occupied cells of either table
-    are watched (NaN where absent), and the last number says how many other cells were kept.
+    An output is the noisy statistic on the watched cells: all cells, or for a wide statistic those that
+    differ between the tables and a few more.  For a sparse statistic the occupied cells of both tables
+    are watched (NaN if absent), and the last number is how many other cells were kept.
     """
 
     release: Release
@@ -132,14 +132,14 @@ class ReleaseDraws:
     far: Tally
     wide: int = WIDE
     known: tuple[Exact, Exact] | None = None
-    """The statistics of both tables, where they are computed already."""
+    """The statistics of both tables, if they are computed already."""
 
     @property
     def name(self) -> str:
         return self.release.name
 
     def narrowed(self) -> ReleaseDraws:
-        """The same, watched where the tables differ and at a few more cells: draws cost little."""
+        """These draws, watched only where the tables differ and at a few more cells."""
         return replace(self, wide=NARROW, known=self._exact)
 
     @cached_property
@@ -148,10 +148,11 @@ class ReleaseDraws:
 
     @cached_property
     def readings(self) -> Readings:
-        """The statistics, drawn at an alpha so large that the noise is zero, and what to watch.
+        """The watched cells and both exact statistics, drawn at an alpha so large that the noise is
+        zero.
 
-        They cross the privacy line like every other draw, and pay: alpha = 4096 for each unit that
-        a statistic moves.  Noise other than zero has a chance of exp(-4096) per cell.
+        They cross the privacy line like every other draw, and pay: alpha = 4096 for each unit that a
+        statistic moves.  Noise other than zero has a chance of exp(-4096) per cell.
         """
         mechanism = self.release.mechanism
         reading = _Reading(mechanism.size, Fraction(1), 1 / READING.alpha, mechanism)
@@ -173,7 +174,7 @@ class ReleaseDraws:
 
     @property
     def centres(self) -> tuple[Integers, Floats, Floats]:
-        """The watched cells and both statistics there, as the laws of mechanisms take them."""
+        """The watched cells and both statistics there, in the form that ``log_chances`` takes."""
         watched, near, far = self.readings
         return watched, near.astype(np.float64), far.astype(np.float64)
 
@@ -181,7 +182,7 @@ class ReleaseDraws:
         return np.concatenate(list(self.batches(side, size, source)))
 
     def batches(self, side: int, size: int, source: RandomSource) -> Iterator[Outputs]:
-        """The same in parts that are small enough for any memory."""
+        """The outputs of ``draw`` in batches small enough for memory."""
         mechanism, watched = self.release.mechanism, self.readings.watched
         for times in self._batches(size):
             narrow = mechanism.cell_by_cell and not mechanism.sparse
@@ -191,11 +192,11 @@ class ReleaseDraws:
 
     @property
     def width(self) -> int:
-        """About how many numbers an output has."""
+        """The approximate number of values in an output."""
         return self.release.mechanism.output_width(len(self.readings.watched))
 
     def _batches(self, size: int) -> Iterator[int]:
-        """How often the statistic is laid out, batch by batch."""
+        """How many copies of the statistic each batch contains."""
         mechanism = self.release.mechanism
         most = max(1, LARGEST_BATCH // self.width)
         if mechanism.sparse and len(mechanism.words) == 1:
@@ -228,22 +229,22 @@ class ReleaseDraws:
         return outputs
 
     def scores(self) -> Sequence[Score]:
-        """The log-ratio that the mechanism states, between the two exact statistics."""
+        """The mechanism's stated log-ratio between the two exact statistics."""
         ratio = self.release.mechanism.log_ratio(*self.centres)
         return [] if ratio is None else [StatedRatio(ratio)]
 
     def rounds_of(self, outputs: Outputs, factors: Floats) -> list[Round]:
-        """What was drawn, round by round, in outputs of the first side."""
+        """The rounds that make up outputs of the first side."""
         return self.release.mechanism.rounds_of(outputs, *self.centres[:2], factors)
 
     def distance(self) -> float:
-        """How far apart the statistics lie, in units of the noise."""
+        """The distance of the two statistics, in units of the noise."""
         return self.release.mechanism.distance(*self.centres[1:])
 
 
 @dataclass(frozen=True)
 class _Reading(DiscreteLaplace):
-    """Noise on a statistic of the form that ``of`` takes; of a sparse one on its occupied cells."""
+    """Negligible noise on a statistic as ``of`` takes it; if sparse, only on its occupied cells."""
 
     of: Mechanism
 
@@ -261,7 +262,7 @@ class _Reading(DiscreteLaplace):
 
 
 def _at(noisy: Noisy, cells: Integers) -> Integers:
-    """The values of a sparse noisy statistic at some cells that hold all of its own."""
+    """The values of a sparse noisy statistic at ``cells``, which include all its own cells."""
     assert noisy.cells is not None
     both = np.concatenate([cells, noisy.cells])
     places = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
@@ -271,7 +272,7 @@ def _at(noisy: Noisy, cells: Integers) -> Integers:
 
 
 def as_outputs(raw: NDArray[Any]) -> Outputs:
-    """(size,) or (size, d) numbers of any kind to (size, d) int64 or float64."""
+    """Convert (size,) or (size, d) numbers of any type to (size, d) int64 or float64."""
     raw = raw.reshape(len(raw), -1)
     kind = np.float64 if raw.dtype.kind == "f" else np.int64
     return raw.astype(kind, copy=False)

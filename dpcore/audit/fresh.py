@@ -1,13 +1,14 @@
-"""Is noise drawn anew for every number, in every round?  By the signs of what was drawn, exactly.
+"""Is noise drawn anew for every number, in every round?  An exact test of the signs of the noise.
 
 If the noise of two numbers is independent and symmetric, its signs agree as often as a fair coin falls
-on one side, whatever its law and its width (Hoeffding 1963): of ``seen`` outputs where neither is zero,
+on one side, whatever its law and its width (Hoeffding 1963): over the ``seen`` outputs where neither is
+zero,
 
     P(|agreements - disagreements| >= t) <= 2 exp(-t^2/(2 seen))
 
 Numbers are compared within a round, across rounds, and with the same number of an earlier call: noise
-that is used again, turned around, or made of few draws agrees far too often.  Widths do not see that, as
-each number alone has the right law.
+that is reused, negated, or made from few draws agrees (or differs) far too often.  The audit of widths
+misses such faults, because each number has the right marginal law.
 
 >>> noise = np.random.default_rng(1).laplace(size=(200, 3))
 >>> def is_fresh(*rounds):
@@ -30,13 +31,13 @@ from numpy.typing import NDArray
 from dpcore.arrays import Floats
 
 MOST = 128
-"""The most numbers that are compared, over all rounds; at least one of each round."""
+"""The most numbers that are compared over all rounds; each round has at least one."""
 
 
 @dataclass(frozen=True)
 class Freshness:
-    """``alike``: the largest excess, over all pairs, of equal signs of noise over different ones, or of
-    different over equal (0 to 1); ``pairs``: how many pairs of numbers were compared."""
+    """The test of freshness; ``alike``: the largest excess, over all pairs, of equal signs over
+    different ones or the reverse (0 to 1); ``pairs``: how many pairs of numbers were compared."""
 
     alike: float
     pairs: int
@@ -45,7 +46,8 @@ class Freshness:
 
 @dataclass
 class Signs:
-    """Sums over outputs: for each pair of numbers agreements less disagreements, and both together.
+    """For each pair of numbers: agreements minus disagreements of signs, and the number of both, over
+    outputs.
 
     ``each``: how many numbers of a round are compared.
     """
@@ -56,7 +58,7 @@ class Signs:
     each: int = 0
 
     def add(self, rounds: Sequence[Floats]) -> None:
-        """The noise (n, k) of each round in n outputs; NaN where there is none."""
+        """Add the noise (n, k) of each round in n outputs; NaN where there is none."""
         if not rounds:
             return
         if not self.each:
@@ -82,7 +84,7 @@ class Signs:
         self.before = signs
 
     def bound(self, error: float) -> Freshness | None:
-        """The finding; it accuses right noise with a probability of at most ``error``."""
+        """The test's result; it rejects fresh noise with a probability of at most ``error``."""
         pairs = np.triu_indices(len(self.seen))
         excess, seen = np.abs(self.excess[pairs]), self.seen[pairs]
         if not seen.any():

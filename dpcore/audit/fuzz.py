@@ -1,7 +1,7 @@
-"""Neighbouring tables at random: of few and of many records, heaped, spread, in one cell, and empty.
+"""Random neighbouring tables: with few or many records, heaped, spread, in one cell, or empty.
 
-``neighbours`` makes tables that are likely to be the worst; these are for cases that nobody thought of.
-A unit may have several records: they lie in different cells, and may be fewer than the most allowed.
+``neighbours`` makes tables that are likely to be the worst; these cover cases that nobody thought of.  A
+unit may have several records: they lie in different cells, and may be fewer than the most allowed.
 
 >>> from dpcore.domain.axes import Categories
 >>> from dpcore.domain.domain import Domain
@@ -28,8 +28,7 @@ MOST_CELLS = 256
 def fuzzed_pairs(
     domain: Domain, rows: int, adjacency: Adjacency, generator: np.random.Generator
 ) -> Iterator[Pair]:
-    """Pairs of neighbours without end; of ``rows`` records where that is public, else of up to twice
-    as many."""
+    """Endless random pairs of neighbours, of ``rows`` records or, if private, of up to twice as many."""
     while True:
         for label, spread in _LAYOUTS.items():
             unit = min(adjacency.most, rows)
@@ -47,7 +46,7 @@ def fuzzed_pairs(
 
 
 def _unit(domain: Domain, most: int, generator: np.random.Generator) -> list[int]:
-    """Cells of the records of a unit: all in one, or each where it may; corners among them."""
+    """The cells of a unit's records: all in one, or independent; some are corners of the domain."""
     size = min(most, MOST_CELLS)
     if generator.random() < 0.5:
         return _cells(domain, 1, generator) * most
@@ -56,7 +55,7 @@ def _unit(domain: Domain, most: int, generator: np.random.Generator) -> list[int
 
 
 def _cells(domain: Domain, size: int, generator: np.random.Generator) -> list[int]:
-    """Numbers of cells anywhere, or with each column at an end of its values."""
+    """Cells at random, some with every column at an end of its values."""
     shape = np.array(domain.shape)
     if generator.random() < 0.5:
         codes = generator.integers(0, 2, (size, len(shape))) * (shape - 1)
@@ -66,7 +65,7 @@ def _cells(domain: Domain, size: int, generator: np.random.Generator) -> list[in
 
 
 def _heaped(domain: Domain, count: int, generator: np.random.Generator) -> list[tuple[int, int]]:
-    """Few cells, of which each next one has about a third of the records that are left."""
+    """A few cells; each next one has about a third of the remaining records."""
     found, cells = [], _cells(domain, 8, generator)
     for cell in cells:
         here = count // 3
@@ -91,4 +90,4 @@ _LAYOUTS: dict[str, Callable[..., list[tuple[int, int]]]] = {
     "heaped": _heaped,
     "spread": _spread,
 }
-"""Those of few distinct records first: a machine is soon trained on them."""
+"""Layouts with few distinct records come first, because a machine is trained on them quickly."""

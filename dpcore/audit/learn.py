@@ -1,7 +1,7 @@
-"""Scores that are learned from a search sample: what to look at when a mechanism is a black box.
+"""Scores that are learned from a search sample, for mechanisms that are black boxes.
 
-``propose`` looks at draws of both sides and returns scores that may separate them.  None of it
-can make an audit claim too much: outcomes are counted on fresh draws.
+``propose`` looks at draws of both sides and returns scores that may separate them.  No score can make
+an audit claim too much, because outcomes are counted on fresh draws.
 
 >>> generator = np.random.default_rng(1)
 >>> near, far = generator.normal(size=(2, 1000, 2))
@@ -31,13 +31,13 @@ from dpcore.audit.scores import (
 )
 
 BINS = 64
-"""Bins of a learned ratio; numbers with no more distinct values than this have one for each."""
+"""Bins of a learned ratio; a score with fewer distinct values has one bin for each."""
 
 SINGLES = 6
-"""Coordinates that are looked at one by one: those that differ most."""
+"""How many coordinates become scores by themselves: those that differ most."""
 
 WIDEST = 192
-"""The most coordinates that are looked at: those that differ most."""
+"""The most coordinates that are examined: those that differ most."""
 
 CURVED = 24
 """The most numbers of an output to which a quadratic form is fitted."""
@@ -70,7 +70,7 @@ def propose(near: Outputs, far: Outputs) -> list[Score]:
 
 
 def _candidates(near: Outputs, far: Outputs) -> list[int]:
-    """Coordinates to look at: all, or of many those whose means differ most in standard errors."""
+    """The coordinates to examine: all, or those whose means differ by most standard errors."""
     width = near.shape[1]
     if width <= WIDEST:
         return list(range(width))
@@ -85,12 +85,12 @@ def _candidates(near: Outputs, far: Outputs) -> list[int]:
 
 
 def binned(base: Score, near: Outputs, far: Outputs) -> BinnedRatio:
-    """Log-ratio of counts in bins of a score: its values, or quantiles where they are many."""
+    """The log-ratio of counts in bins of a score: in its values, or in quantiles if there are many."""
     return _learned(base, near, far)[0]
 
 
 def _learned(base: Score, near: Outputs, far: Outputs) -> tuple[BinnedRatio, float]:
-    """The ratio, and how clearly its bins differ: chi-square over its degrees of freedom."""
+    """The learned ratio, and how clearly its bins differ: chi-square over its degrees of freedom."""
     values = base(near), base(far)
     together = np.concatenate(values)
     together = together[~np.isnan(together)]
@@ -115,14 +115,14 @@ def _bin_counts(edges: Floats, values: Floats) -> Floats:
 
 
 def log_ratio(near: Floats, far: Floats) -> Floats:
-    """log of the ratio of shares, of counts that may be zero."""
+    """The log of the ratio of shares, for counts that may be zero."""
     return np.asarray(
         np.log((near + 0.5) / (near.sum() + 0.5)) - np.log((far + 0.5) / (far.sum() + 0.5))
     )
 
 
 def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
-    """Difference of means, as it is, whitened coordinate by coordinate, and whitened as a whole."""
+    """Three scores by difference of means: raw, whitened by coordinate, and whitened jointly."""
     sides = []
     for side in (near, far):
         values = side[:, columns].astype(np.float64)
@@ -178,7 +178,7 @@ def quadratic(near: Outputs, far: Outputs) -> Quadratic:
 
 
 def low_bits(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
-    """Last digits of the numbers in which they differ most, if they do."""
+    """Scores of the last digits of the coordinates whose last digits differ most, if any differ."""
     found: list[tuple[float, Score]] = []
     for j in columns:
         for residue in (None, 1, 4):
@@ -190,7 +190,7 @@ def low_bits(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
 
 
 def refined(scores: Iterable[Score], near: Outputs, far: Outputs) -> list[Score]:
-    """Each score, and its learned log-ratio where large and small values do not say it all."""
+    """Each score, and its learned log-ratio if large and small values do not separate the sides."""
     result: list[Score] = []
     for score in scores:
         result.append(score)

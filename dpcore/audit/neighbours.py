@@ -1,7 +1,7 @@
 """Neighbouring tables that are likely to be the worst for a release.
 
-A pair is two made-up tables with the same rows but for one record.  What the worst pair is depends
-on the release, and that of a faulty release is not the one its author expected, so several are tried:
+A pair is two made-up tables with the same rows except for one record.  The worst pair depends on the
+release, and for a faulty release it is not the one its author expected, so several are tried:
 
     moves   which record is replaced by which          others   what the other records are
     every column from one end to the other             all like the first of the two
@@ -11,7 +11,7 @@ on the release, and that of a faulty release is not the one its author expected,
 
 Where neighbours differ in the number of records, a unit of as many records as it may have is added at
 either end of each move: "the last added" where the move ends, "the first added" where it starts;
-where a unit is replaced, all its records move together.  In the middle is the cell halfway through
+where a unit is replaced, all its records move together.  "In the middle" means the cell halfway through
 the domain.
 
 The opposite corners are the farthest records for margins and densities; a label that flips at one
@@ -43,10 +43,10 @@ from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import WorstTable
 
 DEGREES = (1, 2, 4, 8)
-"""Numbers are moved by 1/(m+1) of their range for these m."""
+"""The degrees m for which numbers are moved by 1/(m+1) of their range."""
 
 SPREAD = 64
-"""The most cells that are occupied when records are spread out."""
+"""The most cells that are occupied if records are spread out."""
 
 _FEW_AXES, _FEW_COLUMNS = 4, 3
 
@@ -66,11 +66,11 @@ def neighbouring_pairs(
     adjacency: Adjacency = REPLACE_ONE,
     worst: Iterable[WorstTable] = (),
 ) -> list[Pair]:
-    """Pairs of tables of ``rows`` records at most that differ in one unit, the likeliest worst first.
+    """Pairs of tables of at most ``rows`` records that differ in one unit, the likely worst first.
 
-    ``worst``: tables that a release itself names (``Release.worst_tables``), before all others.
-    Of a domain of one cell and public rows there is only one table: it is its own neighbour.
-    Raises ``ValueError`` where there is no record to replace.
+    ``worst``: tables that the release itself proposes (``Release.worst_tables``), placed first.
+    If the domain has one cell and the rows are public there is only one table, which is its own
+    neighbour.  Raises ``ValueError`` if there is no record to replace.
     """
     if rows < 1:
         raise ValueError(f"rows must be positive, not {rows}: there is no record to replace")
@@ -104,7 +104,7 @@ def survey_pairs(
     rows: int | Sequence[int],
     adjacency: Adjacency | Sequence[Adjacency] = REPLACE_ONE,
 ) -> list[tuple[Pair, ...]]:
-    """Pairs of surveys, each seen through several domains that may share columns.
+    """Pairs of surveys, each coded in several domains that may share columns.
 
     One unit moves, or is added where it would have moved to, from the first value of some columns
     to the last: of all columns, of one, or of all but one.  Records are the same ones however a
@@ -142,7 +142,7 @@ def survey_pairs(
 def _changes(
     adjacency: Adjacency, first: int, second: int
 ) -> Iterator[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Words for a change, and where the unit's records are in either neighbour, if they are in it."""
+    """The words for a change, and the cells of the unit's records in each neighbour (if present)."""
     if adjacency.relation == "replace-one":
         yield "", (first,), (second,)
     if not adjacency.public_rows:
@@ -151,7 +151,7 @@ def _changes(
 
 
 def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
-    """What the replaced record was and becomes."""
+    """The replaced record before and after the change."""
     start, ends = [0] * len(domain.axes), last_cell(domain)
     yield "all columns end to end", _cell(domain, start), _cell(domain, ends)
     middle = [axis.size // 2 for axis in domain.axes]
@@ -177,7 +177,7 @@ def _moves(domain: Domain) -> Iterator[tuple[str, int, int]]:
 
 
 def last_cell(domain: Domain) -> list[int]:
-    """The last code of each axis that is a value, neither null nor a point mass beside a grid."""
+    """The last code of each axis that is a value: neither null nor a point mass next to a grid."""
     return [
         axis.cells - 1 if isinstance(axis, Grid) else max(0, axis.size - 1 - axis.nullable)
         for axis in domain.axes
@@ -187,7 +187,7 @@ def last_cell(domain: Domain) -> list[int]:
 def _others(
     domain: Domain, first: int, second: int, count: int
 ) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """What the other records are: (cell, count) lists."""
+    """The other records, as lists of (cell, count)."""
     yield "like the first", [(first, count)]
     yield "half like either", [(first, count - count // 2), (second, count // 2)]
     yield "in the middle", [(domain.size // 2, count)]
@@ -201,7 +201,7 @@ def _cell(domain: Domain, codes: Sequence[int]) -> int:
 
 
 def table(domain: Domain, counted: Iterable[tuple[int, int]]) -> Tally:
-    """The tally of (cell, count) pairs, in which a cell, by its number, may occur twice."""
+    """The tally of (cell, count) pairs; a cell, given by its number, may occur twice."""
     totals: dict[int, int] = {}
     for cell, count in counted:
         if count:

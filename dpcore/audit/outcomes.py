@@ -1,8 +1,8 @@
 """Outcomes: which outputs to count, chosen on a search sample.
 
-One half of the search sample teaches scores (``dpcore.audit.learn``); on the other half every score
-is cut at many places, from above and from below, for either side as the likelier one, and the cuts
-with the largest lower bound win.  Fresh draws then give the bounds that count.
+Scores are learned on one half of the search sample (``dpcore.audit.learn``).  On the other half every
+score is cut at many places, from above and from below and in both directions, and the cuts with the
+largest lower bound win.  Fresh draws then give the bounds that count.
 
 >>> generator = np.random.default_rng(1)
 >>> near, far = (np.rint(centre + generator.laplace(0, 9, (4000, 1))) for centre in (0, 9))
@@ -25,20 +25,20 @@ from dpcore.audit.learn import propose, refined
 from dpcore.audit.scores import Outputs, Score, Scored
 
 SORTED = 2**14
-"""Draws of each side among which the places to cut are chosen."""
+"""The number of draws of each side from which cuts are chosen."""
 
 Bound = Callable[..., Floats]
-"""From hits, draws, other hits, other draws and an error to a lower bound (``bounds``)."""
+"""A lower bound from hits, draws, other hits, other draws and an error (``bounds``)."""
 
 CAUTIOUS, BOLD = 0.01, 0.3
 """Errors of the bounds by which outcomes are compared.  Many are compared, and the luckiest of rare
 ones looks best: a small error prefers common outcomes.  Rare ones may be the most telling."""
 
 KINDS = tuple(product((CAUTIOUS, BOLD), (0, 1)))
-"""The best outcome is wanted by either bound, and for either side as the likelier one."""
+"""The kinds of outcomes: the best one for each error and each direction."""
 
 SHORTLIST = 4
-"""Scores of each kind that are tried on all of a large search sample."""
+"""How many scores of each kind are tried on all of a large search sample."""
 
 _TAIL = np.geomspace(1, 200, 16).astype(int) / 20_000
 _LEVELS = np.unique(np.r_[0, _TAIL, np.linspace(0.01, 0.99, 150), 1 - _TAIL, 1])
@@ -54,11 +54,11 @@ class Outcome:
     favoured: int
 
     def holds(self, outputs: Outputs) -> Booleans:
-        """(size,) whether each output (size, d) is in the outcome."""
+        """Whether (size,) each output (size, d) is in the outcome."""
         return self.among(self.score(outputs))
 
     def among(self, values: Floats) -> Booleans:
-        """(size,) whether outputs with these scores are in the outcome; an absent score is low."""
+        """Whether (size,) outputs with these scores are in the outcome; an absent score is low."""
         at_least = np.asarray(values >= self.cut)
         return at_least if self.above else ~at_least
 
@@ -69,10 +69,10 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Shortlist:
-    """Outcomes to count on fresh draws, the one with the best cautious bound first.
+    """Outcomes to count on fresh draws; the outcome with the best cautious bound is first.
 
-    ``cautious``: the best bound on the draws that chose them, good for comparing only: that of mu, where
-    a mechanism claims one; ``of_mu``: the outcomes, of them, that bound it.
+    ``cautious``: the best bound on the draws that chose them, for comparisons only; it bounds mu if the
+    mechanism claims a mu.  ``of_mu``: the outcomes that are chosen to bound mu.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -88,12 +88,11 @@ def choose_outcomes(
     learn: bool = True,
     gaussian: bool = False,
 ) -> Shortlist:
-    """For each side as the likelier one the outcomes of best cautious and bold bound: two to four.
+    """In each direction, the outcomes with the best cautious and the best bold bound: two to four.
 
-    ``gaussian``: two more, with the best cautious bound of mu.
-
+    ``gaussian``: add two outcomes, with the best cautious bound of mu.
     ``near``, ``far``: (n, d) search draws of the two sides; ``stated``: scores known beforehand;
-    ``learn``: also try scores that are learned.
+    ``learn``: also try learned scores.
     """
     half = min(len(near), len(far)) // 2 if learn or not stated else 0
     scores = list(stated)
@@ -126,7 +125,7 @@ def choose_outcomes(
 def _ranked(
     scores: Sequence[Score], sides: tuple[Scored, Scored], lower_bound: Bound
 ) -> dict[tuple[float, int], list[tuple[float, Outcome]]]:
-    """For each kind of outcome, the best bound and outcome of every score, best first."""
+    """For each kind of outcome, the best bound and outcome of every score, in descending order."""
     ranked: dict[tuple[float, int], list[tuple[float, Outcome]]] = {kind: [] for kind in KINDS}
     sizes = [len(side.outputs) for side in sides]
     for score in scores:
@@ -142,7 +141,7 @@ def _ranked(
 
 
 def _cuts(sides: Sequence[Floats]) -> Floats:
-    """Where to cut a score: its values, or quantiles where they are many, closer in the tails."""
+    """The places at which a score is cut: its values, or quantiles that are denser in the tails."""
     together = np.sort(np.concatenate([side[:SORTED] for side in sides]))
     cuts = np.unique(together)
     if len(cuts) > len(_LEVELS):
@@ -152,7 +151,7 @@ def _cuts(sides: Sequence[Floats]) -> Floats:
 
 
 def _below(cuts: Floats, values: Floats) -> Integers:
-    """(cuts,) how many values lie below each ascending cut."""
+    """How many (cuts,) values lie below each of the ascending cuts."""
     places = np.searchsorted(cuts, values, side="right")
     return np.cumsum(np.bincount(places, minlength=len(cuts) + 1))[:-1]
 
@@ -165,7 +164,7 @@ def _best_cut(
     error: float,
     favoured: int,
 ) -> tuple[float, float, bool]:
-    """The best bound, its cut, and whether the outcome lies above it."""
+    """The best bound, its cut, and whether the outcome lies above the cut."""
     choices = []
     this, other = favoured, 1 - favoured
     for above in (True, False):

@@ -1,4 +1,4 @@
-"""Does the event of a release cost as much as what was drawn?  The price, computed a second time.
+"""Does the event of a release cost as much as its draws?  The price is computed a second time.
 
     rounds    an event of several draws costs no less than the draws one by one, as the mechanism lists
               them (``Mechanism.one_by_one``): in alpha, in rho and in the chance to fail.  Each law that
@@ -7,9 +7,9 @@
               above the alpha of a pure event, and an event of rho keeps the divergences of its rho
 
 The first has no chance in it, nor has the alpha of the second.  For rho: with L the log-ratio of an
-output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of 1 at most, and so has the
+output, and a > 1, rho-zCDP says that exp((a - 1) (L - a rho)) has a mean of at most 1, and so has the
 product over independent outputs; the mean over some a is above 1/error with probability ``error`` at
-most (Markov).  The audit thus prices what is drawn, not what the share would have allowed.
+most (Markov).  So the audit prices the actual draws, not the allowance of the share.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from dpcore.mechanisms.gaussian import GaussianEvent
 from dpcore.sampling.source import RandomSource
 
 ORDERS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
-"""Divergences at which a rho is tried."""
+"""The orders of divergence at which a rho is tested."""
 
 ROUNDING = 1e-6
-"""Relative: prices are rounded up, log-ratios are floats."""
+"""The relative tolerance: prices are rounded up, and log-ratios are floats."""
 
 NEARLY = Fraction(999, 1000)
-"""Alphas of Gaussian noise are compared this closely: both are proved by bounds of their own."""
+"""Alphas of Gaussian noise are compared only this closely, because separate bounds prove them."""
 
 
 @dataclass(frozen=True)
 class AuditedPrice:
-    """What contradicts the price of an event, in words."""
+    """The contradictions to the price of an event, in words."""
 
     faults: tuple[str, ...] = ()
 
@@ -53,9 +53,9 @@ class AuditedPrice:
 def audit_price(
     tables: Sequence[ReleaseDraws], draws: int, error: float, source: RandomSource
 ) -> AuditedPrice:
-    """Price a release's event again, from its parts and from outputs on pairs of neighbouring tables.
+    """Price a release's event again, from its rounds and from outputs on pairs of neighbouring tables.
 
-    ``draws``: of all pairs together; it accuses a right price with probability ``error`` at most.
+    ``draws``: for all pairs together; a correct price is rejected with probability at most ``error``.
     """
     release, each = tables[0].release, max(1, draws // len(tables))
     event = release.mechanism.event
@@ -68,7 +68,7 @@ def audit_price(
 
 
 def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -> list[str]:
-    """In which coordinates an event costs less than its parts, which are drawn one after the other."""
+    """The coordinates in which an event costs less than its rounds, drawn one after another."""
     found: list[str] = []
     if len(parts) < 2:
         return found
@@ -101,7 +101,7 @@ def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -
 
 
 def lost_more(event: Event, ratios: Floats, error: float) -> list[str]:
-    """What log-ratios (n,) of independent outputs by the stated law say against the price."""
+    """How the log-ratios (n,) of independent outputs, by the stated law, contradict the price."""
     alpha, price = event.pure_alpha, event.concentrated
     most = float(np.abs(ratios).max())
     if alpha is not None and not event.spent_gamma and most > float(alpha) * (1 + ROUNDING):
@@ -128,7 +128,7 @@ def _pure(part: Event | Budget) -> Fraction | None:
 
 
 def _concentrated(part: Event | Budget) -> tuple[Fraction, Fraction] | None:
-    """rho and the chance to fail."""
+    """rho and the chance to fail of an event."""
     if isinstance(part, Event):
         return part.concentrated
     return part.alpha**2 / 2 + part.rho, part.beta
@@ -139,7 +139,7 @@ def _but(share: Budget, name: str, value: Fraction) -> dict[str, Fraction]:
 
 
 def _least_alpha(event: Event, share: Budget) -> Fraction:
-    """The least alpha of which the share's beta covers an event; within a part of 2^-20."""
+    """The smallest alpha for which the share's beta covers an event, to a relative 2^-20."""
     low, high = Fraction(0), share.alpha
     while not affordable(event, Budget(high, share.beta)):
         low, high = high, 2 * high

@@ -21,7 +21,7 @@ class Rehearsal:
 
 
 class FixedWords(Rehearsal):
-    """A fixed stream, where the law of a result does not depend on it."""
+    """A fixed stream of words, for results whose law does not depend on it."""
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.Philox(seed)

@@ -4,7 +4,7 @@
     audit_releases    the joint loss of several
     short_audit       both in a few seconds for a whole plan (``dpcore.audit.short``)
 
-The error of a release is split evenly between the loss, the noise and the price; replay has none.
+The error of a release is split evenly between the loss, the noise and the price; replay has no error.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ PROMISING = 4
 """How many pairs of tables of a release are searched: those whose statistics differ most."""
 
 NEARLY = 0.9
-"""A pair is promising if its distance is at least this part of the largest."""
+"""A pair is promising if its distance is at least this fraction of the largest distance."""
 
 LARGEST_READING = 2**24
-"""Numbers in the statistics of all pairs that are compared; more pairs than that are not tried."""
+"""The most numbers in the statistics of all compared pairs; further pairs are not tried."""
 
 WIDTH_TABLES = 8
-"""Tables on which the width of noise is tried."""
+"""The number of tables on which the width of noise is tested."""
 
 WIDTH_DRAWS, WIDTH_NUMBERS = 8, 2**20
-"""Draws for the width of noise, for each draw of the loss: they cost less; and the most numbers."""
+"""Draws for the width of noise per draw for the loss (they cost less), and the most numbers."""
 
 CLAIMED_BETA = Fraction(1, 10**6)
-"""The beta of the claim on a share of rho, in addition to the chance that a mechanism fails."""
+"""The beta in the claim of a share of rho, in addition to the chance that a mechanism fails."""
 
 WIDTH_SECONDS, REPLAY_SECONDS = 10.0, 5.0
 
@@ -63,13 +63,13 @@ def audit_release(
 ) -> AuditResult:
     """Audit a release against ``budget`` (its share if None), on made-up neighbouring tables.
 
-    The real ``perturb`` draws with the release's own mechanism; no survey is opened, and what is drawn
+    The real ``perturb`` draws with the release's own mechanism; no survey is opened, and the draws
     cannot be published.
 
     Args:
         release: what to audit; public.
-        budget: the claim; what the release's share promises if None.
-        draws: fresh draws of each side of the worst pair of tables.
+        budget: the claim; if None, the promise of the release's share.
+        draws: fresh draws on each side of the worst pair of tables.
         level: the confidence at which all bounds hold together.
         source: randomness; the operating system's if None.
         pairs: try only the first ``pairs`` of ``dpcore.audit.neighbours``.
@@ -126,7 +126,7 @@ def audit_releases(
     *,
     surveys: int | None = None,
 ) -> AuditResult:
-    """Audit several releases of one survey together against ``budget`` (None: what they promise).
+    """Audit several releases of one survey together against ``budget`` (None: their joint promise).
 
     All are run on the same pair of surveys, in which one unit moves from the first value of some
     columns to the last, or is added there; only the first ``surveys`` pairs are tried, those that
@@ -160,7 +160,8 @@ def with_noise_and_price(
     source: RandomSource,
     seconds: float,
 ) -> AuditResult:
-    """What was found of a release's loss, with its noise and its price; each has a third of the error.
+    """Audit a release's noise and price, and add them to ``loss``; each of the three has a third of the
+    error.
 
     ``draws``: for the noise, within ``seconds`` of CPU, and for the price.
     """
@@ -171,13 +172,13 @@ def with_noise_and_price(
 
 
 def at_random(release: Release, source: RandomSource) -> Iterator[Pair]:
-    """Pairs of neighbouring tables for a release, without end."""
+    """Random pairs of neighbouring tables for a release, without end."""
     generator = fast_generator(source)
     return fuzzed_pairs(release.domain, release.rows, release.adjacency, generator)
 
 
 def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
-    """Pairs of surveys that the promises of all releases are about, one pair of tables per release."""
+    """Pairs of surveys that the promises of all releases cover, one pair of tables per release."""
     adjacencies = [release.adjacency for release in releases]
     neighbours = {(each.relation, each.unit) for each in adjacencies}
     facts = {
@@ -218,7 +219,7 @@ def claimed_mu(release: Release) -> tuple[float, float] | None:
 
 
 def covered(release: Release, most: int | None) -> list[Pair]:
-    """The first pairs of neighbours that the release's promise is about."""
+    """The first pairs of neighbours that the release's promise covers."""
     pairs = neighbouring_pairs(
         release.domain, release.rows, release.adjacency, release.worst_tables()
     )
@@ -231,7 +232,7 @@ def covered(release: Release, most: int | None) -> list[Pair]:
 
 
 def _farthest(audited: Sequence[ReleaseDraws]) -> list[int]:
-    """The pairs whose exact statistics lie farthest apart in units of the noise, in order."""
+    """The pairs whose exact statistics differ most in units of the noise, in order."""
     # Equal distances keep the order of the list, in spite of rounding.
     distances = [round(pair.distance(), 6) for pair in audited]
     order = sorted(range(len(audited)), key=lambda i: (-distances[i], i))

@@ -1,11 +1,11 @@
 """Does a neighbour change the statistic by more than the mechanism declares?  Replay, without chance.
 
 A release is drawn on two neighbouring tables with the same random words, across the real privacy line.
-Noise that does not depend on the data is then the same on both sides, and outputs differ by as much
-as the statistics; where a mechanism adds no noise, the statistics are read as audits read them.
-The difference in the mechanism's own norm is a multiple of the declared sensitivity (``moved_by``).
-A multiple above 1 proves a fault of the sensitivity, whatever the noise; there is no false alarm.
-That none was found on the tables that were tried proves nothing about others.
+Noise that does not depend on the data is then the same on both sides, and outputs differ by as much as
+the statistics; if a mechanism adds no such noise, the exact statistics are compared.  The difference in
+the mechanism's own norm is a multiple of the declared sensitivity (``moved_by``).  A multiple above 1
+proves a fault of the sensitivity, whatever the noise; there is no false alarm.  If the tables that were
+tried show no fault, this proves nothing about others.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MOST = 64
 
 @dataclass(frozen=True)
 class Replay:
-    """``moved``: the largest change found, as a multiple of the declared sensitivity; ``tables``: pairs
-    that were replayed; ``pair``: the one of the largest change."""
+    """The result of replay; ``moved``: the largest change, in declared sensitivities; ``tables``: how
+    many pairs were replayed; ``pair``: the pair with the largest change."""
 
     moved: float
     tables: int
@@ -43,9 +43,9 @@ def replay(
     seconds: float = np.inf,
     known: Iterable[tuple[str, ReleaseDraws]] = (),
 ) -> Replay:
-    """Replay a release on up to ``MOST`` pairs of neighbours, fewer where ``seconds`` of CPU are over.
+    """Replay a release on up to ``MOST`` pairs of neighbours, or until ``seconds`` of CPU are spent.
 
-    ``known``: pairs whose statistics are at hand; they are replayed in any case.
+    ``known``: pairs whose statistics are computed already; they are always replayed.
     """
     start, largest, worst, tables = time.process_time(), 0.0, "", 0
 
@@ -65,7 +65,7 @@ def replay(
 
 
 def moved_between(sides: ReleaseDraws, seed: int = 0) -> float:
-    """How far a release's outputs on two tables lie apart, in units of the declared sensitivity."""
+    """The distance of a release's outputs on two tables, in units of the declared sensitivity."""
     mechanism = sides.release.mechanism
     watched, near, far = sides.readings
     if mechanism.additive:

@@ -1,4 +1,4 @@
-"""What an audit found, all of it public: the form that manifests, reports and commands share."""
+"""The result of an audit, all of it public, in the form that manifests, reports and commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpcore.audit.width import WidthBound
 
 @dataclass(frozen=True)
 class GaussianLoss:
-    """The distance between neighbours of Gaussian noise, in standard deviations."""
+    """A bound on mu, the distance between neighbours in standard deviations of Gaussian noise."""
 
     lower_bound: float
     claim: float
@@ -28,14 +28,14 @@ class GaussianLoss:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found: all of it public.
+    """The result of an audit: all of it public.
 
-    ``estimate``: the estimated loss of the outcome, without its uncertainty; ``lower_bound``: a lower
-    confidence bound for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all
-    bounds together; ``gaussian``: the bound on mu of Gaussian noise; ``width``: the bound on the width
-    of a release's noise; ``fresh``: whether its numbers are independent;
-    ``chosen``: how often candidates were chosen; ``price``: whether the event costs enough;
-    ``replay``: the most that neighbours change, without chance.
+    ``estimate``: the point estimate of the outcome's loss; ``lower_bound``: a lower confidence bound
+    for alpha; ``draws``: fresh draws of each side; ``level``: the confidence of all bounds together;
+    ``gaussian``: the bound on mu of Gaussian noise; ``width``: the bound on the width of a release's
+    noise; ``fresh``: whether its numbers are independent; ``chosen``: how often candidates were chosen;
+    ``price``: whether the event costs enough; ``replay``: the largest change between neighbours,
+    without chance.
     """
 
     name: str
@@ -63,7 +63,7 @@ class AuditResult:
 
     @property
     def faults(self) -> list[str]:
-        """What contradicts its claim, in words."""
+        """The contradictions to the claim, in words."""
         found = []
         if self.lower_bound > self.claim.alpha:
             found.append(
@@ -77,19 +77,23 @@ class AuditResult:
             found.append(f"the noise is at most {self.width.at_most:.2g} times as wide as stated")
         if self.fresh and not self.fresh.passed:
             found.append(
-                "noise is used again: the signs of two numbers agree, or differ, too often by"
+                "noise is reused: the signs of two numbers agree, or differ, too often by"
                 f" {self.fresh.alike:.2g}"
             )
         if self.chosen and not self.chosen.passed:
-            found.append(f"choices are not made as stated: {self.chosen.apart:.2g} of them differ")
+            found.append(
+                f"choices are not made as stated: shares differ by {self.chosen.apart:.2g}"
+            )
         if self.price:
             found += self.price.faults
         if self.replay and not self.replay.passed:
-            found.append(f"a neighbour changes {self.replay.moved:.3g} times what is declared")
+            found.append(
+                f"neighbours differ by {self.replay.moved:.3g} times the declared sensitivity"
+            )
         return found
 
     def to_dict(self) -> dict[str, object]:
-        """JSON form; what is infinite or not known is null."""
+        """The JSON form; infinite and unknown numbers are null."""
         values = asdict(self) | {"claim": self.claim.as_strings()}
         values |= {"passed": self.passed, "faults": self.faults}
         return _json_numbers(values)
@@ -111,5 +115,5 @@ def _json_numbers(values: dict[str, Any]) -> dict[str, object]:
 
 
 def _json_number(value: object) -> object:
-    """JSON has neither infinities nor NaN."""
+    """Replace infinities and NaN by None, because JSON has neither."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

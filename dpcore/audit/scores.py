@@ -1,11 +1,11 @@
-"""Scores: numbers made of an output, so that an outcome is "the score is at least s".
+"""Scores: functions of an output, so that an outcome is "the score is at least s".
 
 Which score is used has no influence on whether a lower bound holds, only on how large it is.  The
 best one is the log of how much likelier an output is on one side than on the other (Neyman &
 Pearson); those below come near it without knowing the mechanism:
 
     StatedRatio      the log-ratio of the law that a mechanism states
-    Coordinate       one number of the output;  Linear, Extreme: of all of them
+    Coordinate       one number of the output;  Linear, Extreme: functions of all numbers
     Quadratic        a quadratic form: for noise whose coordinates are dependent
     LowBits          the last digits of a number: floating point noise leaks there (Mironov 2012)
     BinnedRatio      a log-ratio that was learned from the counts of a score's bins
@@ -30,24 +30,24 @@ from dpcore.arrays import Floats
 from dpcore.line.mechanism import LogRatio
 
 Outputs = NDArray[Any]
-"""(size, d) of int64 or float64."""
+"""Outputs (size, d), int64 or float64."""
 
 FEW = 4
-"""The most parts of a sum that its description names."""
+"""The most parts of a sum that its description lists."""
 
 DIGIT = 2.0**-53
 """The last binary digit of a float64 between 1/2 and 1."""
 
 
 class Score(Protocol):
-    """From outputs (size, d) to scores (size,); its string says what it is."""
+    """A function from outputs (size, d) to scores (size,); its string describes it."""
 
     def __call__(self, outputs: Outputs) -> Floats: ...
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One number of the output."""
+    """A number of the output."""
 
     index: int
 
@@ -60,7 +60,7 @@ class Coordinate:
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """sum of weights (d,) times the numbers; ``absent`` (d,) replaces those that are absent."""
+    """The sum of weights (d,) times the numbers; ``absent`` (d,) replaces absent numbers."""
 
     weights: Floats
     absent: Floats
@@ -96,7 +96,7 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Extreme:
-    """The largest number that is present, or the smallest one; infinitely low, or high, without any."""
+    """The largest or the smallest number that is present; minus or plus infinity if none is."""
 
     largest: bool
 
@@ -112,11 +112,11 @@ class Extreme:
 
 @dataclass(frozen=True)
 class LowBits:
-    """What the last binary digits of one number say.
+    """A function of the last binary digits of one number.
 
-    ``residue`` None: the place of the last digit that is one (log2 of the largest power of two that
-    divides the number).  Otherwise the number modulo 2**residue: of an integer as it is, of a float
-    after division by the last place of its 53 digits.
+    ``residue`` None: the position of the last digit that is 1 (log2 of the largest power of two that
+    divides the number).  Otherwise the number modulo 2**residue: an integer as it is, a float after
+    division by the last place of its 53 digits.
     """
 
     index: int
@@ -145,10 +145,10 @@ class LowBits:
 
 @dataclass(frozen=True, eq=False)
 class BinnedRatio:
-    """Learned log-ratio of a base score's bins.
+    """A learned log-ratio for each bin of a base score.
 
-    ``edges`` (b,): bin i holds edges[i - 1] <= score < edges[i]; ``ratios`` (b + 2,): of bins
-    0, ..., b and of absent scores.
+    ``edges`` (b,): bin i holds edges[i - 1] <= score < edges[i]; ``ratios`` (b + 2,): for bins 0, ...,
+    b and for absent scores.
     """
 
     base: Score
@@ -167,7 +167,7 @@ class BinnedRatio:
 
 @dataclass(frozen=True, eq=False)
 class StatedRatio:
-    """The log-ratio of two outputs' chances that a mechanism states (``Mechanism.log_ratio``)."""
+    """The log-ratio of an output's chances on the two sides, as ``Mechanism.log_ratio`` states it."""
 
     ratio: LogRatio
 
@@ -180,15 +180,15 @@ class StatedRatio:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of the same outputs, each computed once.
+    """The scores of a set of outputs, each computed once.
 
-    Several outcomes cut one score, a sum has parts that are scores as well, and the log-ratio of a
-    mechanism of many rounds takes longer than its draws.
+    Several outcomes may cut the same score, the parts of a sum are scores as well, and the log-ratio of
+    a mechanism of many rounds takes longer than its draws.
     """
 
     outputs: Outputs
     _found: dict[int, tuple[Score, Floats]] = field(default_factory=dict)
-    """By ``id``, which is a score's own for as long as it is kept here."""
+    """Keyed by ``id``, which is unique to a score while the score is kept here."""
 
     def by(self, score: Score) -> Floats:
         if id(score) not in self._found:

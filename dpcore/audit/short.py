@@ -3,13 +3,13 @@
     1  replay            each release on tables at random: what neighbours change, without chance
     2  all together      a lower bound on the joint loss, on the pair of surveys that moves all columns
     3  each alone        the width of its noise, whether it is fresh in every round, its price, and its
-                         loss by the stated log-ratio, seen where the tables differ and at a few more
-                         cells
+                         loss by the stated log-ratio, watched where the tables differ and at a few
+                         more cells
 
-Statistics of the made-up tables are computed once and shared by all three: of a machine that is a
-training, which takes as long as that of the release itself.  A handful of draws is timed first, and
-``seconds`` of CPU decide how many follow; that number does not depend on what is drawn, so every bound
-keeps its confidence.
+Statistics of the made-up tables are computed once and shared by all three: for a machine this is a
+training, which takes as long as the release's own.  A handful of draws is timed first, and ``seconds``
+of CPU decide how many follow; that number does not depend on what is drawn, so every bound keeps its
+confidence.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from dpcore.releases.machines.tuned import TunedMachine
 from dpcore.sampling.source import RandomSource, SystemSource
 
 SECONDS = 3.0
-"""CPU time of a short audit, without the statistics of one pair of tables of each release."""
+"""CPU time of a short audit, without the statistics of one pair of tables per release."""
 
 REHEARSAL, RELEASE, EACH, CHOSEN = 0.7, 0.05, 2e-7, 3e-6
 """Approximate seconds: for the made-up survey, which is cut and counted first; for each release; for
 each number of an output; and for each number where noisy numbers choose what is measured next."""
 
 PREPARED = 4
-"""Tables of each release on which its mechanism prepares draws."""
+"""On how many tables of each release its mechanism prepares draws."""
 
 FEW = (ThresholdedLaplace, StabilityLaplace)
 """Mechanisms that draw noise for only a few of their cells."""
@@ -60,19 +60,19 @@ FEW = (ThresholdedLaplace, StabilityLaplace)
 LEAST_DRAWS, MOST_DRAWS, TOGETHER_DRAWS = 40, 4_000, 1_000
 
 FEWEST_DRAWS, LEAST_NUMBERS = 4, 2**20
-"""The fewest draws, and the numbers that they may have together, where a single draw is very long."""
+"""The fewest draws, and the most numbers that they may have together, if a single draw is very long."""
 
 NUMBERS = 2**18
-"""The most numbers drawn of one release on each side."""
+"""The most numbers that are drawn of one release on each side."""
 
 FOR_WIDTH = 4
-"""Times as many for the width of noise: one round may say little about its own."""
+"""Factor on the draws for the width of noise: a single round may contain little information."""
 
 HANDFULS = (8, 64)
-"""Draws that are timed: more of them where a few take no time, as each call has a cost of its own."""
+"""How many draws are timed: more if a few take no time, because each call has an overhead."""
 
 WIDTH_TABLES = 3
-"""Tables on which the width of noise is tried, where it may depend on the table."""
+"""The number of tables on which the width of noise is tested, if it may depend on the table."""
 
 
 def short_audit(
@@ -114,7 +114,7 @@ def short_audit(
 
 
 def duration(releases: Iterable[Release]) -> str:
-    """What a short audit of these releases takes, in words, from public facts alone."""
+    """The expected duration of a short audit of these releases, in words, from public facts alone."""
     releases = list(releases)
     machines = KernelMachine | TunedMachine
     trained = [release.name for release in releases if isinstance(release, machines)]
@@ -124,7 +124,7 @@ def duration(releases: Iterable[Release]) -> str:
 
 
 def audit_seconds(releases: Iterable[Release]) -> float:
-    """Without trainings."""
+    """The expected seconds of a short audit without trainings."""
     seconds = REHEARSAL + SECONDS
     for release in releases:
         mechanism = release.mechanism
@@ -144,7 +144,7 @@ def _alone(
     source: RandomSource,
     further: bool,
 ) -> AuditResult:
-    """One release; ``further``: also on tables other than ``sides``."""
+    """Audit one release; ``further``: also on tables other than ``sides``."""
     release, narrow = sides.release, sides.narrowed()
     others = at_random(release, source) if further else ()
     replayed = replay(release, others, seconds, [(label, sides)])
@@ -171,7 +171,7 @@ def _alone(
 
 
 def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:
-    """A release on both tables, and the seconds of CPU that two statistics take."""
+    """Draws of a release on both tables, and the CPU seconds that the two statistics take."""
     near = release.statistic(pair.near)  # the first one may load libraries
     start = time.process_time()
     far = release.statistic(pair.far)
@@ -182,7 +182,7 @@ def _timed(release: Release, pair: Pair) -> tuple[ReleaseDraws, float]:
 def _affordable(
     audited: Audited, seconds: float, most: int, source: RandomSource, width: int
 ) -> int:
-    """How many draws of either side, of ``width`` numbers, searched and fresh, fit into ``seconds``."""
+    """How many draws of ``width`` numbers per side, searched and fresh, fit into ``seconds``."""
     if most <= _least(width):
         return most
     each = 0.0
@@ -197,5 +197,5 @@ def _affordable(
 
 
 def _least(width: int) -> int:
-    """The fewest draws of outputs of this width: if they are long, a few show how wide the noise is."""
+    """The fewest draws of this width: with long outputs, a few show how wide the noise is."""
     return int(np.clip(LEAST_NUMBERS // width, FEWEST_DRAWS, LEAST_DRAWS))

@@ -1,7 +1,7 @@
 """Is the noise as wide as stated?  An upper confidence bound for its width, from outputs.
 
-The tables of an audit are made up, so the exact statistic is known, and a mechanism says how likely
-outputs are if its noise were c times as wide as it states (``Round.logs``): a scale of Laplace,
+The tables of an audit are made up, so the exact statistic is known, and a mechanism states how likely
+outputs would be if its noise were c times as wide as stated (``Round.logs``): a scale of Laplace,
 K-norm or exponential mechanisms, the standard deviation of Gaussian noise, the prior of an urn.  With
 l(c) the log chance of all outputs,
 
@@ -11,9 +11,9 @@ has a mean of 1 where the noise is c times as wide, whatever the number of outpu
 P(E(c) >= 1/error) <= error (Markov; Ville 1939).  Every c with a smaller E is possible; the largest of
 them is the bound.  Noise is narrower than stated where c = 1 is not possible.
 
-The bound is exact for outputs that are independent and of the stated law at some width.  Of a mechanism
-of several rounds each is bounded by itself, and all together: half of the error is for either.
-Sensitivities, and noise that two rounds share, are for other bounds.
+The bound is exact for independent outputs that have the stated law at some width.  If a mechanism has
+several rounds, half of the error is for bounds of the single rounds, half for all rounds together.
+Other audits check sensitivities, and noise that two rounds share.
 
 >>> outputs = np.random.default_rng(1).laplace(0, 1, 2_000)
 >>> def passes(stated):  # noise of scale 1, of which ``stated`` is claimed
@@ -42,19 +42,19 @@ from dpcore.errors import AuditError
 from dpcore.sampling.source import RandomSource
 
 FACTORS = np.unique(np.r_[0.05 * 1.08 ** np.arange(39), 1.0, 1.08 ** np.arange(1, 19)])
-"""Widths that are compared, from a twentieth to four times the stated one."""
+"""Widths that are compared, from a twentieth of the stated width to four times it."""
 
 PILOT = 64
-"""Draws of each table by which the most telling one is chosen."""
+"""Draws of each table that are used to choose the most informative one."""
 
 NEARLY = 0.5
-"""A table is as telling as another where its variance is at least this part of the other's."""
+"""A table is as informative as another if its variance is at least this fraction of the other's."""
 
 
 @dataclass(frozen=True)
 class WidthBound:
-    """``estimate``: the likeliest width of the noise over the stated one; ``at_most``: the upper
-    confidence bound, infinite where outputs say nothing; ``draws``: outputs behind it."""
+    """A bound on width; ``estimate``: the likeliest width over the stated width; ``at_most``: an upper
+    confidence bound, infinite if outputs contain no information; ``draws``: the number of outputs."""
 
     estimate: float
     at_most: float
@@ -85,11 +85,12 @@ def audit_noise(
     source: RandomSource,
     seconds: float = math.inf,
 ) -> tuple[WidthBound | None, Freshness | None, Frequencies | None]:
-    """Bound the width of a release's noise; is it fresh in every round, and are choices as stated?
+    """Bound the width of a release's noise; test whether it is fresh and whether choices are as stated.
 
-    On the tables that say most about the width of some round.  Outputs are drawn until there are
-    ``draws`` of them or ``seconds`` of CPU are over.  None where no table says anything: a mechanism
-    without such a law, or outputs too long for it.  The error is split evenly between all answers.
+    It uses the tables that are most informative about the width of some round.  Outputs are drawn until
+    there are ``draws`` of them or ``seconds`` of CPU are spent.  None if no table is informative: the
+    mechanism has no such law, or its outputs are too long.  The error is split evenly between all
+    tests.
     """
     start, done, signs, hits = time.process_time(), 0, Signs(), Hits()
     telling = _most_telling(tables, min(PILOT, max(draws, 2)), source)
@@ -111,7 +112,7 @@ def audit_noise(
 
 
 def _bound_rounds(logs: Floats, draws: int, error: float) -> WidthBound:
-    """The bound of all rounds (rounds, FACTORS) together, or that of a round which does not pass."""
+    """The bound for all rounds (rounds, FACTORS) together, or for a round that fails its test."""
     together = bound_width(logs.sum(axis=0), draws, error / 2)
     each = [bound_width(sums, draws, error / (2 * len(logs))) for sums in logs]
     wrong = [one for one in (together, *each) if not one.passed]
@@ -121,8 +122,7 @@ def _bound_rounds(logs: Floats, draws: int, error: float) -> WidthBound:
 def _most_telling(
     tables: Sequence[ReleaseDraws], draws: int, source: RandomSource
 ) -> list[ReleaseDraws]:
-    """For each round the first table whose outputs vary most, or nearly, in how they speak for a width
-    slightly below the stated one."""
+    """For each round, a table whose outputs are (nearly) most informative about narrower noise."""
     found: list[list[float]] = []
     for table in tables:
         rounds = table.rounds_of(table.draw(0, draws, source), np.array([0.9, 1.0]))

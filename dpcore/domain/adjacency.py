@@ -3,32 +3,32 @@
 One protected unit may have up to ``most`` records in a table.  Neighbouring tables differ in the
 records of one unit:
 
-    replace-one    they are replaced by those of another unit
-    add-remove     they are in one table and not in the other
+    replace-one    its records are replaced by those of another unit
+    add-remove     its records are in one table and not in the other
 
-The number of records is public only where one record replaces one.  Everywhere else it is private
-like any other statistic: no computation may use it, and it is published with noise only.
+The number of records is public only if one record replaces one.  Everywhere else it is private like any
+other statistic: no computation may use it, and it is published with noise only.
 
 **Tables of any size.**  A private number of records has no largest value, but sums in 64 bits and
 training to a stated accuracy have limits.  No rule that leaves tables of at most M records as they are
-can cut all larger ones to a bounded size and keep neighbours at distance 1: of M + 1 distinct records,
-M > 1, whatever is kept must be within one record of each of the M + 1 tables that lack one of them, and
-only all M + 1 are; so by induction nothing is ever cut.  (To keep the first M in a public order is
-stable at distance 2: one record comes in, another goes out.)  What is bounded instead, at no cost, is
+can cut all larger ones to a bounded size and keep neighbours at distance 1: with M + 1 distinct
+records, M > 1, the kept records must be within one record of each of the M + 1 tables that lack one of
+them, and only all M + 1 records are; so by induction nothing is ever cut.  (To keep the first M in a
+public order is stable at distance 2: one record comes in, another goes out.)  The following are bounded
+instead, at no cost:
 
     a count or sum    moved to the nearest end of a public range: this shortens differences in every
                       coordinate, so no L1, L2 or largest norm of a difference grows
     a real vector     counted with the share ``taper`` of each record
 
 **Lemma** (``taper``).  Let |.| be a norm, S(D) a sum over the N records of D of terms of norm at most p,
-of which two differ by at most d.  With a(N) = 1 - N/(4 M) up to N = 2 M and M/N above, a(N) S(D) is a
-sum of terms of total norm at most M p, and its sensitivity is at most that of S: m max(d, p), or m p
-under add-remove.
-*Proof.*  a never rises, and a(N + 1) + N (a(N) - a(N + 1)) <= 1: it is 1 - 1/(4 M) up to 2 M, and
-2 M/(N + 1) <= 1 above.  Adding this up over i < j, a(N + j) j + N (a(N) - a(N + j)) <= j.  Let D' have j
-records more than D, after r were replaced; r + j <= m.  Then a(N + j) S(D') - a(N) S(D) =
-a(N + j) (S(D') - S(D)) + (a(N + j) - a(N)) S(D) has norm at most
-a(N + j) (r d + j p) + (a(N) - a(N + j)) N p <= r d + j p <= m max(d, p); r = 0 under add-remove.  QED
+of which any two differ by at most d.  With a(N) = 1 - N/(4 M) up to N = 2 M and M/N above, a(N) S(D) is
+a sum of terms of total norm at most M p, and its sensitivity is at most that of S: m max(d, p), or m p
+under add-remove.  *Proof.*  a never rises, and a(N + 1) + N (a(N) - a(N + 1)) <= 1: it is 1 - 1/(4 M)
+up to 2 M, and 2 M/(N + 1) <= 1 above.  Adding this up over i < j, a(N + j) j + N (a(N) - a(N + j)) <=
+j.  Let D' have j records more than D, after r were replaced; r + j <= m.  Then a(N + j) S(D') - a(N)
+S(D) = a(N + j) (S(D') - S(D)) + (a(N + j) - a(N)) S(D) has norm at most a(N + j) (r d + j p) + (a(N) -
+a(N + j)) N p <= r d + j p <= m max(d, p); r = 0 under add-remove.  QED
 
 >>> Adjacency("add-remove").sensitivity(moved=2, present=1)
 1
@@ -44,24 +44,24 @@ from typing import Any, Literal, TypeVar, get_args
 Relation = Literal["replace-one", "add-remove"]
 
 ROW = "row"
-"""The privacy unit where each record is a unit of its own."""
+"""The privacy unit if each record is a separate unit."""
 
 TAPER_ERROR = 2.0**-51
-"""Relative error of a count times its share: three roundings, and one to spare."""
+"""The relative error of a count times its factor: three roundings, and one to spare."""
 
 Number = TypeVar("Number", int, float, Fraction)
 
 MARGIN = 1024
-"""Where the number of records is private, counts are cut at this many times the plan's guess."""
+"""If the number of records is private, counts are cut at this many times the plan's guess."""
 
 
 @dataclass(frozen=True)
 class Adjacency:
     """A neighbouring relation, and the most records (or steps of weight) that a unit may have.
 
-    ``weighted``: records count by weights, up to ``most`` steps for a unit, so that their total is
-    private even where one record replaces one.  ``unit``: "row", or the column that identifies the
-    units; then the number of records of a unit is private.
+    ``weighted``: records count by weights, up to ``most`` steps per unit, so their total is private
+    even if one record replaces one.  ``unit``: "row", or the column that identifies the units; then the
+    number of records of a unit is private.
     """
 
     relation: Relation = "replace-one"
@@ -90,13 +90,14 @@ class Adjacency:
             )
 
     def most_rows(self, rows: int) -> int:
-        """The most records that count: ``rows`` where that is public, else ``MARGIN`` times it."""
+        """The most records that count: ``rows`` if that is public, else ``MARGIN`` times it."""
         return rows if self.public_rows else MARGIN * rows
 
     def taper(self, records: int, most: int) -> float:
-        """The share a(N) that each of N = ``records`` (private) counts in a sum of at most ``most``.
+        """The factor a(N) by which each of N = ``records`` (private) counts in a sum of at most
+        ``most``.
 
-        It and its product with a count have a relative error of at most ``TAPER_ERROR``.
+        The factor and its product with a count have a relative error of at most ``TAPER_ERROR``.
         """
         if self.public_rows:
             return 1.0
@@ -138,4 +139,4 @@ class Adjacency:
 
 
 REPLACE_ONE = Adjacency()
-"""One record replaces one: the number of records is public."""
+"""The relation in which one record replaces one, so that the number of records is public."""

@@ -24,9 +24,9 @@ Category = str | int | float | bool
 class Categories:
     """One cell per listed category; ``ordered``: they are numbers, in ascending order.
 
-    ``rest``: the last category is that of all values that are not listed.
-    ``equal``: two columns; the second category is that of records in which they have the same number,
-    the first that of all others.
+    ``rest``: the last category holds all values that are not listed.
+    ``equal``: two columns; the second category holds the records in which they have the same number,
+    the first all others.
     """
 
     name: str
@@ -53,8 +53,8 @@ class Bins:
 
         edges   0, 0, 1000, 5000, 5000      cells   {0}   (0, 1000)   [1000, 5000)   {5000}
 
-    ``step``: values are written as multiples of it, except that of a cell with one value.
-    ``masses``: whole numbers that many records have; each is a cell like any other of one number.
+    ``step``: values are multiples of it, except the value of a cell that has only one.  ``masses``:
+    whole numbers that many records share; each is an ordinary cell of one number.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Bins:
         return self.edges[-1]
 
     def edge(self, positions: Integers) -> Floats:
-        """(k,) edges at the given positions (k,), from 0 to ``cells``."""
+        """The edges (k,) at the given positions (k,), from 0 to ``cells``."""
         return np.asarray(self.edges)[positions]
 
     @cached_property
@@ -149,17 +149,17 @@ class Grid:
         return end - start
 
     def to_unit(self, values: Floats) -> Floats:
-        """(k,) numbers within the bounds to parts of the axis, on the scale of the transform."""
+        """Convert numbers (k,) within the bounds into fractions of the (transformed) axis."""
         inside = (self._scale.forward(np.asarray(values)) - self._ends[0]) / self.span
         return np.asarray(np.clip(inside, 0.0, 1.0))
 
     def from_unit(self, parts: Floats) -> Floats:
-        """(k,) the numbers at these parts of the axis."""
+        """The numbers (k,) at these fractions of the axis."""
         values = self._scale.backward(self._ends[0] + parts * self.span)
         return np.asarray(np.clip(values, *self.bounds))
 
     def slope(self, values: Floats) -> Floats:
-        """(k,) derivatives of ``to_unit``: a density of parts times them is one of the numbers."""
+        """The derivatives (k,) of ``to_unit``: they turn densities of fractions into densities."""
         with np.errstate(divide="ignore"):
             return np.asarray(self._scale.slope(np.asarray(values, dtype=np.float64)) / self.span)
 
@@ -178,12 +178,12 @@ class Grid:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The ends of the axis, where the cell of a whole number reaches half a unit to each side."""
+        """The ends of the axis; cells of whole numbers extend half a unit to each side."""
         half = 0.5 if self.integer else 0.0
         return self.lower - half, self.upper - half
 
     def edge(self, positions: Integers) -> Floats:
-        """(k,) edges at the given positions (k,), for grids of which not all edges fit in memory."""
+        """The edges (k,) at the given positions (k,), for grids whose edges do not all fit in memory."""
         inner = self.lower + positions * ((self.upper - self.lower) / self.cells)
         if self.transform != "none":
             inner = np.where(positions == 0, self.lower, self.from_unit(positions / self.cells))
@@ -194,17 +194,17 @@ Axis = Categories | Bins | Grid
 
 
 def in_order(axis: Axis) -> bool:
-    """Whether neighbouring cells of an axis hold neighbouring values."""
+    """Whether adjacent cells of an axis hold adjacent values."""
     return axis.ordered if isinstance(axis, Categories) else True
 
 
 def read_columns(axis: Axis) -> tuple[str, ...]:
-    """The columns from which the cell of a record follows."""
+    """The columns that determine the cell of a record."""
     return (isinstance(axis, Categories) and axis.equal) or (axis.name,)
 
 
 def middles(axis: Axis) -> Any:
-    """(size,) a value in each cell, null masked."""
+    """A value (size,) in each cell; null is masked."""
     if isinstance(axis, Categories):
         found: Any = np.ma.masked_array([*axis.categories, *[axis.categories[0]] * axis.nullable])
     else:
@@ -218,8 +218,8 @@ def middles(axis: Axis) -> Any:
 
 
 def next_written(axis: Bins | Grid, edge: float) -> float:
-    """An edge between two multiples of the step as the next one, as no value lies between; of the upper
-    bound the last one.
+    """Move an edge up to the next multiple of the step, because no value lies between; move the upper
+    bound down to the last multiple.
 
     >>> next_written(Bins("age", (0.0, 20.15, 99.0), step=Fraction(1, 10)), 20.15)
     20.2
@@ -232,7 +232,7 @@ def next_written(axis: Bins | Grid, edge: float) -> float:
 
 
 def one_value(axis: Bins | Grid, low: float, high: float) -> bool:
-    """Whether one value alone, as numbers are written, lies between two edges.
+    """Whether exactly one multiple of the step lies between two edges.
 
     >>> axis = Bins("age", (0.0, 19.95, 20.05, 99.0), step=Fraction(1, 10))
     >>> one_value(axis, 19.95, 20.05), one_value(axis, 0.0, 19.95)

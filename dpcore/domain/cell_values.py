@@ -1,11 +1,11 @@
-"""The numbers that lie in a cell, as people write them.
+"""The numbers that a cell contains, as people write them.
 
     cell                                        numbers in it
     [0, 20) of whole numbers                    0, 1, ..., 19
     [0, 20) of whole numbers, step 5            0, 5, 10, 15
     [0.3, 1) of real numbers, step 0.1          0.3, 0.4, ..., 0.9
     [0.3, 1) of real numbers                    all doubles of it
-    {99999}, a point mass or a level            99999, which need not be a multiple of the step
+    {99999}, a point mass or a level            99999, even if it is no multiple of the step
 
 Multiples of a step that is a decimal number, such as 1/10, are the doubles nearest to them, as they
 would be read from a file: 0.3, and not 3 * 0.1.
@@ -30,16 +30,16 @@ from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order
 
 Quantile = Callable[[Floats, Floats, Floats], Floats]
-"""Values between ``lower`` and ``upper`` at positions from 0 to 1, all (k,)."""
+"""From ``lower``, ``upper`` and positions from 0 to 1 to values, all (k,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellNumbers:
-    """The numbers in the cells of some records, all arrays (k,).
+    """The numbers in the cells of some records; all arrays are (k,).
 
-    ``first``, ``last``: the smallest and the largest one; the smallest is above the largest where there
-    is none.  ``lower``, ``upper``: the interval that they stand for.  ``step``: None where every double
-    is a number.
+    ``first``, ``last``: the smallest and the largest number; ``first`` is above ``last`` if there is
+    none.  ``lower``, ``upper``: the interval that the cell represents.  ``step``: None if every double
+    counts.
     """
 
     lower: Floats
@@ -50,10 +50,10 @@ class CellNumbers:
 
     @classmethod
     def of(cls, axis: Axis, codes: Integers) -> CellNumbers:
-        """The numbers in cells (k,) of an axis, none of them null.
+        """The numbers in cells (k,) of an axis, none of which is null.
 
-        On a fine grid of real numbers, whose cells are not those of a plan, a cell with a step has the
-        multiple that is nearest to it.
+        On a fine grid of real numbers, which the plan did not choose, a cell with a step contains only
+        the multiple nearest to it.
         """
         if isinstance(axis, Categories):
             assert in_order(axis)
@@ -89,7 +89,7 @@ class CellNumbers:
 
     @property
     def size(self) -> Floats:
-        """How many numbers there are, or how wide their interval is where every double is one."""
+        """The number of values, or the length of their interval if every double is a value."""
         if self.step is None:
             return self.upper - self.lower
         return np.rint((self.last - self.first) / float(self.step)) + 1
@@ -102,7 +102,7 @@ class CellNumbers:
         return CellNumbers(lower, upper, first, last, self.step)
 
     def within(self, least: Floats, most: Floats) -> CellNumbers:
-        """The numbers that are at least ``least`` and at most ``most`` (k,)."""
+        """Restrict the numbers to those from ``least`` to ``most`` (k,)."""
         first, last = np.maximum(self.first, least), np.minimum(self.last, most)
         if self.step is None:
             return replace(self, lower=first, upper=last, first=first, last=last)
@@ -117,7 +117,7 @@ class CellNumbers:
     def at(self, positions: Floats, density: Quantile | None = None) -> Floats:
         """The number at each position (k,), from 0 to below 1, in each cell.
 
-        ``density``: what numbers follow inside their cells; without it, each is as likely as any other.
+        ``density``: the distribution of numbers inside their cells; by default uniform.
         """
         positions = self._warped(positions, density)
         if self.step is None:
@@ -128,7 +128,7 @@ class CellNumbers:
         return np.where(self.first == self.last, self.first, np.clip(values, self.first, self.last))
 
     def _warped(self, positions: Floats, density: Quantile | None) -> Floats:
-        """Positions among the numbers of each cell, by what they follow there."""
+        """Positions among the numbers of each cell, transformed to follow the density there."""
         if density is None:
             return positions
         lower, upper = (self.first, self.last) if self.step is None else (self.lower, self.upper)
@@ -137,7 +137,7 @@ class CellNumbers:
 
 
 def multiple(values: Floats, step: Fraction, direction: int) -> Floats:
-    """The least multiples of the step from values (k,) on; for direction -1 the largest up to them."""
+    """The nearest multiples of the step from values (k,) upwards; downwards for direction -1."""
     # The quotient is rounded: the multiple may be one before it, or one or two after.
     number = np.rint(values / float(step)) - direction
     with np.errstate(invalid="ignore"):  # bounds without an end
@@ -148,12 +148,12 @@ def multiple(values: Floats, step: Fraction, direction: int) -> Floats:
 
 
 def _times(numbers: Floats, step: Fraction) -> Floats:
-    """The doubles nearest to multiples (k,) of the step."""
+    """The doubles nearest to the multiples (k,) of the step."""
     return np.asarray(numbers * step.numerator / step.denominator)
 
 
 def ends_of(grid: Grid) -> tuple[float, float]:
-    """The values of the first and the last code: the middle of a cell, or a whole number itself."""
+    """The values of the first and the last code: the middle of a cell, or the whole number itself."""
     step = (grid.upper - grid.lower) / grid.cells
     first = grid.lower + (0.0 if grid.integer else step / 2)
     return first, grid.upper - step + (first - grid.lower)

@@ -1,10 +1,10 @@
 """Curves of records: values at T public times, on the public grids of as many columns.
 
-A curve is a vector of codes 0, ..., R_t, counted about their middle: v_t = 2 code - R_t lies in
-[-R_t, R_t].  What a record's curve becomes depends on that record alone:
+A curve is a vector of codes 0, ..., R_t, centred at their middle: v_t = 2 code - R_t lies in
+[-R_t, R_t].  A record's curve is corrected by rules that depend on that record alone:
 
-    a missing point    is on the line between the record's own neighbouring points; beyond its first or
-                       last point it is as that one.  A record without any point is left out
+    a missing point    is interpolated between the record's own neighbouring points; beyond its first or
+                       last point it is equal to that point.  A record without any point is left out
     a large step       where the plan states the largest step, s codes, the curve becomes the middle of
                        the largest curve below it and the least one above it that have no larger step
 
@@ -16,7 +16,7 @@ It is the sum of R_t^2 for q = 0.  Else all R_t are one R, and curves lie in the
 and |v_t - v_(t+1)| <= 2 s.  A convex function is largest at a corner, where T independent bounds hold
 with equality: every run of times that are joined by steps of 2 s touches R or -R.  So all v_t are among
 R - 2 k s and 2 k s - R, k = 0, 1, ..., and ``longest`` finds the most over all curves of such values in
-the polytope.  QED  Where curves are smooth, differences cost little sensitivity and say much.
+the polytope.  QED  If curves are smooth, differences cost little sensitivity and are informative.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from dpcore.domain.axes import Grid
 from dpcore.domain.cell_values import ends_of
 
 MOST_TIMES = 1000
-"""What is fitted to a curve has the square of as many numbers."""
+"""The most times of a curve; the fit needs the square of this many numbers."""
 
 MOST_CELLS, MOST_STEPS = 2**17, 1000
-"""Of a column with a largest step, and how many such steps its range may have: what ``longest`` can add
-up in 64 bits, in a second."""
+"""The most cells of a column with a largest step, and the most such steps in its range."""
 
 
 @dataclass(frozen=True)
 class RecordCurves:
-    """``grids``: the column of each of ``times`` (T,), in ascending order; ``step_at_most``: the largest
-    change between neighbouring times, in the unit of the curve, if stated; the grids are then equal."""
+    """Curves; ``grids``: the column of each of ``times`` (T,), in ascending order; ``step_at_most``:
+    the largest change between neighbouring times, in the unit of the curve, if stated; the grids are
+    then equal."""
 
     grids: tuple[Grid, ...]
     times: tuple[float, ...]
@@ -62,25 +62,25 @@ class RecordCurves:
 
     @cached_property
     def reach(self) -> Integers:
-        """(T,) R."""
+        """The largest codes R (T,), one for each time."""
         return np.array([axis.cells - 1 for axis in self.grids])
 
     @cached_property
     def step(self) -> int:
-        """s: no record that keeps to the stated step is cut, wherever its values lie in their cells."""
+        """The largest step s in codes; no record within the stated step is cut, despite rounding."""
         assert self.step_at_most is not None
         grid = self.grids[0]
         width = (grid.upper - grid.lower) / grid.cells
         return math.floor(self.step_at_most / width) + (not grid.integer)
 
     def length(self, weight: int) -> int:
-        """M, for the q of ``weight``."""
+        """The bound M on |A v|^2 for the factor q, which is ``weight``."""
         if not weight:
             return sum(int(reach) ** 2 for reach in self.reach)
         return longest(int(self.reach[0]), 2 * self.step, len(self.times), weight)
 
     def of(self, codes: Integers) -> tuple[Integers, Booleans]:
-        """The curves v (j, T) of the records of codes (k, T) that have a value, and which these are."""
+        """The curves v (j, T) of those records of codes (k, T) that have a value, and which they are."""
         present: Booleans = codes <= self.reach
         known: Booleans = np.any(present, axis=1)
         found = codes[known]
@@ -97,7 +97,7 @@ class RecordCurves:
         return below + above - self.reach, known
 
     def _filled(self, codes: Integers, present: Booleans) -> Integers:
-        """Codes (k, T) with those that are not present on the lines between their neighbours."""
+        """Codes (k, T) with missing ones interpolated between their neighbours."""
         size, times, rows = len(self.times), np.array(self.times), np.arange(len(codes))[:, None]
         values = self.middle + self.half * (2 * np.minimum(codes, self.reach) - self.reach)
         before = np.maximum.accumulate(np.where(present, np.arange(size), -1), axis=1)
@@ -112,12 +112,12 @@ class RecordCurves:
 
     @cached_property
     def middle(self) -> Floats:
-        """(T,) the values of v = 0."""
+        """The values (T,) at v = 0."""
         return np.array([sum(ends_of(grid)) / 2 for grid in self.grids])
 
     @cached_property
     def half(self) -> Floats:
-        """(T,) by how much the value moves when v moves by one."""
+        """The change (T,) of the value when v changes by one."""
         return np.array([(grid.upper - grid.lower) / grid.cells / 2 for grid in self.grids])
 
 

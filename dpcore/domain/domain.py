@@ -1,14 +1,14 @@
 """The public coding of the records of a survey into cells.
 
-A domain is a list of axes, and numbers its cells in row-major order:
+A domain is a list of axes; its cells are numbered in row-major order:
 
     axes      sex: F, M        age: [0, 40), [40, 90]
     cell      0 = F, [0, 40)   1 = F, [40, 90]   2 = M, [0, 40)   3 = M, [40, 90]
 
 Nothing here depends on survey data.
 
-A cell is numbered by one 64-bit integer as long as there are at most 2^62.  A wider domain cuts its axes
-into as few blocks of consecutive ones as can be numbered, and a cell is a row of these *words*:
+If there are at most 2^62 cells, the number of a cell is one 64-bit integer.  A wider domain divides its
+axes into as few consecutive blocks as possible, each small enough, and a cell is a row of such *words*:
 
     200 axes of 8 cells    words of 20 axes each    cells (k, 10), in lexicographic order
 
@@ -37,7 +37,7 @@ from dpcore.domain.words import LARGEST_WORD, blocks, by_word, in_words
 
 @dataclass(frozen=True)
 class Domain:
-    """The cells of several axes together: public."""
+    """The joint cells of several axes: public."""
 
     axes: tuple[Axis, ...]
 
@@ -68,11 +68,11 @@ class Domain:
 
     @cached_property
     def words(self) -> tuple[int, ...]:
-        """The size of each word: one, unless there are more than ``LARGEST_WORD`` cells."""
+        """The size of each word; there is one word if there are at most ``LARGEST_WORD`` cells."""
         return tuple(math.prod(self.shape[i] for i in block) for block in self.blocks)
 
     def require_one_word(self, what: str) -> None:
-        """Raise ``ValueError`` where there are more cells than ``what`` can number."""
+        """Raise ``ValueError`` if there are more cells than ``what`` can number."""
         if len(self.words) > 1:
             raise ValueError(
                 f"columns: {size_text(self.size)} cells are more than the 2^62 (4.61e+18) that {what}"
@@ -81,7 +81,7 @@ class Domain:
             )
 
     def unpack(self, cells: Integers) -> Integers:
-        """Cells (k,), or (k, words), to codes (k, axes)."""
+        """Convert cells (k,), or (k, words), into codes (k, axes)."""
         codes = np.empty((len(cells), len(self.axes)), dtype=np.int64)
         for block, word in zip(self.blocks, by_word(cells), strict=True):
             rest = word.astype(np.int64, copy=False)
@@ -90,7 +90,7 @@ class Domain:
         return codes
 
     def pack(self, codes: Integers) -> Integers:
-        """Codes (k, axes) to cells (k,), or (k, words)."""
+        """Convert codes (k, axes) into cells (k,), or (k, words)."""
         words = np.zeros((len(self.words), len(codes)), dtype=np.int64)
         for block, word in zip(self.blocks, words, strict=True):
             for i in block:
@@ -106,7 +106,7 @@ class Domain:
         return numbers
 
     def at(self, numbers: Sequence[int]) -> Integers:
-        """Cells (k,), or (k, words), by their row-major numbers."""
+        """The cells (k,), or (k, words), with these row-major numbers."""
         words = np.empty((len(self.words), len(numbers)), dtype=np.int64)
         rest = list(numbers)
         for i in reversed(range(len(self.words))):
@@ -120,10 +120,10 @@ class Domain:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """The place of each column."""
+        """The position of each column."""
         return {axis.name: i for i, axis in enumerate(self.axes)}
 
 
 def size_text(size: int) -> str:
-    """A number of cells in three digits, however large: a float holds no more than 1e308."""
+    """The number of cells to three digits, however large; a float ends at about 1e308."""
     return f"{size:.3g}" if size < 10**300 else f"1e+{math.log10(size):.0f}"

@@ -1,10 +1,10 @@
 """Real vectors on an integer lattice, with the rounding counted in the sensitivity.
 
-A real vector of known L2 sensitivity S is rounded to whole steps, about 2^24 of which are S, and
-perturbed by discrete Gaussian noise, so that the noise uses no floating point (METHODS R1, p).
-Rounding moves each of d coordinates by at most half a step.  The floating-point computation of the
-vector moves it by at most half a step more: steps are made large enough for this, below.  So rounding
-adds at most 2 sqrt(d) steps to the distance of neighbours.
+A real vector of known L2 sensitivity S is rounded to whole steps of about S/2^24 and perturbed by
+discrete Gaussian noise, so that the noise uses no floating point (METHODS R1, p).  Rounding moves each
+of d coordinates by at most half a step.  The floating-point computation of the vector moves it by at
+most half a step more: steps are made large enough for this, below.  So rounding adds at most 2 sqrt(d)
+steps to the distance of neighbours.
 
 **Steps.**  Let coordinate k be a sum over at most R = ``rows`` records, of terms of at most a_k each,
 where a_k <= S (S is at least the change that one term can make), and let it be computed to within
@@ -48,10 +48,10 @@ from dpcore.arrays import Floats, Integers
 from dpcore.errors import PrivacyLineError
 
 LEAST_BITS = 6
-"""With fewer steps than 2^6 to the sensitivity, rounding would add too much to it."""
+"""With fewer than 2^6 steps in the sensitivity, rounding would add too much to it."""
 
 SMALL_PRIME = 47
-"""Up to here a prime factor p of a grid's size counts p + 8 <= 10 log2(p) roundings."""
+"""Up to this prime factor p of a grid's size, the p + 8 roundings are at most 10 log2(p)."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ class Lattice:
 
     @staticmethod
     def largest(rows: int, most_bits: int = 24, roundings: int = 16) -> int:
-        """No coordinate of an encoded sum of ``rows`` vectors is larger in size, if no coordinate of one
-        of them is larger than the sensitivity."""
+        """The largest coordinate of a sum of ``rows`` encoded vectors within the sensitivity."""
         return (rows << _bits(rows, most_bits, roundings)) + 1
 
     @property
@@ -96,19 +95,19 @@ class Lattice:
         return steps * (1 + Fraction(1, 2**40)) + 2 * self.size
 
     def encode(self, vector: Floats) -> Integers:
-        """(size,) reals to whole steps; ``PrivacyLineError`` for a number that is not finite or huge."""
+        """Round reals (size,) to whole steps; ``PrivacyLineError`` if any is not finite or huge."""
         steps = np.rint(vector / self.step)
         if vector.shape != (self.size,) or not bool(np.all(np.abs(steps) < 2.0**62)):
             raise PrivacyLineError("a statistic is not finite or has the wrong shape")
         return steps.astype(np.int64)
 
     def decode(self, steps: Integers) -> Floats:
-        """Whole steps to reals."""
+        """Convert whole steps into reals."""
         return np.asarray(steps * self.step, dtype=np.float64)
 
 
 def _bits(rows: int, most: int, roundings: int) -> int:
-    """The sensitivity is 2^bits steps; raises ``ValueError`` where that leaves too few."""
+    """The largest b for which 2^b steps may be the sensitivity; ``ValueError`` if it is too small."""
     bits = min(most, 52 - (roundings * rows).bit_length())
     if bits < LEAST_BITS:
         allowed = 2 ** (52 - LEAST_BITS) // roundings
@@ -120,7 +119,8 @@ def _bits(rows: int, most: int, roundings: int) -> int:
 
 
 def transform_roundings(shape: tuple[int, ...]) -> int:
-    """E of the lemma for a grid of this shape; of it 5 are for the weights and 16 for what follows."""
+    """The roundings E of the lemma for a grid of this shape, with 5 for weights and 16 for later
+    steps."""
     total = 0.0
     for size in shape:
         logarithm = math.log2(size)
@@ -132,7 +132,7 @@ def transform_roundings(shape: tuple[int, ...]) -> int:
 
 
 def _largest_prime(number: int) -> int:
-    """The largest prime factor; 1 for 1."""
+    """The largest prime factor, or 1 for 1."""
     largest, factor = 1, 2
     while factor * factor <= number:
         while number % factor == 0:

@@ -37,18 +37,18 @@ Numbers = TypeVar("Numbers", Integers, Floats)
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """``domain``: the hierarchy's columns; ``leaves``: (k,) ascending cells of it that are regions."""
+    """A tree over the columns of ``domain``; ``leaves``: (k,) ascending cells that are regions."""
 
     domain: Domain
     leaves: Integers
 
     def __post_init__(self) -> None:
         if not len(self.leaves):
-            raise ValueError("members: no leaf is listed")
+            raise ValueError("members: no region is listed")
         if np.any(np.diff(self.leaves) <= 0) or not 0 <= self.leaves[0] <= self.leaves[-1] < (
             self.domain.size
         ):
-            raise ValueError("members: a leaf is listed twice, or is no combination of the columns")
+            raise ValueError("members: a region is listed twice, or is no combination of values")
 
     @property
     def depth(self) -> int:
@@ -70,12 +70,12 @@ class Regions:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The number of nodes of each level, with that outside."""
+        """The number of nodes of each level, including the node outside all regions."""
         return (1, *(len(nodes) + self.outside for nodes in self.nodes[1:]))
 
     @cached_property
     def starts(self) -> tuple[Integers, ...]:
-        """For each level, where the children of each node of the level above begin; [0] of the root."""
+        """For each level, where the children of each node of the level above begin; [0] for the root."""
         starts = [np.zeros(1, dtype=np.int64)]
         for above, nodes, size in zip(self.nodes, self.nodes[1:], self.domain.shape, strict=False):
             first = np.searchsorted(nodes // size, above)
@@ -85,7 +85,7 @@ class Regions:
 
     @cached_property
     def parents(self) -> tuple[Integers, ...]:
-        """For each level the parent (k,) of each node; the root's is itself."""
+        """For each level, the parent (k,) of each node; the root is its own parent."""
         return (
             np.zeros(1, dtype=np.int64),
             *(
@@ -100,7 +100,7 @@ class Regions:
         return np.where(self.leaves[found] == cells, found, len(self.leaves))
 
     def gathered(self, level: int, values: Numbers) -> Numbers:
-        """(k, ...) sums over the children of each node of the level above, of values of a level."""
+        """Sum values (k, ...) of a level over the children of each node of the level above."""
         return np.asarray(np.add.reduceat(values, self.starts[level], axis=0))
 
 

@@ -1,4 +1,4 @@
-"""Series of releases: what each run measures, and by how much one unit moves all of them together.
+"""Series of releases: what each run measures, and the sensitivity of all runs together to one unit.
 
 Run t of a series, t = 1, ..., T, counts the records of the periods 1..t, each with a public weight
 that depends on its age alone, and adds fresh noise z:
@@ -10,8 +10,8 @@ that depends on its age alone, and adds fresh noise z:
     run 2         1/2        1
     run 3         3/8       1/2     1
 
-No noise has to be remembered: as w_0 = 1, the table can be inverted, and what the runs say of any sum
-over periods is itself a sum of the published y (``post.series``).
+No noise has to be stored: as w_0 = 1, the table can be inverted, and the estimate of any sum over
+periods is a weighted sum of the published y (``post.series``).
 
     1, 1/2, 3/8, 5/16, ...    w_k = C(2k, k)/4^k, the coefficients of 1/sqrt(1 - z): the table is the
                               square root of that of totals to date, whose error grows with log T only
@@ -74,14 +74,14 @@ from dpcore.arrays import Floats
 from dpcore.domain.adjacency import Adjacency
 
 STEPS = 1024
-"""Steps in a weight of 1."""
+"""The number of steps in a weight of 1."""
 
 MOST_PERIODS = 1200
 
 
 @dataclass(frozen=True)
 class Factor:
-    """The public weights of a series, by age, in steps: ``steps[k]`` is 1024 w_k, rounded."""
+    """The public weights of a series by age, as integers: ``steps[k]`` is 1024 w_k, rounded."""
 
     steps: tuple[int, ...]
 
@@ -94,29 +94,29 @@ class Factor:
 
     @property
     def periods(self) -> int:
-        """T, the number of periods that the series may have."""
+        """The largest number of periods in the series, T."""
         return len(self.steps)
 
     def run(self, run: int) -> tuple[int, ...]:
-        """(run,) whole steps that a record of periods 1..run counts in one run."""
+        """The weights (run,), in steps, of records of periods 1..run in one run."""
         return self.steps[: self._checked(run)][::-1]
 
     def matrix(self, runs: int) -> Floats:
-        """(runs, runs) weights, one row for each run, one column for each period."""
+        """The weights (runs, runs): one row for each run, one column for each period."""
         table = np.zeros((runs, runs))
         for row in range(self._checked(runs)):
             table[row, : row + 1] = np.array(self.run(row + 1)) / STEPS
         return table
 
     def moved(self, run: int, in_periods: int) -> int:
-        """W of the lemma, in steps: what a unit of one record in each of k = ``in_periods`` periods
-        counts for in the price of one run."""
+        """The weights' sum W of the lemma, in steps, for a unit that is in k = ``in_periods``
+        periods."""
         if in_periods < 1:
             raise ValueError(f"in_periods: must be positive, not {in_periods}")
         return sum(self.run(run)[:in_periods])
 
     def l1_sensitivity(self, runs: int, in_periods: int, adjacency: Adjacency) -> Fraction:
-        """L1 sensitivity, in steps, of the statistics of runs 1..runs of counts, all together.
+        """The L1 sensitivity, in steps, of the count statistics of runs 1..``runs`` together.
 
         ``adjacency.most``: the most records of one unit in one period.
         """
@@ -124,7 +124,7 @@ class Factor:
         return moved * adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
 
     def l2_sensitivity_squared(self, runs: int, in_periods: int, adjacency: Adjacency) -> Fraction:
-        """The square of the L2 sensitivity, in steps, as ``l1_sensitivity``."""
+        """The squared L2 sensitivity, in steps; arguments as for ``l1_sensitivity``."""
         moved = sum(self.moved(run, in_periods) ** 2 for run in range(1, runs + 1))
         return moved * adjacency.squared(moved=Fraction(2), present=Fraction(1))
 

@@ -22,8 +22,12 @@ from dpcore.domain.axes import Grid
 
 
 class Roundness(NamedTuple):
-    """``of`` (values,): the class of each value, -1 for zero; by class (k,): the decimal power of its
-    sizes, the number of which all are multiples, in steps, and how many values it has."""
+    """How round each value is, in classes of equal size and roundness.
+
+    ``of`` (values,): the class of each value, -1 for zero.  For each class (k,): ``power``, the decimal
+    power of its values; ``every``, the round number, in steps, that divides them; ``values``, how many
+    there are.
+    """
 
     of: Integers
     power: Integers
@@ -33,7 +37,7 @@ class Roundness(NamedTuple):
 
 @dataclass(frozen=True)
 class StepValues:
-    """All multiples of a column's step, one in each cell of ``axis``; ``first``: the least, in steps."""
+    """All multiples of a column's step, one per cell of ``axis``; ``first``: the smallest, in steps."""
 
     axis: Grid
     step: Fraction
@@ -43,9 +47,9 @@ class StepValues:
     def of(
         cls, name: str, bounds: tuple[float, float], step: Fraction, nullable: bool
     ) -> StepValues:
-        """From the multiple nearest to one bound to that nearest to the other.
+        """The multiples from the one nearest to the lower bound to the one nearest to the upper bound.
 
-        A cell reaches half a step around its own, so that other values count as the nearest.
+        A cell extends half a step around its multiple, so other values count as the nearest multiple.
         """
         half, (least, most) = Fraction(1, 2), (Fraction(bound) / step for bound in bounds)
         first, last = math.floor(least + half), math.ceil(most - half)
@@ -58,14 +62,13 @@ class StepValues:
         return cls(axis, step, first)
 
     def numbers(self, cells: Integers) -> Floats | Integers:
-        """The values of cells (k,), as they would be read from a file."""
+        """The values of cells (k,), as a file reader would parse them."""
         steps = self.first + cells
         return steps if self.axis.integer else steps * self.step.numerator / self.step.denominator
 
     @cached_property
     def roundness(self) -> Roundness:
-        """By powers of ten of their sizes, and the largest of 1, 5, 10, 50, ... of which they are
-        multiples."""
+        """Classes by decimal power and by the largest of 1, 5, 10, 50, ... that divides the values."""
         steps = np.abs(self.first + np.arange(self.axis.cells))
         every = np.array([1, *_round_numbers(self.step, int(steps.max(initial=1)))])
         level = np.zeros(len(steps), dtype=np.int64)
@@ -85,7 +88,7 @@ class StepValues:
 
 
 def _round_numbers(step: Fraction, most: int) -> Iterator[int]:
-    """1, 5, 10, 50, ... and decimal parts of these, in steps, which are all whole, up to ``most``."""
+    """The numbers 1, 5, 10, 50, ... and their decimal fractions, up to ``most``, if whole in steps."""
     power = Fraction(10) ** math.floor(math.log10(step))
     while power / step <= most:
         for number in (power, 5 * power):

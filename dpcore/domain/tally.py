@@ -28,9 +28,9 @@ class Tally:
 
     @classmethod
     def of(cls, domain: Domain, cells: Integers, counts: Integers | None = None) -> Tally:
-        """The tally of cells (m,), or (m, words), in any order, that may occur several times.
+        """Count cells (m,), or (m, words), which may be in any order and may repeat.
 
-        ``counts``: (m,) records of each; one each without.
+        ``counts``: (m,) records of each; by default one.
         """
         if counts is None:
             counts = np.ones(len(cells), dtype=np.int64)
@@ -47,7 +47,7 @@ class Tally:
         raise TypeError("a tally does not leave the process that computed it")
 
     def codes(self, position: int) -> NDArray[np.signedinteger[Any]]:
-        """(k,) codes of the occupied cells on one axis; they are computed once for each axis."""
+        """The codes (k,) of the occupied cells on one axis; computed once for each axis."""
         if position not in self._codes:
             self._codes[position] = self._unpacked(position)
         return self._codes[position]
@@ -67,7 +67,7 @@ class Tally:
         raise IndexError(position)
 
     def roll_up(self, names: tuple[str, ...]) -> Tally:
-        """The tally over some of the columns, in the order given."""
+        """The tally over these columns only, in the order given."""
         if names == self.domain.names:
             return self
         target = self.domain.select(names)
@@ -79,7 +79,7 @@ class Tally:
         return Tally.of(target, target.pack(np.stack([*codes], axis=1)), self.counts)
 
     def margin(self, names: tuple[str, ...]) -> Integers:
-        """(cells,) counts of every cell of some of the columns, in the order given."""
+        """The counts (cells,) of every cell over these columns, in the order given."""
         if names == self.domain.names:
             return self.dense()
         positions = [self.domain.positions[name] for name in names]
@@ -91,7 +91,7 @@ class Tally:
         return summed(packed, self.counts, math.prod(shape))
 
     def dense(self) -> Integers:
-        """(domain.size,) counts of every cell."""
+        """The counts (domain.size,) of every cell."""
         counts = np.zeros(self.domain.size, dtype=np.int64)
         counts[self.cells] = self.counts
         return counts

@@ -1,4 +1,4 @@
-"""Texts as cells: of seven bytes of UTF-8 each code is made, the first one from the first bytes.
+"""Texts as cells: each code holds seven bytes of UTF-8; the first code holds the first bytes.
 
     "Bern"    ->  0x4265726E000000, 0, 0, ...
 
@@ -21,15 +21,15 @@ from dpcore.domain.axes import Grid
 from dpcore.domain.domain import Domain
 
 BYTES = 7
-"""Of a code, which then stays below ``words.LARGEST_WORD``: each is a word of its own."""
+"""Bytes in one code, which is then below ``words.LARGEST_WORD``: each code is a separate word."""
 
 CODES = 15
 LONGEST = BYTES * CODES
-"""The longest text, in bytes: 105 letters of ASCII, 52 Greek ones, 35 Chinese ones."""
+"""The longest text, in bytes: 105 ASCII letters, 52 Greek letters or 35 Chinese characters."""
 
 
 def texts(column: str) -> Domain:
-    """The texts of a column, one cell each."""
+    """The texts of a column, each of which is one cell."""
     codes = 256**BYTES
     return Domain(
         tuple(
@@ -39,12 +39,12 @@ def texts(column: str) -> Domain:
 
 
 def has_cell(text: str) -> bool:
-    """Whether a text is short enough, and holds no NUL."""
+    """Whether a text has a cell: it is short enough and contains no NUL."""
     return len(text) <= LONGEST and len(text.encode()) <= LONGEST and "\0" not in text
 
 
 def cells_of(several: Sequence[str]) -> Integers:
-    """Cells (k, ``CODES``) of texts that have one."""
+    """The cells (k, ``CODES``) of texts, each of which must have one."""
     filled = b"".join(text.encode().ljust(LONGEST, b"\0") for text in several)
     rows = np.frombuffer(filled, dtype=np.uint8).reshape(-1, CODES, BYTES)
     powers = 256 ** np.arange(BYTES - 1, -1, -1, dtype=np.int64)
@@ -52,7 +52,7 @@ def cells_of(several: Sequence[str]) -> Integers:
 
 
 def texts_at(codes: Integers) -> list[str]:
-    """The texts of codes (k, any number); bytes that are no UTF-8, which no text has, are replaced."""
+    """The texts of codes (k, any number); bytes that are not UTF-8, which no text has, are replaced."""
     return [
         b"".join(code.to_bytes(BYTES, "big") for code in row)
         .rstrip(b"\0")

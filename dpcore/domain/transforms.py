@@ -1,7 +1,7 @@
-"""Declared transforms of a column: its density is estimated on another scale and published on its own.
+"""Declared transforms of a column: its density is estimated on another scale, then transformed back.
 
 A transform t is public, increasing and acts on each record alone, so a release of the records t(x) has
-the sensitivity of one of the records x.  What it states of g, the density of t(x), it states of
+the sensitivity of a release of the records x.  Statements about g, the density of t(x), hold for
 
     f(x) = g(t(x)) t'(x),
 
@@ -29,9 +29,10 @@ TransformName = Literal["none", "log", "sqrt", "log1p"]
 
 @dataclass(frozen=True)
 class Transform:
-    """``forward``: t; ``backward``: its inverse; ``slope``: t'; all of (k,) numbers.
+    """A transform; ``forward``: t; ``backward``: its inverse; ``slope``: t'; each acts on (k,) numbers.
 
-    ``valid``: whether a lower bound is one for which t is defined; ``needs``: which are, in words.
+    ``valid``: whether t is defined from a lower bound on; ``needs``: the allowed lower bounds, in
+    words.
     """
 
     forward: Callable[[Floats], Floats]

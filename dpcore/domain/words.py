@@ -1,4 +1,4 @@
-"""Cells by number: one 64-bit integer each, or a row of several *words* where one does not suffice.
+"""Numbers of cells: one 64-bit integer each, or a row of several *words* if one does not suffice.
 
 cells (k,)    or (k, words), in lexicographic order
 """
@@ -13,14 +13,14 @@ import numpy as np
 from dpcore.arrays import Booleans, Integers
 
 LARGEST_WORD = 2**62
-"""Cells are numbered by signed 64-bit integers, with room to add."""
+"""The largest number of a cell: signed 64-bit integers, with room to add."""
 
 LARGEST_EXACT = 2.0**52
-"""Floats add up whole numbers exactly as long as no sum is larger."""
+"""Floats add whole numbers exactly if no sum is larger than this."""
 
 
 def blocks(shape: Sequence[int]) -> tuple[range, ...]:
-    """The positions of axes of these sizes in each word: each takes as many as it can."""
+    """The positions of axes of these sizes in each word; a word takes as many as it can."""
     starts, size = [0], 1
     for i, cells in enumerate(shape):
         size *= cells
@@ -31,23 +31,23 @@ def blocks(shape: Sequence[int]) -> tuple[range, ...]:
 
 
 def by_word(cells: Integers) -> Sequence[Integers]:
-    """The words, (k,) each, of cells (k,) or (k, words)."""
+    """The words of cells (k,) or (k, words), each (k,)."""
     return [cells] if cells.ndim == 1 else list(cells.T)
 
 
 def in_words(words: Integers) -> Integers:
-    """Cells (k,) of one word, (1, k), or (k, words) of several, (words, k)."""
+    """The cells (k,) of one word, (1, k), or (k, words) of several words, (words, k)."""
     return words[0] if len(words) == 1 else np.ascontiguousarray(words.T)
 
 
 def differ(cells: Integers) -> Booleans:
-    """(k - 1,) whether each of cells (k,), or (k, words), is another than the one before."""
+    """Whether (k - 1,) each of cells (k,), or (k, words), differs from the one before."""
     other = cells[1:] != cells[:-1]
     return other if cells.ndim == 1 else np.asarray(other.any(axis=1))
 
 
 def ascending(cells: Integers) -> bool:
-    """Whether cells (k,), or (k, words), are in order and different."""
+    """Whether cells (k,), or (k, words), ascend without repetition."""
     if cells.ndim == 1:
         return not np.any(np.diff(cells) <= 0)
     first = (cells[1:] != cells[:-1]).argmax(axis=1)[:, None]
@@ -57,9 +57,9 @@ def ascending(cells: Integers) -> bool:
 
 
 def summed(cells: Integers, counts: Integers, size: int) -> Integers:
-    """(size,) the sum of the counts of each cell, exact below 2^63.
+    """The sum of the counts of each cell (size,), exact below 2^63.
 
-    ``cells``, ``counts`` (k,): a cell may occur several times.
+    ``cells``, ``counts``: (k,); a cell may occur several times.
     """
     if np.abs(counts).sum(dtype=np.float64) < LARGEST_EXACT:
         return np.bincount(cells, counts, size).astype(np.int64)

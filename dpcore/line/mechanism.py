@@ -1,8 +1,8 @@
-"""The contract of a mechanism: what the privacy line, the ledger, error statements and audits ask of it.
+"""The interface of a mechanism: what the privacy line, the ledger, error statements and audits require.
 
 Each file of ``dpcore.mechanisms`` holds one complete mechanism: its theorem, its ``Event`` and its
-``Mechanism``.  No other code depends on which kinds exist.  If an event or a mechanism has no answer to
-a question, the release is refused.
+``Mechanism``.  No other code depends on which kinds exist.  If an event or a mechanism does not answer
+a required method, the release is refused.
 
     Event        what was done, as data whose meaning never changes: the ledger stores it, and computes
                  its price when the draw is charged and whenever a history is priced again
@@ -32,22 +32,22 @@ Outputs = NDArray[Any]
 """(n, d) outputs of an audit: int64, or float64 with NaN for what is absent."""
 
 LogRatio = Callable[[Outputs], Floats]
-"""From outputs (k, d) to (k,) logarithms of how much likelier each is on one side than on the other."""
+"""A function from outputs (k, d) to the log-ratios (k,) of their chances on the two sides."""
 
 AS_STATED: Floats = np.ones(1)
-"""The factor of noise that is as wide as stated."""
+"""The factor for noise of the stated width."""
 
 Choice = tuple[Integers, Floats]
-"""Numbers of candidates (n,) that were chosen, and the chances (n, candidates) that all of them had."""
+"""The chosen candidates' numbers (n,), and the chances (n, candidates) of all candidates."""
 
 
 class Round(NamedTuple):
-    """One of the draws that make up a mechanism's, for an audit.
+    """One of the draws that make up a mechanism, as an audit sees it.
 
     ``logs``: (n, factors) log chances of outputs if the noise were that factor times as wide as stated,
-    up to a term of the outputs alone; None where the law has no such form.  ``noise``: (n, k) numbers
-    of noise that are independent and symmetric if the round is what it says, NaN where it drew none.
-    ``choice``: what was chosen, of how many candidates.
+    up to a term that depends on the outputs only; None if the law has no such form.  ``noise``: (n, k)
+    noise values, which are independent and symmetric if the round has its stated law, and NaN where no
+    noise was drawn.  ``choice``: the chosen candidate, and the chances of all candidates.
     """
 
     logs: Floats | None
@@ -56,14 +56,14 @@ class Round(NamedTuple):
 
 
 WorstTable = tuple[str, dict[int, int], int, int]
-"""For an audit: a label, records as {cell: count}, and the two cells between which a record moves."""
+"""For an audit: a label, the records as {cell: count}, and the cells that a record moves from and to."""
 
 
 @dataclass(frozen=True)
 class Event(ABC):
-    """What a mechanism did; ``kind`` names it in its JSON form.
+    """What a mechanism did, for the ledger; ``kind`` is its name in the JSON form.
 
-    ``adjacency``: the neighbours that the sensitivities are for; a release states its own.
+    ``adjacency``: the neighbouring relation of the sensitivities, as the release states it.
     """
 
     kind: ClassVar[str]
@@ -77,7 +77,7 @@ class Event(ABC):
 
     @abstractmethod
     def covered_by(self, share: Budget) -> bool:
-        """Whether the event costs at most ``share``: certain, never rounded towards yes."""
+        """Whether the event costs at most ``share``; True only if this is proved, rounding included."""
 
     @property
     def pure_alpha(self) -> Fraction | None:
@@ -86,27 +86,31 @@ class Event(ABC):
 
     @property
     def concentrated(self) -> tuple[Fraction, Fraction] | None:
-        """(rho, beta) for which the event is beta-approximately rho-zCDP, exact or rounded up.
+        """The (rho, beta) for which the event is beta-approximately rho-zCDP, exact or rounded up.
 
-        A pure event of alpha has rho = alpha^2/2 (Bun & Steinke 2016, Proposition 1.4); None where no
-        price is proved.  With gamma, for neighbours outside the sets that it bounds.
+        A pure event of alpha has rho = alpha^2/2 (Bun & Steinke 2016, Proposition 1.4).  The result is
+        None if no price is proved.  If gamma > 0, it holds only for neighbours outside the sets that
+        gamma bounds.
         """
         alpha = self.pure_alpha
         return None if alpha is None else (alpha**2 / 2, Fraction(0))
 
     @property
     def spent_gamma(self) -> Fraction:
-        """What the event costs in gamma of random differential privacy."""
+        """The event's price in gamma of random differential privacy."""
         return Fraction(0)
 
     @property
     def inherited_gaussian(self) -> tuple[Fraction, Fraction] | None:
-        """The continuous Gaussian that the event inherits from (``accounting.analytic``):
-        squared sensitivity over variance, and what is added to alpha and ln beta; None for others."""
+        """The continuous Gaussian noise that the event inherits from (``accounting.analytic``).
+
+        Returned are squared sensitivity over variance, and the amount added to alpha and ln beta; None
+        for other noise.
+        """
         return None
 
     def to_dict(self) -> dict[str, str]:
-        """JSON form; ``event_from_dict`` reads it."""
+        """The JSON form, which ``event_from_dict`` reads."""
         values = {name: str(getattr(self, name)) for name in _numbers(type(self))}
         return {"event": self.kind, **self.adjacency.to_dict(), **values}
 
@@ -114,7 +118,7 @@ class Event(ABC):
 def affordable(event: object, share: Budget) -> bool:
     """Whether a share of the budget covers an event; anything that is not an event is refused.
 
-    A share of rho pays for the concentrated price, one of alpha for (alpha, beta).
+    A share in rho is compared with the event's zCDP price, a share in alpha with its (alpha, beta).
     """
     if not isinstance(event, Event) or (share.alpha and share.rho):
         return False
@@ -135,10 +139,11 @@ def affordable(event: object, share: Budget) -> bool:
 
 
 def promise_together(events: Sequence[Event], spent: Budget, beta: Fraction) -> Budget:
-    """The (alpha, beta, gamma) that events keep together, none of which was chosen in view of another.
+    """The (alpha, beta, gamma) that events satisfy together, if none was chosen after seeing another.
 
-    ``spent``: the sum of their shares; what is spent in alpha is returned as it is.  Of rho, either the
-    promise with this beta in all, or the sum of their alphas if all are pure and that is less.
+    ``spent``: the sum of their shares; a sum in alpha is returned unchanged.  A sum in rho becomes the
+    (alpha, beta) promise with this total beta, or, if all events are pure and that is less, the sum of
+    their alphas.
     """
     if not spent.rho:
         return spent
@@ -151,10 +156,10 @@ def promise_together(events: Sequence[Event], spent: Budget, beta: Fraction) -> 
 
 
 def event_from_dict(document: Mapping[str, Any]) -> Event:
-    """The event that ``to_dict`` wrote, of a kind that is loaded; ``ValueError`` on anything else."""
+    """The event that ``to_dict`` wrote; ``ValueError`` for other input or a kind not yet imported."""
     name = str(document.get("event"))
     if name not in Event.kinds:
-        raise ValueError(f"a privacy event of an unknown kind: {name!r}")
+        raise ValueError(f"unknown kind of privacy event: {name!r}")
     kind = Event.kinds[name]
     try:
         event = kind(
@@ -167,7 +172,7 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         event = None
     if event is None or event.to_dict() != document:
-        raise ValueError(f"a privacy event {name!r} in a form that this version does not know")
+        raise ValueError(f"privacy event {name!r} has a form that this version does not know")
     return event
 
 
@@ -175,19 +180,19 @@ _READERS: dict[Any, Callable[[str], Any]] = {"Fraction": Fraction, "int": int}
 
 
 def _numbers(kind: type[Event]) -> dict[str, Any]:
-    """The names and types of an event's numbers."""
+    """The names and types of the numeric fields of an event class."""
     return {each.name: each.type for each in fields(kind) if each.name != "adjacency"}
 
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Public parameters of what makes an integer statistic over ``size`` public cells private.
+    """Public parameters of a method that makes an integer statistic over ``size`` public cells private.
 
-    ``sparse``: the statistic comes as its occupied cells; ``cell_by_cell``: each cell is treated alike
-    and on its own, so that an audit may look at some cells alone; ``side_by_side``: a statistic of
-    several times the size is treated as several statistics, one by one; ``additive``: the result is the
-    statistic plus noise that does not depend on it, so that the same random words give the same noise;
-    ``comparable``: the stated law says how much likelier one statistic makes an output than another.
+    ``sparse``: the statistic is passed as its occupied cells.  ``cell_by_cell``: each cell is treated
+    in the same way and separately, so an audit may examine a subset.  ``side_by_side``: a statistic of
+    several times the size is treated as separate statistics.  ``additive``: the result is the statistic
+    plus noise that does not depend on it, so equal random words give equal noise.  ``comparable``: the
+    stated law gives the ratio of an output's chances under two statistics.
     """
 
     size: int
@@ -201,22 +206,22 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def event(self) -> Event:
-        """What the ledger records."""
+        """The event that the ledger records."""
 
     @property
     def words(self) -> tuple[int, ...]:
-        """How many values each word of a cell of a sparse statistic may have (``domain.words``)."""
+        """For a sparse statistic, the number of values of each word of a cell (``domain.words``)."""
         return (self.size,)
 
     @abstractmethod
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
-        """The noisy statistic.  Called by the privacy line alone."""
+        """Draw the noisy statistic; only the privacy line calls this."""
 
     def repeat(
         self, values: Integers, cells: Integers | None, times: int, source: RandomSource
     ) -> Noisy:
-        """``times`` independent draws of one statistic: cell c of draw i is cell ``i * size + c``, or
-        where c has several words the cell of the words (i, *c)."""
+        """``times`` independent draws of one statistic: cell c of draw i is cell ``i * size + c``, or,
+        if c has several words, the cell with the words (i, *c)."""
         if not (self.cell_by_cell or self.side_by_side):
             drawn = [self.draw(values, cells, source) for _ in range(times)]
             return _one_after_the_other(drawn, self.size)
@@ -229,9 +234,9 @@ class Mechanism(ABC):
         return wide.draw(np.tile(values, times), cells, source)
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
-        """(size,) noise of the same law from an ordinary generator, for error statements alone.
+        """Draw noise (size,) of the same law from an ordinary generator, for error statements only.
 
-        Raises ``ValueError`` for a mechanism that adds no noise of one law.
+        Raises ``ValueError`` if the mechanism does not add noise of one law.
         """
         raise ValueError(f"the noise of {type(self).__name__} cannot be simulated")
 
@@ -241,28 +246,28 @@ class Mechanism(ABC):
         """``Round.logs`` of a mechanism of one round.
 
         Args:
-            outputs: (n, d) outputs, in which an absent cell is NaN.
-            cells: (k,) public cells, which an output holds in this order.
-            exact: (k,) values of a made-up statistic there.
-            factors: how many times as wide as stated the noise is supposed to be.
+            outputs: (n, d) outputs; an absent cell is NaN.
+            cells: (k,) public cells, in the order of the outputs' columns.
+            exact: (k,) values of a made-up statistic in these cells.
+            factors: assumed widths of the noise, as multiples of the stated width.
 
         Returns:
-            (n, factors), or None where the law has no such form: then an audit cannot bound the width.
+            (n, factors), or None if the law has no such form: then an audit cannot bound the width.
         """
         return None
 
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """What was drawn in outputs, one round after the other; arguments as for ``log_chances``."""
+        """Split outputs into the rounds that produced them; arguments as for ``log_chances``."""
         fresh = self.additive and self.cell_by_cell
         logs = self.log_chances(outputs, cells, exact, factors)
         return [Round(logs, outputs - exact if fresh else None)]
 
     def log_ratio(self, cells: Integers, near: Floats, far: Floats) -> LogRatio | None:
-        """How much likelier outputs are for one made-up statistic than for another, by the stated law.
+        """The log-ratio of an output's chances under two made-up statistics, by the stated law.
 
-        None where the mechanism is not ``comparable``.
+        None if the mechanism is not ``comparable``.
         """
         if not self.comparable:
             return None
@@ -284,28 +289,28 @@ class Mechanism(ABC):
 
     @property
     def one_by_one(self) -> Sequence[Event | Budget]:
-        """The price of each draw by itself, in the order in which they are made.  An audit adds these up
+        """The price of each draw by itself, in the order of the draws.  An audit adds these prices up
         and compares the sum with the price of the event."""
         return (self.event,)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """How far apart two made-up statistics lie, as a multiple of the declared sensitivity.
+        """The distance of two made-up statistics, as a multiple of the declared sensitivity.
 
-        More than 1 for neighbours is a fault.  ``near``, ``far``: (k,) values at the public ``cells``
-        (k,); all other cells are equal.
+        More than 1 between neighbours is a fault.  ``near``, ``far``: (k,) values at the public
+        ``cells`` (k,); the statistics are equal in all other cells.
         """
         raise NotImplementedError
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        """Tables of ``rows`` records on which a mechanism whose statistic is the tally loses most."""
+        """Tables of ``rows`` records with the largest privacy loss, if the statistic is the tally."""
         return iter(())
 
     def distance(self, near: Floats, far: Floats) -> float:
-        """How far apart two made-up statistics (k,) lie, to compare pairs of them: in units of noise."""
+        """The distance of two made-up statistics (k,) in units of the noise, used to rank pairs."""
         return float(np.abs(near - far).max())
 
     def output_width(self, watched: int) -> int:
-        """About how many numbers an output has where ``watched`` cells of it are looked at."""
+        """The approximate number of values in an output if ``watched`` of its cells are examined."""
         return watched
 
 
@@ -322,7 +327,7 @@ class AdditiveNoise(Mechanism):
 
 
 def one_record_moved(near: Integers, far: Integers) -> float:
-    """How many records must be replaced to turn one table of counts (k,) into another."""
+    """How many records must be replaced to turn one table of counts (k,) into the other."""
     return float(max(np.maximum(near - far, 0).sum(), np.maximum(far - near, 0).sum()))
 
 

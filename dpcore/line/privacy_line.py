@@ -25,10 +25,10 @@ LARGEST_VALUE = 2**62
 def perturb(exact: Exact, mechanism: Mechanism, share: Budget, source: RandomSource) -> Noisy:
     """Draw the noisy statistic, within a share of the budget that was reserved for it.
 
-    ``exact`` is private; everything else is public.  The result is differentially private at
-    ``share``, for the sensitivity that the mechanism states.  Raises ``PrivacyLineError``, before
-    any noise is drawn, where the statistic does not have the public form or the mechanism has no
-    price or costs more than the share.
+    ``exact`` is private; everything else is public.  The result is differentially private at ``share``,
+    for the sensitivity that the mechanism states.  Raises ``PrivacyLineError``, before any noise is
+    drawn, if the statistic does not have the public form, or if the mechanism has no price or costs
+    more than the share.
     """
     if not affordable(mechanism.event, share):
         raise PrivacyLineError(
@@ -40,7 +40,7 @@ def perturb(exact: Exact, mechanism: Mechanism, share: Budget, source: RandomSou
 
 
 def _require_public_form(values: Integers, cells: Integers | None, mechanism: Mechanism) -> None:
-    """Raise ``PrivacyLineError`` for another form; the message names the form, never a value."""
+    """Raise ``PrivacyLineError`` unless the form is right; the message never contains a value."""
     if values.dtype != np.int64 or (cells is not None and cells.dtype != np.int64):
         raise PrivacyLineError("the statistic is not made of 64-bit integers")
     if len(values) and (values.max() >= LARGEST_VALUE or values.min() <= -LARGEST_VALUE):

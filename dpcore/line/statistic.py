@@ -4,7 +4,7 @@ Both are integer vectors over a public set of cells, in one of two layouts:
 
     dense     values[i] belongs to cell i; every cell is present
     sparse    values[i] belongs to cell cells[i]; cells ascend; absent cells are zero
-              (of an exact one over a wide domain, cells[i] is a row of words: ``dpcore.domain.words``)
+              (over a wide domain, cells[i] of an exact one is a row of words: ``dpcore.domain.words``)
 
 Only ``dpcore.line.privacy_line`` opens an ``Exact``; it does not print, compare or pickle, so that it
 cannot reach a log, an artifact or a task result by accident.  A mechanism draws a ``Noisy``: the
@@ -23,7 +23,7 @@ import numpy as np
 from dpcore.arrays import Integers
 
 ABSENT = -(2**63)
-"""The value, in a dense noisy statistic, of a number that was not measured."""
+"""The value in a dense noisy statistic for a number that was not measured."""
 
 
 class Exact:
@@ -67,7 +67,7 @@ class Noisy:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Noisy:
-        """Read what ``to_bytes`` wrote; raises ``ValueError`` on anything else."""
+        """Read the bytes that ``to_bytes`` wrote; raises ``ValueError`` for anything else."""
         buffer = io.BytesIO(data)
         if buffer.readline() != b"dprelease-noisy-1\n":
             raise ValueError("not a stored noisy statistic")

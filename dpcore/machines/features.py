@@ -46,7 +46,7 @@ from dpcore.arrays import Floats
 KAPPA = 1.0 + 1e-12
 
 ROOT_STEPS = 40
-"""Each divides the error of g by three or more."""
+"""Fixed-point steps for g; each divides the error of g by at least three."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class FourierFeatures:
 
     @property
     def size(self) -> int:
-        """D, the number of coordinates of Phi(x)."""
+        """The number of coordinates of Phi(x), D."""
         return 2 * self.frequencies
 
     def bandwidths(self) -> tuple[float, ...]:

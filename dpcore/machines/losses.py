@@ -12,9 +12,9 @@ Wasserman 2013, Proposition 8; ``sensitivity``).
     huber       (u - y)^2 / 2, and linear from |u - y| = delta on                    delta
 
 Labels are +-1, targets lie in [-1, 1].  Squared loss has no bounded slope and is not offered.  The
-rounded hinge (Chapelle 2007, "Training a support vector machine in the primal") is nowhere more than
-h/4 above the hinge, decides the same for 99% of points or more, and takes Newton's method a third of the
-time that an interior-point method takes for the hinge.
+rounded hinge (Chapelle 2007, "Training a support vector machine in the primal") is at most h/4 above
+the hinge, gives the same decision for at least 99% of points, and takes Newton's method a third of the
+time that an interior-point method needs for the hinge.
 
 >>> features = np.array([[1.0, 0.0], [0.6, 0.8]])
 >>> solution = Hinge().train(features, np.array([1, -1]), np.array([3, 2]), 5, regularisation=0.25)
@@ -38,8 +38,7 @@ from dpcore.machines.sensitivity import default_gap, smallest_gap
 
 
 class Loss(ABC):
-    """``classifies``: targets are labels of +-1, not numbers in [-1, 1]; ``curving``: the largest second
-    derivative."""
+    """A loss; ``classifies``: targets are labels +-1; ``curving``: the largest second derivative."""
 
     name: ClassVar[str]
     classifies: ClassVar[bool]
@@ -47,7 +46,7 @@ class Loss(ABC):
 
     @property
     def slope(self) -> float:
-        """M, the Lipschitz constant in the decision value."""
+        """The Lipschitz constant M of the loss in the decision value."""
         return 1.0
 
     @abstractmethod
@@ -56,11 +55,11 @@ class Loss(ABC):
 
     @abstractmethod
     def slopes(self, responses: Floats, targets: Floats) -> Floats:
-        """Its first derivative."""
+        """The first derivative of the loss, elementwise."""
 
     @abstractmethod
     def curvatures(self, responses: Floats, targets: Floats) -> Floats:
-        """Its second derivative, or a subgradient of the first where there is none."""
+        """The second derivative, or a subgradient of the first where there is none."""
 
     def train(
         self,
@@ -74,13 +73,13 @@ class Loss(ABC):
         """The minimiser w*, to within the public tolerance ``gap`` (``default_gap`` if None).
 
         ``features``: (N, D) Phi of the distinct rows, of norm at most kappa (about 1); ``targets``:
-        (N,) labels of +-1, or numbers in [-1, 1]; ``weights``: (N,) counts c_i, of which zeros are
-        ignored; ``rows``: n, public.  N = 0 gives w = 0.
+        (N,) labels of +-1, or numbers in [-1, 1]; ``weights``: (N,) counts c_i (rows with 0 are
+        ignored); ``rows``: n, public.  N = 0 gives w = 0.
 
         Postcondition, for every data set: the certified gap is at most the tolerance, so
-        ||w - w*|| <= sqrt(gap / (2 lambda)).  The solver runs until it is, because giving up would
-        depend on the data; a tolerance that float64 may not reach is refused beforehand, on public
-        grounds.  Messages never hold values.
+        ||w - w*|| <= sqrt(gap / (2 lambda)).  The solver runs until this holds, because giving up would
+        depend on the data; a tolerance that float64 may not reach is refused beforehand, by public
+        values only.  Messages never contain data.
         """
         if not regularisation >= LEAST_REGULARISATION:
             raise ValueError(
@@ -109,7 +108,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """The support vector machine."""
+    """The smoothed hinge loss of a support vector machine."""
 
     name: ClassVar[str] = "hinge"
     classifies: ClassVar[bool] = True
@@ -132,7 +131,7 @@ class Hinge(Loss):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """Logistic regression."""
+    """The loss of logistic regression."""
 
     name: ClassVar[str] = "logistic"
     classifies: ClassVar[bool] = True
@@ -150,7 +149,7 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """Least squares for small residuals, least absolute deviations for large ones."""
+    """Huber's loss: quadratic for small residuals, linear for large ones."""
 
     delta: float
 

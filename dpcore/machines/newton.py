@@ -8,14 +8,14 @@ gradient is g,
 No dual is needed: the length of the gradient, plus a bound on its rounding error, is the certificate.
 It is reported as the gap G = ||g||^2 / (2 lambda), so that ||w - w*|| <= sqrt(G / (2 lambda)).
 
-Each step solves one D x D system, or where fewer rows than D are curved one of their size, and then
-finds, by bisection, where along the direction the slope of F changes sign.  So F falls with every step,
-even where the curvature of the loss jumps.
+Each step solves one D x D system, or a smaller one if fewer than D rows have curvature, and then finds,
+by bisection, where along the direction the slope of F changes sign.  So F falls with every step, even
+where the curvature of the loss jumps.
 
 **What is assumed.** The Phi_i are the floats that are passed, and the row of one record does not depend
-on other records (``features.transform`` ensures it).  Everything after them may round as it likes, in
-any order of summation and with any number of threads (Higham 2002, section 3.1): the certificate counts
-all of it, also that of p_i = c_i / n.
+on other records (``features.transform`` ensures it).  All later steps may round in any way, in any
+order of summation and with any number of threads (Higham 2002, section 3.1): the certificate includes
+all these errors, also those of p_i = c_i / n.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 from dpcore.arrays import Floats
 
 LEAST_REGULARISATION = 1e-6
-"""At or above this every problem tried was solved within a hundred steps; far below, some never were."""
+"""From here on every problem tried was solved within a hundred steps; far below, some never were."""
 
 _UNIT_ROUNDOFF = 2.0**-53
 _HALVINGS = 30
@@ -42,7 +42,7 @@ class Smooth(Protocol):
 
     @property
     def slope(self) -> float:
-        """The largest slope."""
+        """The largest first derivative."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Smooth(Protocol):
         ...
 
     def slopes(self, responses: Floats, targets: Floats) -> Floats:
-        """First derivatives in the responses."""
+        """First derivatives at the responses."""
         ...
 
     def curvatures(self, responses: Floats, targets: Floats) -> Floats:
@@ -80,10 +80,10 @@ class Problem:
         return float(math.sqrt(squares.max()) * up)
 
     def uncurved(self, diagonal: Floats, gradient: Floats) -> Floats:
-        """(D,) the inverse of C = 2 lambda I + Phi' diag(diagonal) Phi times the gradient.
+        """Return (D,) the inverse of C = 2 lambda I + Phi' diag(diagonal) Phi times the gradient.
 
         With R = diag(diagonal)^(1/2) Phi it is (g - R' (2 lambda I + R R')^-1 R g) / (2 lambda)
-        (Woodbury), which is quicker where few rows are curved.
+        (Woodbury), which is faster if few rows have curvature.
         """
         from scipy.linalg import (
             cho_factor,
@@ -140,7 +140,7 @@ def solve(loss: Smooth, problem: Problem, tolerance: float) -> Solution:
 def _gradient(
     loss: Smooth, problem: Problem, responses: Floats, weights: Floats
 ) -> tuple[Floats, float]:
-    """The gradient of F, and the certified gap G, in which every rounding is counted."""
+    """The gradient of F, and the certified gap G, which includes all rounding errors."""
     pull, strength = problem.shares * loss.slopes(responses, problem.targets), problem.strength
     total, blocks = np.zeros(len(weights)), 0
     for start in range(
@@ -163,7 +163,7 @@ def _gradient(
 def _step(
     loss: Smooth, problem: Problem, responses: Floats, weights: Floats, move: Floats
 ) -> float:
-    """The length of the step: 1, or as far as F falls along the direction."""
+    """The length of the step along the direction: 1, or shorter if F rises again before that."""
     along = problem.features @ move
 
     def rises(step: float) -> bool:

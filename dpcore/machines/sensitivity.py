@@ -1,4 +1,4 @@
-"""How far one record moves the weights of a kernel machine, and the tolerance of its solver.
+"""The sensitivity of a kernel machine's weights to one record, and the tolerance of its solver.
 
 ``losses`` trains, over w in R^D, the minimiser w* of
 
@@ -17,8 +17,8 @@ and
 
 The bound is sharp: among rows at one point that all lie inside the margin, flip one label.  More
 generally, let t records be in one table and not in the other, with n a public number all the same.
-Then F changes by t terms l(w) / n, and w* moves by t M kappa / (2 lambda n) at most: t = 2 where a
-record is replaced, t = 1 where one is added or removed.  The sum of the c_i may differ from n.
+Then F changes by t terms l(w) / n, and w* moves by at most t M kappa / (2 lambda n): t = 2 if a record
+is replaced, t = 1 if one is added or removed.  The sum of the c_i may differ from n.
 
 **No intercept.**  An unregularised b has no strong convexity and no sensitivity: with 51 labels +1
 and 50 labels -1 at one point, w = 0 and b = 1; flip one label and b = -1, whatever n and lambda.
@@ -46,10 +46,10 @@ _SLACK = 0.005
 
 
 def smallest_gap(regularisation: float) -> float:
-    """The least tolerance that training accepts: float64 weights can always meet it.
+    """The smallest tolerance that training accepts: float64 weights can always reach it.
 
-    ||w*|| <= min(1 / (2 lambda), 1 / sqrt(lambda)) for features in the unit ball and weights that
-    sum to n at most, so the responses of float64 weights have a grain of that size times 2^-53.
+    ||w*|| <= min(1 / (2 lambda), 1 / sqrt(lambda)) for features in the unit ball and weights that sum
+    to at most n, so the responses of float64 weights have a resolution of that size times 2^-53.
     """
     largest_weights = min(0.5 / regularisation, 1.0 / math.sqrt(regularisation))
     return 16.0 * _UNIT_ROUNDOFF * largest_weights
@@ -58,8 +58,8 @@ def smallest_gap(regularisation: float) -> float:
 def default_gap(rows: int, regularisation: float, slope: float = 1.0) -> float:
     """The tolerance that adds 1% to the sensitivity, or a little more where float64 needs it.
 
-    ``slope``: M.  Above n = 230,000 or so ``smallest_gap`` is the larger of the two, and adds at most
-    the fraction 4.3e-8 n: 4.3% for a million records.
+    ``slope``: M. Above about n = 230,000 ``smallest_gap`` is larger, and adds at most the fraction
+    4.3e-8 n to the sensitivity: 4.3% for a million records.
     """
     wanted = 2.0 * (_SLACK * slope) ** 2 / (regularisation * float(rows) ** 2)
     return max(wanted, smallest_gap(regularisation))

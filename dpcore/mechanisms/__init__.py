@@ -1,7 +1,8 @@
-"""Mechanisms: noise, or a random choice, with the sensitivity that it was scaled to.
+"""Mechanisms: noise or a random choice, each scaled to a stated sensitivity.
 
-One file holds one mechanism whole, and opens with its theorem: *Claim*, *Preconditions* that the code
-checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.line.mechanism`` is the contract.
+Each file holds one complete mechanism and opens with its theorem: *Claim*, *Preconditions* that the
+code checks, *Proof*, *Ranges* of integers and floats, *Source*.  ``dpcore.line.mechanism`` is the
+contract.
 """
 
 from dpcore.line.mechanism import Event, Mechanism
@@ -33,7 +34,7 @@ THEOREMS: tuple[type[Mechanism], ...] = (
     BlockGaussian,
     GaussianRounds,
 )
-"""Number i - 1 is the mechanism of theorem Ti.  Others cite the numbers: new ones go to the end."""
+"""Number i - 1 is the subject of theorem Ti.  Other texts cite these numbers: append new mechanisms."""
 
 __all__ = [
     "THEOREMS",

@@ -1,20 +1,21 @@
 r"""Discrete Gaussian noise on blocks of an integer vector, each at a scale of its own.
 
-A block may be seen by differences alone: noise falls on each cell of a table, and what comes out says
-nothing of its sums over the axes in question (``blocks``).
+A block may be measured by differences alone: noise is added to each cell of a table, and the output
+contains nothing about the table's sums over the axes in question (``blocks``).
 
-Claim.  Input: integer vectors in blocks x_b with weights 0 < w_b <= 1.  Write |x_b| for the Euclidean
-norm of a block, and of a block of differences for that of its table with the axes centred.  Neighbours:
-any relation under which sum over b of w_b |x_b - x'_b|^2 is at most ``l2_sensitivity_squared`` = D^2.
-Output: x_b + Z_b with independent Z_b: independent numbers of P(z) proportional to
-exp(-z^2 w_b/(2 variance)), or for a block of differences the differences of such numbers on its whole
+Claim.  Input: integer vectors in blocks x_b with weights 0 < w_b <= 1.  |x_b| is the Euclidean norm of
+a block; for a block of differences it is the norm of its table with the axes centred.  Neighbours: any
+relation under which sum over b of w_b |x_b - x'_b|^2 is at most ``l2_sensitivity_squared`` = D^2.
+Output: x_b + Z_b with independent Z_b.  Its numbers are independent with P(z) proportional to exp(-z^2
+w_b/(2 variance)); in a block of differences they are the differences of such numbers on its whole
 table.  With v_b = variance/w_b, it is (D^2/(2 variance) + loss)-zCDP, where loss is 0 without blocks of
 differences and 10^-12 with some, and (alpha, beta, 0)-DP for all alpha, beta that either proof of
 ``gaussian`` allows after that.
 
 Preconditions.  Every v_b lies between 2^-90 and 2^90 (the sampler checks it).  For each block of
 differences and each of its axes, of n >= 3 cells, 9 K exp(-19.739 v_b/n) <= 10^-12, where K is the
-number of cells that noise falls on in all blocks (checked here).  There are at most 6 axes (``Block``).
+number of cells, over all blocks, that noise is added to (checked here).  There are at most 6 axes
+(``Block``).
 
 Proof.  Let C centre the axes of one block with N cells, and z be its noise.  What comes out of z is C
 z, a point of the lattice L = C Z^N: its differences are coordinates of L.
@@ -68,15 +69,16 @@ from dpcore.mechanisms.blocks import Block, BlockNoise, in_blocks
 from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent, gaussian_chances
 
 LOSS = Fraction(1, 10**12)
-"""The rho that all blocks of differences may cost together."""
+"""The largest rho that all blocks of differences may cost together."""
 
 
 @dataclass(frozen=True)
 class BlockGaussianEvent(GaussianEvent):
     """Discrete Gaussian noise on blocks of an integer vector, at most as precise as ``variance``.
 
-    ``l2_sensitivity_squared``: the most by which neighbours differ, squared, weighted by precision and
-    summed; ``coordinates``: the numbers that noise falls on; ``loss``: what blocks of differences cost.
+    ``l2_sensitivity_squared``: the largest squared difference between neighbours, summed with the
+    blocks' precisions as weights; ``coordinates``: how many numbers get noise; ``loss``: the price of
+    measuring blocks by differences.
     """
 
     kind = "discrete-gaussian-blocks"
@@ -118,9 +120,9 @@ class BlockGaussian(BlockNoise):
     def within(
         cls, share: Budget, blocks: tuple[Block, ...], l2_sensitivity_squared: Fraction
     ) -> BlockGaussian:
-        """The mechanism that spends all of the share's rho, or of its alpha and beta.
+        """Return the mechanism that spends all of the share's rho, or all of its alpha and beta.
 
-        Raises ``ValueError`` where blocks of differences would need more noise.
+        Raises ``ValueError`` if blocks of differences need more noise.
         """
         variance = block_variance(share, blocks, l2_sensitivity_squared)
         return cls(sum(block.size for block in blocks), blocks, l2_sensitivity_squared, variance)
@@ -158,17 +160,17 @@ class BlockGaussian(BlockNoise):
 
 
 def coordinates(blocks: tuple[Block, ...]) -> int:
-    """The numbers that noise falls on."""
+    """The number of cells that noise is added to, over all blocks."""
     return sum(block.cells for block in blocks)
 
 
 def loss(blocks: tuple[Block, ...]) -> Fraction:
-    """What the blocks of differences cost together."""
+    """The privacy loss of all blocks of differences together."""
     return LOSS if any(block.axes for block in blocks) else Fraction(0)
 
 
 def seen_badly(block: Block, variance: Fraction, among: int) -> bool:
-    """Whether the noise on a block of differences is too small; ``among``: coordinates in all."""
+    """Whether a block of differences has too little noise; ``among``: coordinates of all blocks."""
     if not block.axes:
         return False
     least = float(variance) / float(block.weight) / max(block.axes)
@@ -178,7 +180,7 @@ def seen_badly(block: Block, variance: Fraction, among: int) -> bool:
 def block_variance(
     share: Budget, blocks: tuple[Block, ...], l2_sensitivity_squared: Fraction
 ) -> Fraction:
-    """The least variance that the share pays for, were no block seen badly."""
+    """The smallest variance that the share affords, before ``seen_badly`` is checked."""
     if share.rho:
         if share.rho <= loss(blocks):
             raise ValueError("rho is too small for blocks of differences")

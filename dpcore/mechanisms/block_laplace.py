@@ -7,8 +7,8 @@ Z, P(Z = z) proportional to exp(-|z| w_b/scale) in block b.  It is (D/scale, 0, 
 
 Preconditions.  As for equal noise (``laplace``), for every scale/w_b.
 
-Proof.  Block by block the ratio of chances is at most exp(w_b |x_b - x'_b|_1 / scale) by the triangle
-inequality; noise is independent, so ratios multiply and exponents add up to D/scale at most.
+Proof.  In each block the ratio of chances is at most exp(w_b |x_b - x'_b|_1 / scale) by the triangle
+inequality; noise is independent, so ratios multiply and exponents add up to at most D/scale.
 
 Ranges.  As for equal noise.
 
@@ -36,7 +36,7 @@ from dpcore.mechanisms.laplace import (
 
 @dataclass(frozen=True)
 class BlockLaplace(BlockNoise):
-    """Discrete Laplace noise of scale ``scale``/weight on each block; every block is measured whole."""
+    """Discrete Laplace noise of scale ``scale``/weight on each block, without differences."""
 
     l1_sensitivity: Fraction
     scale: Fraction
@@ -53,7 +53,7 @@ class BlockLaplace(BlockNoise):
     def within(
         cls, share: Budget, blocks: tuple[Block, ...], l1_sensitivity: Fraction
     ) -> BlockLaplace:
-        """The mechanism that spends all of the share's alpha."""
+        """Return the mechanism that spends all of the share's alpha."""
         size = sum(block.size for block in blocks)
         return cls(size, blocks, l1_sensitivity, laplace_scale(l1_sensitivity, share.pure_alpha))
 

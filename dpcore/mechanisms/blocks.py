@@ -29,9 +29,12 @@ MOST_AXES = 6
 
 @dataclass(frozen=True)
 class Block:
-    """``size``: its numbers in the statistic; ``axes``: the sizes, at least 3, of axes measured by
-    differences alone (then size = product of n - 1); ``weight``: its relative precision: noise has
-    1/weight times the variance, or 1/weight times the scale of Laplace noise."""
+    """One block of a statistic.
+
+    ``size``: how many numbers it has; ``weight``: its relative precision (the noise variance is divided
+    by it, and so is the scale of Laplace noise); ``axes``: if the block is measured by differences, the
+    sizes of its axes, each at least 3 (then size = product of n - 1).
+    """
 
     size: int
     weight: Fraction = Fraction(1)
@@ -49,17 +52,17 @@ class Block:
 
     @property
     def cells(self) -> int:
-        """The numbers that noise falls on."""
+        """The number of cells that noise is added to."""
         return math.prod(self.axes) if self.axes else self.size
 
     def seen(self, noise: Integers) -> Integers:
-        """(times, size) of noise (times, cells)."""
+        """Turn noise on cells (times, cells) into noise on the statistic's numbers (times, size)."""
         if not self.axes:
             return noise
         return differences(noise.reshape(-1, *self.axes), 1).reshape(len(noise), self.size)
 
     def independent(self, numbers: Floats) -> Floats:
-        """Of noise (k, size) the numbers that are independent: of differences the first one alone."""
+        """Select numbers (k, size) with independent noise: the first of a block of differences."""
         return numbers[:, :1] if self.axes else numbers
 
     def metric(self, numbers: Floats) -> Floats:
@@ -84,7 +87,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockNoise(Mechanism):
-    """Noise on blocks, each with the law of ``of_block``; several statistics lie one after the other."""
+    """Noise on blocks, each with the law of ``of_block``.  Several statistics are concatenated."""
 
     blocks: tuple[Block, ...]
 
@@ -94,14 +97,14 @@ class BlockNoise(Mechanism):
 
     @abstractmethod
     def of_block(self, weight: Fraction, size: int = 1) -> AdditiveNoise:
-        """The noise on ``size`` cells of a block of this weight."""
+        """The noise on ``size`` cells of a block with this weight."""
 
     @abstractmethod
     def block_chances(self, block: Block, noise: Floats, factors: Floats) -> Floats:
-        """``Round.logs`` of noise (n, size) of one block."""
+        """``Round.logs`` for noise (n, size) on one block."""
 
     def stddev(self, weight: Fraction) -> float:
-        """Of the noise in a cell of a block of this weight."""
+        """The standard deviation of the noise in a cell of a block with this weight."""
         return self.of_block(weight).stddev
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
@@ -132,7 +135,7 @@ class BlockNoise(Mechanism):
 
 
 def differences(table: Integers, first: int = 0) -> Integers:
-    """Each axis from the ``first`` one on by its differences to its last cell."""
+    """Replace each axis, from axis number ``first`` on, by its differences from its last cell."""
     for axis in range(first, table.ndim):
         last = np.take(table, [-1], axis=axis)
         table = np.take(table, range(table.shape[axis] - 1), axis=axis) - last
@@ -140,7 +143,7 @@ def differences(table: Integers, first: int = 0) -> Integers:
 
 
 def centred(differing: Floats) -> Floats:
-    """The centred table (n, ...) of differences (n - 1, ...)."""
+    """The centred table (n, ...) that has the differences (n - 1, ...)."""
     table = np.asarray(differing, dtype=np.float64)
     for axis in range(table.ndim):
         table = np.concatenate([table, np.zeros_like(np.take(table, [0], axis=axis))], axis=axis)
@@ -151,9 +154,9 @@ def centred(differing: Floats) -> Floats:
 def block_noise(
     blocks: Sequence[Block], times: int, sample: Callable[[Fraction, int], Integers]
 ) -> Integers:
-    """(times, sizes) noise; ``sample`` gives independent noise by the weight and the number of cells.
+    """Draw noise (times, sizes) on all blocks; ``sample`` takes a weight and a number of cells.
 
-    Blocks of one weight are drawn together.
+    Blocks of the same weight are drawn together.
     """
     result = np.empty((times, sum(block.size for block in blocks)), dtype=np.int64)
     starts = np.cumsum([0, *(block.size for block in blocks)])
@@ -169,6 +172,6 @@ def block_noise(
 def in_blocks(
     blocks: Sequence[Block], numbers: NDArray[Any]
 ) -> Iterable[tuple[Block, NDArray[Any]]]:
-    """Each block with its numbers (..., size) of (..., sizes)."""
+    """Pair each block with its part (..., size) of the numbers (..., sizes)."""
     ends = np.cumsum([block.size for block in blocks])[:-1]
     return zip(blocks, np.split(numbers, ends, axis=-1), strict=True)

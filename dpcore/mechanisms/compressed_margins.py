@@ -1,4 +1,5 @@
-"""Tables of wide columns alone, and then tables over groups of cells that the first noisy ones suggest.
+"""One-way tables of wide columns, then tables over groups of cells that the noisy one-way tables
+suggest.
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the tables of either round
 move by at most their stated sensitivities, whichever the groups are.  Output:
@@ -13,10 +14,10 @@ Preconditions.  Those of the noise of either round; the price is covered by the 
 checks it).
 
 Proof.  The groups are post-processing of Y1.  Given Y1 the second round is noise on tables over public
-groups; merging acts on each record alone, so a record moves a table of groups by no more than a
-table of cells, whichever the groups are.  Multiplying a table by a public whole number multiplies by
-it what a record moves, and the sensitivity of ``again`` is that of multiplied tables.  ``rounds`` proves
-both prices.
+groups; merging acts on each record alone, so a record changes a table of groups by no more than a table
+of cells, whichever the groups are.  Multiplying a table by a public whole number multiplies its
+sensitivity by that number; the sensitivity of ``again`` is that of the multiplied tables.  ``rounds``
+proves both prices.
 
 Ranges.  Those of the noise.  How many groups there are is public, and so is the length of the result:
 Y1, then the second round.
@@ -42,15 +43,15 @@ from dpcore.mechanisms.grouping import merge_cells
 from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
 Groups = list[tuple[list[Integers], Integers]]
-"""For each column the group of each of its cells, with the rows (k,) of outputs that suggest them."""
+"""For each column the group of each cell, with the rows (k,) of outputs that suggest this grouping."""
 
 REGROUPED = 2**11
-"""The most numbers of an output for which an audit computes log-ratios; more would take minutes."""
+"""The longest output for which an audit computes log-ratios; longer ones would take minutes."""
 
 
 @dataclass(frozen=True)
 class Merged:
-    """A column whose cells are merged: its place in the domain, and how (``grouping``)."""
+    """A column with merged cells: its position in the domain, and how they merge (``grouping``)."""
 
     position: int
     kinds: tuple[int, ...]
@@ -59,12 +60,14 @@ class Merged:
 
 @dataclass(frozen=True)
 class CompressedMargins(Rounds):
-    """Noise on one-way tables, and on tables over the groups they suggest: DP at the sum of both rounds.
+    """Noise on one-way tables, then on tables over the groups they suggest: DP at the sum of both
+    rounds.
 
-    On the tally of ``domain``.  ``sets``: positions of the columns of each table of round 2; ``merged``:
-    the wide columns, whose cells become ``keep`` groups each; ``first``, ``again``: the noise of either
-    round, on all its cells, with the sensitivity of all its tables; ``times``: by table of round 2, what
-    its counts are multiplied by before the noise, which so is the smaller for it.
+    The statistic is the tally of ``domain``.  ``sets``: positions of the columns of each table of round
+    2; ``merged``: the wide columns, whose cells are merged into ``keep`` groups each; ``first``,
+    ``again``: the noise of each round on all its cells, with the sensitivity of all its tables
+    together; ``times``: for each table of round 2, the factor that multiplies its counts before noise
+    is added, so a larger factor means less noise.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -101,7 +104,7 @@ class CompressedMargins(Rounds):
         return None if self.numbers > REGROUPED else super().log_ratio(cells, near, far)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """Of the second round by the groups that the first table itself suggests."""
+        """How much neighbours change the second round, with groups from the exact first table."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         once = [self.alone(table) for table in tables]
         groups = self.groups(once[0])
@@ -109,12 +112,12 @@ class CompressedMargins(Rounds):
         return max(self.first.moved_by(cells, *once), self.again.moved_by(cells, *twice))
 
     def alone(self, tally: Tally) -> Integers:
-        """The exact tables of the first round, one after the other: private."""
+        """The exact tables of the first round, concatenated: private."""
         names = self.domain.names
         return np.concatenate([tally.margin((names[merged.position],)) for merged in self.merged])
 
     def together(self, tally: Tally, groups: Sequence[Integers]) -> Integers:
-        """The exact tables of the second round, one after the other: private."""
+        """The exact tables of the second round, concatenated: private."""
         tables = []
         for columns, times in zip(self.sets, self.times, strict=True):
             packed = np.zeros(len(tally.cells), dtype=np.int64)
@@ -125,11 +128,11 @@ class CompressedMargins(Rounds):
         return np.concatenate(tables)
 
     def groups(self, once: Integers) -> list[Integers]:
-        """For each column the group of each of its cells, by the noisy first round alone."""
+        """For each column, the group of each of its cells; computed from the noisy first round only."""
         return suggested_groups(self.domain.shape, self.merged, self.keep, once)
 
     def by_groups(self, once: Integers) -> Groups:
-        """All groups that noisy first rounds (times, cells) suggest, with the rows (k,) that do."""
+        """All groupings that noisy first rounds (times, cells) suggest, each with its rows (k,)."""
         rows: dict[bytes, list[int]] = {}
         for row, noisy in enumerate(once):
             rows.setdefault(noisy.tobytes(), []).append(row)
@@ -141,7 +144,7 @@ class CompressedMargins(Rounds):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The groups of each column; of one that is not merged, its cells."""
+        """The number of groups of each column; of cells, if the column is not merged."""
         wide = {merged.position for merged in self.merged}
         return tuple(self.keep if i in wide else n for i, n in enumerate(self.domain.shape))
 
@@ -149,9 +152,9 @@ class CompressedMargins(Rounds):
 def suggested_groups(
     shape: Sequence[int], merged: Sequence[Merged], keep: int, once: Integers
 ) -> list[Integers]:
-    """For each column of cells ``shape`` the group of each of its cells.
+    """For each column (sizes: ``shape``), the group of each of its cells.
 
-    ``once``: noisy counts of the cells of all merged columns, one after the other.
+    ``once``: noisy counts of the cells of all merged columns, concatenated.
     """
     found = [np.arange(size) for size in shape]
     start = 0

@@ -1,11 +1,11 @@
 """The exponential mechanism over finite public sets, drawn exactly.
 
-Claim.  Input: whole-number scores, the lower the better, of every candidate of some choices, one choice
-after the other.  Neighbours: any relation under which every score moves by at most ``sensitivity`` = D,
-and the largest moves of all choices add up to at most k D, k = ``selections``: the number of choices,
-or less where no neighbour changes all of them, because each is about one group of records.  Output: for
-each choice the number i of a candidate, independently, with P(i) proportional to exp(-score_i/scale).
-It is (2 k D/scale, 0, 0)-DP, and k (2 D/scale)^2/8-zCDP.
+Claim.  Input: several choices, each with a whole-number score for every candidate; lower is better.
+Neighbours: any relation under which every score moves by at most ``sensitivity`` = D, and the largest
+moves of all choices add up to at most k D, k = ``selections``: the number of choices, or less where no
+neighbour changes all of them, because each is about one group of records.  Output: for each choice the
+number i of a candidate, independently, with P(i) proportional to exp(-score_i/scale).  It is (2 k
+D/scale, 0, 0)-DP, and k (2 D/scale)^2/8-zCDP.
 
     values   scores of choice 0, then of choice 1, ...      size = choices x candidates
     result   the number of the chosen candidate, for each choice
@@ -15,10 +15,11 @@ Preconditions.  scale lies between 2^-45 and 2^45 (``within`` checks it), there 
 
 Proof.  Where no score of a choice moves by more than d, a neighbour changes the weight exp(-score/scale)
 of each candidate by a factor of at most exp(d/scale), and the sum of all weights by as much the other
-way; choices are independent, and the sum of all d is k D at most.  The log-ratios of all candidates of
+way; choices are independent, and the sum of all d is at most k D. The log-ratios of all candidates of
 a choice lie within an interval as long as a = 2 d/scale, not 2 a: the choice is a-bounded-range, and so
 a^2/8-zCDP; rho adds up over choices, and the sum of all d^2 is at most D times that of all d, k D^2.
-Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches cost nothing.
+Where d = 0 a choice has the same law for both neighbours: groups that no neighbour reaches cost
+nothing.
 
 Lemma (``relative_scores``; Raskhodnikova & Smith 2016).  Where a neighbour moves the value v_i of
 candidate i by at most d_i, the score max over j of (v_i - v_j)/(d_i + d_j) moves by at most 1: each of
@@ -53,21 +54,21 @@ from dpcore.sampling.discrete_laplace import LARGEST_SCALE
 from dpcore.sampling.source import RandomSource
 
 WHOLE = 2**20
-"""Parts of a relative score."""
+"""How many steps of a relative score make up 1."""
 
 LARGEST_RELATIVE = 2**48
-"""No relative score is larger: up to here double precision errs by less than half a part."""
+"""The largest relative score: up to here double precision errs by less than half a step."""
 
 COUNTED = 256
-"""Where there are more candidates an audit does not count how often each is chosen."""
+"""With more candidates than this, an audit does not count how often each is chosen."""
 
 
 @dataclass(frozen=True)
 class ExponentialEvent(Event):
     """Choices i from finite sets, P(i) proportional to exp(-score_i/scale).
 
-    ``sensitivity``: the most by which a neighbour changes any score; ``selections``: times that, the
-    largest changes of all choices add up to at most.
+    ``sensitivity``: the largest change of any score between neighbours; ``selections``: the largest
+    changes of all choices add up to at most ``selections`` times ``sensitivity``.
     """
 
     kind = "exponential"
@@ -93,8 +94,9 @@ class ExponentialEvent(Event):
 class ExponentialMechanism(Mechanism):
     """P(i) proportional to exp(-score_i/scale): (2 sensitivity/scale)-DP for each choice, exactly.
 
-    ``candidates``: how many each choice has; ``sensitivity``: the most by which a neighbour changes
-    any score; ``selections``: times that, the largest changes of all choices add up to at most.
+    ``candidates``: how many each choice has; ``sensitivity``: the largest change of any score between
+    neighbours; ``selections``: the largest changes of all choices add up to at most ``selections``
+    times ``sensitivity``.
     """
 
     candidates: int
@@ -114,9 +116,10 @@ class ExponentialMechanism(Mechanism):
         sensitivity: Fraction,
         selections: int = 0,
     ) -> ExponentialMechanism:
-        """The mechanism that spends all of the share's alpha, the same for each choice.
+        """Return the mechanism that spends all of the share's alpha, with the same scale for each
+        choice.
 
-        ``selections``: where they are fewer than the choices.
+        ``selections``: as for the class; by default the number of choices.
         """
         selections = selections or choices
         scale = exponential_scale(sensitivity, selections, share)
@@ -125,16 +128,17 @@ class ExponentialMechanism(Mechanism):
 
     @classmethod
     def relative(cls, share: Budget, candidates: int) -> ExponentialMechanism:
-        """One choice by ``relative_scores``."""
+        """Return the mechanism for one choice that is scored by ``relative_scores``."""
         return cls.within(share, 1, candidates, Fraction(WHOLE + 2))
 
     def shortfall(self, chance: float) -> float:
-        """T of the lemma, of one choice by ``relative_scores``; ``chance``: p."""
+        """The bound T of the module's lemma, for one choice by ``relative_scores``; ``chance``: its
+        p."""
         return float(self.scale) / WHOLE * math.log(self.candidates / chance)
 
     @property
     def choices(self) -> int:
-        """How many choices there are."""
+        """The number of choices."""
         return self.size // self.candidates
 
     @property
@@ -149,7 +153,7 @@ class ExponentialMechanism(Mechanism):
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """``exact``: scores (k,) of all outputs, or (n, k) of each."""
+        """The rounds of outputs; ``exact``: scores (k,) for all outputs, or (n, k) for each output."""
         number, choices = outputs.shape
         costs = exact.reshape(-1, choices, self.candidates) / float(self.scale)
         costs -= costs.min(axis=2, keepdims=True)
@@ -174,7 +178,7 @@ class ExponentialMechanism(Mechanism):
 
 
 def relative_scores(values: Floats, moves: Floats) -> Integers:
-    """Whole scores (k,) of candidates whose values (k,) move by at most ``moves`` (k,)."""
+    """The whole-number scores (k,) of candidates whose values (k,) change by at most ``moves`` (k,)."""
     behind = (values[:, None] - values) / (moves[:, None] + moves)
     # Cutting scores at a public number brings no two farther apart.
     cut = np.minimum(np.rint(behind.max(axis=1) * WHOLE), LARGEST_RELATIVE)
@@ -182,7 +186,7 @@ def relative_scores(values: Floats, moves: Floats) -> Integers:
 
 
 def exponential_scale(sensitivity: Fraction, selections: int, share: Budget) -> Fraction:
-    """The scale at which that many choices together cost the share's alpha, or its rho."""
+    """The scale at which ``selections`` choices together cost the share's alpha, or its rho."""
     alpha = root_below(8 * share.rho * selections) if share.rho else share.alpha
     if alpha <= 0:
         raise ValueError("alpha must be positive")
@@ -190,5 +194,5 @@ def exponential_scale(sensitivity: Fraction, selections: int, share: Budget) -> 
 
 
 def exponential_rho(alpha: Fraction, selections: int = 1) -> Fraction:
-    """The concentrated price of that many choices which cost ``alpha`` together."""
+    """The price in rho of ``selections`` choices that together cost ``alpha``."""
     return alpha**2 / (8 * selections)

@@ -46,7 +46,8 @@ from dpcore.sampling.source import RandomSource
 class GaussianEvent(Event):
     """Discrete Gaussian noise P(z) proportional to exp(-z^2/(2 variance)) on an integer vector.
 
-    ``l2_sensitivity_squared``: the most by which neighbours differ, squared and summed.
+    ``l2_sensitivity_squared``: the largest squared Euclidean distance between the vectors of
+    neighbours.
     """
 
     kind = "discrete-gaussian"
@@ -56,7 +57,7 @@ class GaussianEvent(Event):
 
     @property
     def inherited(self) -> Inherited:
-        """How far the law is from continuous noise that was rounded."""
+        """How far the law is from rounded continuous noise."""
         return Inherited(self.l2_sensitivity_squared)
 
     def covered_by(self, share: Budget) -> bool:
@@ -90,7 +91,7 @@ class DiscreteGaussian(AdditiveNoise):
 
     @classmethod
     def within(cls, share: Budget, size: int, l2_sensitivity_squared: Fraction) -> DiscreteGaussian:
-        """The mechanism that spends all of the share's rho, or of its alpha and beta."""
+        """Return the mechanism that spends all of the share's rho, or all of its alpha and beta."""
         if share.rho:
             variance = round_up(l2_sensitivity_squared / (2 * share.rho))
         else:
@@ -106,7 +107,7 @@ class DiscreteGaussian(AdditiveNoise):
         return gaussian.gaussian_stddev(self.variance)
 
     def half_width(self, level: float) -> float:
-        """The least t with P(|noise| <= t) >= level, for one cell."""
+        """The smallest t with P(|noise| <= t) >= level, for one cell."""
         return float(gaussian.gaussian_quantile(self.variance, level))
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
@@ -114,7 +115,7 @@ class DiscreteGaussian(AdditiveNoise):
         return Noisy(values + noise, reproducible=source.reproducible)
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
-        """Continuous noise, rounded."""
+        """Draw continuous Gaussian noise and round it."""
         return np.rint(generator.normal(0, float(self.variance) ** 0.5, size)).astype(np.int64)
 
     def log_chances(
@@ -133,13 +134,13 @@ class DiscreteGaussian(AdditiveNoise):
 
 
 def gaussian_chances(squares: Floats, seen: Integers, variance: float, factors: Floats) -> Floats:
-    """(k, factors) log chances of noise with squared norms (k,) over ``seen`` (k,) numbers."""
+    """Log chances (k, factors) of noise with squared norms (k,) over ``seen`` (k,) numbers."""
     wide = variance * factors**2
     return -np.outer(squares, 1 / (2 * wide)) - np.outer(seen, [_log_sum(each) for each in wide])
 
 
 def _log_sum(variance: float) -> float:
-    """ln of the sum over z of exp(-z^2/(2 variance)); from a variance of 4 on, of the integral."""
+    """ln of the sum over z of exp(-z^2/(2 variance)), or of the integral if the variance is >= 4."""
     if variance >= 4:
         return math.log(2 * math.pi * variance) / 2
     return math.log(1 + 2 * math.fsum(math.exp(-(z**2) / (2 * variance)) for z in range(1, 40)))

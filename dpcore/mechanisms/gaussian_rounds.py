@@ -1,4 +1,4 @@
-"""Gaussian noise on one sum after another, of which each follows from the noisy ones before it.
+"""Gaussian noise on a sequence of sums, where each sum may depend on the earlier noisy sums.
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the sum of round i moves by
 at most S_i in the squared L2 norm, wherever the noisy sums before it have led.  Output: the sums of all
@@ -7,12 +7,12 @@ single draw of that noise costs on a vector of squared sensitivity S: S/(2 V)-zC
 (alpha, beta, 0)-DP wherever either proof of ``gaussian`` says so of that draw, with S coordinates that
 may differ.
 
-Preconditions.  What is summed in a round depends on the records and on the noisy sums before it, and on
-nothing else; what one unit changes is at most S_i with all rounding, whoever else is there (``Sums``).
-Each round crosses the privacy line by itself, at its part S_i/S of the rho; the price of the single draw
+Preconditions.  The terms of a round depend only on the records and on the earlier noisy sums; one unit
+changes their sum by at most S_i, rounding included, whatever the other records are (``Sums``).  Each
+round crosses the privacy line by itself, at the fraction S_i/S of the rho; the price of the single draw
 is covered by the share (the privacy line checks it).
 
-Proof.  Given the noisy sums before it a round is noise on a vector of squared sensitivity S_i: the
+Proof.  Given the earlier noisy sums, a round is noise on a vector of squared sensitivity S_i: the
 single draw of ``rounds`` with rounds of equal variance.
 
 Ranges.  Those of ``gaussian``.
@@ -37,42 +37,42 @@ from dpcore.mechanisms.gaussian import DiscreteGaussian, GaussianEvent
 from dpcore.mechanisms.rounds import Rounds
 
 TRIED = 4
-"""Paths of noise alone, along which an audit compares the sums of two tables."""
+"""How many paths of pure noise an audit uses to compare the sums of two tables."""
 
 
 @dataclass(frozen=True)
 class GaussianRoundsEvent(GaussianEvent):
-    """Noise on sums of several rounds; ``l2_sensitivity_squared``: of all of them together."""
+    """Noise on sums of several rounds; ``l2_sensitivity_squared`` is that of all rounds together."""
 
     kind = "gaussian-rounds"
 
 
 class Sums(Protocol):
-    """What is summed in each round.  Rounding of numbers is part of what one unit may change."""
+    """The terms that each round sums.  Their rounding counts towards the sensitivity."""
 
     def records_of(self, tally: Tally) -> Any:
-        """What the records bring to every round: private."""
+        """What the records contribute to every round: private."""
         ...
 
     def first_point(self, times: int) -> Any:
-        """Where the first sums are taken, the same for each of ``times`` repetitions: public."""
+        """The point of the first sums, the same for each of ``times`` repetitions: public."""
         ...
 
     def next_point(self, point: Any, noisy: Integers) -> Any:
-        """Where the next sums are taken, by the noisy ones (n, width) at the point before: public."""
+        """The point of the next round, given the current point and its noisy sums (n, width): public."""
         ...
 
     def at(self, records: Any, point: Any) -> Integers:
-        """The exact sums (n, width) at points: private."""
+        """The exact sums (n, width) at n points: private."""
         ...
 
 
 @dataclass(frozen=True)
 class GaussianRounds(Rounds, DiscreteGaussian):
-    """Sums of the tally of ``domain``, one after the other, each with noise: (alpha, beta)-DP together.
+    """A sequence of sums over the tally of ``domain``, each with noise: (alpha, beta)-DP together.
 
-    ``size``: numbers in all rounds; ``l2_sensitivity_squared``: of all rounds together; ``rounds``: how
-    many numbers each has, and its squared sensitivity.
+    ``size``: the number of outputs of all rounds; ``l2_sensitivity_squared``: of all rounds together;
+    ``rounds``: for each round, how many numbers it has and its squared sensitivity.
     """
 
     rounds: tuple[tuple[int, Fraction], ...]
@@ -106,7 +106,7 @@ class GaussianRounds(Rounds, DiscreteGaussian):
         return self.sums.at(records, point)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """The most along some paths of noise alone, in rounds that are first or last of their law."""
+        """How much neighbours change the first and last rounds, along some paths of pure noise."""
         sides = [self.records(side.astype(np.int64), cells) for side in (near, far)]
         noise = np.rint(np.random.default_rng(0).normal(0, self.stddev, (TRIED, self.size)))
         drawn, point = self.by_round(noise.astype(np.int64)), self.first_point(TRIED)

@@ -1,17 +1,17 @@
 """Cells of one column merged into few groups, by noisy counts.
 
-A column of two thousand occupations has pairs of millions of cells, most of them pure noise.  Noisy
-counts of the column alone show which cells hold few records.  The two groups that hold the fewest
+If a column has two thousand occupations, tables of pairs have millions of cells, mostly pure noise.
+Noisy counts of the column alone show which cells hold few records.  The two groups that hold the fewest
 records together are merged, again and again, until the number of groups is the one asked for:
 
     noisy counts   90  4  7  55  3 -2        ordered, 4 groups   [90] [4 7] [55] [3 -2]
                                              unordered           [90] [7] [55] [4 3 -2]
 
-Neighbours that are not positive come first, all at once.  Counts keep their sign, so that the noise of
-many empty cells cancels: as positive parts, a hundred empty bins would hold thousands of records and
-get the groups of those that do.  In a numeric column only neighbouring bins are merged; in a
-categorical one, categories with about the same count.  Cells of different kinds are never merged, so a
-rule about cells of one kind is also a rule about whole groups.
+Neighbouring cells that are not positive are merged first, all at once.  Counts keep their sign, so that
+the noise of many empty cells cancels.  With negative counts set to zero, a hundred empty bins would
+seem to hold thousands of records and use up the groups.  In a numeric column only neighbouring bins are
+merged; in a categorical one, categories with about the same count.  Cells of different kinds are never
+merged, so a rule about cells of one kind is also a rule about whole groups.
 
 >>> noisy = np.array([90, 4, 7, 55, 3, -2])
 >>> merge_cells(noisy, np.zeros(6), 4, ordered=True).tolist()
@@ -32,9 +32,9 @@ from dpcore.arrays import Integers
 
 
 def kinds_of(size: int, nullable: bool, conditions: Iterable[Collection[int]]) -> Integers:
-    """(size,) the kind of each cell: two cells have the same kind if no condition separates them.
+    """The kind (size,) of each cell: two cells have the same kind if no condition separates them.
 
-    ``conditions``: sets of cells.  Null, the last cell where ``nullable``, is a kind of its own.
+    ``conditions``: sets of cells.  If ``nullable``, the last cell is null and a kind of its own.
     """
     marks = [np.isin(np.arange(size), list(cells)) for cells in conditions]
     marks.append(np.arange(size) == (size - 1 if nullable else -1))
@@ -43,7 +43,7 @@ def kinds_of(size: int, nullable: bool, conditions: Iterable[Collection[int]]) -
 
 
 def least_groups(kinds: NDArray[np.generic], ordered: bool) -> int:
-    """The fewest groups into which cells of kinds (size,) can be merged."""
+    """The fewest groups into which cells of these kinds (size,) can be merged."""
     if ordered:
         return 1 + int(np.count_nonzero(kinds[1:] != kinds[:-1]))
     return len(np.unique(kinds))
@@ -52,7 +52,7 @@ def least_groups(kinds: NDArray[np.generic], ordered: bool) -> int:
 def merge_cells(
     noisy: Integers, kinds: NDArray[np.generic], keep: int, *, ordered: bool
 ) -> Integers:
-    """(size,) the group of each cell; groups are numbered from 0 in the order of their first cells.
+    """The group (size,) of each cell; groups are numbered from 0 in the order of their first cells.
 
     ``noisy`` (size,): counts.  ``kinds`` (size,): cells of different kinds are not merged.
     ``ordered``: only neighbouring cells are merged.  ``keep``: the number of groups, between
@@ -74,7 +74,7 @@ def merge_cells(
 
 
 def _starts(mass: list[int], kind: list[int], keep: int) -> list[int]:
-    """Where the runs begin, after the two neighbouring runs of least mass were merged repeatedly."""
+    """The starts of runs, after repeatedly merging the two neighbours with the smallest sum."""
     size = left = len(mass)
     following, before = list(range(1, size + 1)), list(range(-1, size - 1))
     waiting = [

@@ -38,7 +38,7 @@ from dpcore.sampling.source import RandomSource
 class LaplaceEvent(Event):
     """Discrete Laplace noise P(z) proportional to exp(-|z|/scale) on an integer vector.
 
-    ``l1_sensitivity``: the most by which neighbours differ, summed over coordinates.
+    ``l1_sensitivity``: the largest L1 distance between the vectors of neighbours.
     """
 
     kind = "discrete-laplace"
@@ -56,7 +56,7 @@ class LaplaceEvent(Event):
 
 @dataclass(frozen=True)
 class LaplaceNoise(Mechanism):
-    """Noise P(z) proportional to exp(-|z|/scale) on cells: (l1_sensitivity/scale)-DP, exactly."""
+    """Noise P(z) proportional to exp(-|z|/scale) on every cell: (l1_sensitivity/scale)-DP, exactly."""
 
     l1_sensitivity: Fraction
     scale: Fraction
@@ -76,7 +76,7 @@ class LaplaceNoise(Mechanism):
         return laplace.laplace_stddev(self.scale)
 
     def half_width(self, level: float) -> float:
-        """The least t with P(|noise| <= t) >= level, for one cell."""
+        """The smallest t with P(|noise| <= t) >= level, for one cell."""
         return float(laplace.laplace_quantile(self.scale, level))
 
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
@@ -102,7 +102,7 @@ class DiscreteLaplace(LaplaceNoise, AdditiveNoise):
 
     @classmethod
     def within(cls, share: Budget, size: int, l1_sensitivity: Fraction) -> DiscreteLaplace:
-        """The mechanism that spends all of the share's alpha."""
+        """Return the mechanism that spends all of the share's alpha."""
         return cls(size, l1_sensitivity, laplace_scale(l1_sensitivity, share.pure_alpha))
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
@@ -118,7 +118,7 @@ def laplace_scale(sensitivity: Fraction, alpha: Fraction) -> Fraction:
 
 
 def laplace_chances(noise: Floats, scale: float, factors: Floats) -> Floats:
-    """``Round.logs`` of discrete Laplace noise (n, m), NaN where it cannot be seen."""
+    """``Round.logs`` for discrete Laplace noise (n, m), which is NaN where it is not observed."""
     lengths, seen = np.nansum(np.abs(noise), axis=1), np.sum(~np.isnan(noise), axis=1)
     scales = scale * factors
     # sum over z of exp(-|z|/s) = 1/tanh(1/(2 s))
@@ -126,7 +126,7 @@ def laplace_chances(noise: Floats, scale: float, factors: Floats) -> Floats:
 
 
 def log_cdf(z: Floats, scale: float) -> Floats:
-    """log P(Z <= z) of discrete Laplace noise, for whole numbers z."""
+    """log P(Z <= z) for discrete Laplace noise Z and integers z."""
     a = math.exp(-1.0 / scale)
     upper = np.log1p(-(a ** (np.maximum(z, 0.0) + 1.0)) / (1.0 + a))
     return np.asarray(np.where(z >= 0, upper, np.minimum(z, 0.0) / scale - math.log1p(a)))

@@ -1,8 +1,8 @@
-"""Noise on all counts but low ones: random differential privacy.
+"""Noise on all counts except low ones, which stay exact: random differential privacy.
 
 Claim.  Input: counts of n records over k cells.  Neighbours: n + 1 independent draws of one
-population, the last of which replaces the last but one.  Output: counts below the public number
-u = ``exact_below`` as they are, all others with discrete Laplace noise.  It is (alpha, 0, gamma)-random
+population, the last of which replaces the last but one.  Output: counts below the public number u =
+``exact_below`` unchanged, and all others with discrete Laplace noise.  It is (alpha, 0, gamma)-random
 DP with alpha = l1_sensitivity/scale and
 
     gamma = L (2n + 1 - L) / (n (n + 1)),    L = min(k u, n + 1).
@@ -45,10 +45,10 @@ from dpcore.sampling.source import RandomSource
 
 @dataclass(frozen=True)
 class RandomLaplaceEvent(LaplaceEvent):
-    """Discrete Laplace noise on counts, but for low ones, which are published exactly.
+    """Discrete Laplace noise on counts, except low counts, which are published exactly.
 
     ``exposure``: the chance that noise does not protect a random record or its random replacement; this
-    is what the event costs in gamma.
+    is the event's price in gamma.
     """
 
     kind = "random-discrete-laplace"
@@ -67,8 +67,8 @@ class RandomLaplaceEvent(LaplaceEvent):
 class RandomLaplace(LaplaceNoise):
     """Discrete Laplace noise on every count of at least ``exact_below``; lower counts stay exact.
 
-    ``exposure``: what that costs in gamma.  ``stddev`` and ``half_width`` describe the noise; a count
-    that is published exactly has no error.
+    ``exposure``: the price in gamma.  ``stddev`` and ``half_width`` describe the noise; a count that is
+    published exactly has no error.
     """
 
     exact_below: int
@@ -78,9 +78,10 @@ class RandomLaplace(LaplaceNoise):
     def within(
         cls, share: Budget, size: int, l1_sensitivity: Fraction, rows: int, exact_below: int | None
     ) -> RandomLaplace:
-        """The mechanism that spends all of the share's alpha; ``None``: the highest u for gamma.
+        """Return the mechanism that spends all of the share's alpha.
 
-        Raises ``ValueError`` where the share's gamma does not allow it.
+        ``exact_below``: u; if None, the largest u that gamma allows.  Raises ``ValueError`` if gamma is
+        too small.
         """
         least = chance_of_exposure(size, rows, exact_below or 1)
         if least > share.gamma:
@@ -104,7 +105,7 @@ class RandomLaplace(LaplaceNoise):
         return RandomLaplaceEvent(self.l1_sensitivity, self.scale, self.exposure)
 
     def exact(self, counts: Integers | Floats) -> Booleans:
-        """Which counts are published as they are."""
+        """Which counts are published unchanged."""
         return np.asarray(counts < self.exact_below)
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
@@ -120,13 +121,13 @@ class RandomLaplace(LaplaceNoise):
         return laplace_chances(noise, float(self.scale), factors)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        """The lowest count that has noise in one cell, which is left as it is."""
+        """A table with one cell at the lowest count that gets noise: without one record it is exact."""
         low = self.exact_below
         if self.size > 1 and rows > 2 * low + 1:
             yield "a count at its limit", {0: rows - 1 - low, self.size - 1: low}, 0, self.size - 1
 
 
 def chance_of_exposure(cells: int, rows: int, exact_below: int) -> Fraction:
-    """The bound above: gamma, for counts below ``exact_below`` published exactly."""
+    """gamma of the module's theorem, if counts below ``exact_below`` are published exactly."""
     low = min(cells * exact_below, rows + 1)
     return Fraction(low * (2 * rows + 1 - low), rows * (rows + 1))

@@ -1,8 +1,8 @@
-"""Draws made one after the other, of which each measures what the noisy ones before it chose.
+"""A sequence of draws, where each measures what the earlier noisy draws chose.
 
 Each round adds noise or makes choices (``exponential``).  Its law is public and does not depend on the
 rounds before it: ``Rounds.laws``.  Each round crosses the privacy line by itself, at its own price.
-Together they cost one of two prices:
+Together they cost either of two prices:
 
     the sum            of all alphas, or of all rhos: for rounds of any law
     a single draw      of discrete Gaussian noise: for Gaussian rounds i of squared sensitivity S_i and
@@ -12,13 +12,14 @@ Together they cost one of two prices:
 
 Proof.  *Sum.*  A round depends on the ones before it only through their noisy results, which are public:
 adaptive composition adds alphas, and rhos (Bun & Steinke 2016, Lemma 2.3).
-*Single draw.*  For the proof by rounding (``accounting.analytic``) all rounds set apart the same part of
-their variance, r of v.  Continuous rounds with what is left are mu-GDP for the squared sensitivity of
-noise alone over v - r, as squares of mu add over adaptive composition (Dong, Roth & Su 2022, Theorem
-3.2).  A choice adds mu^2 = e^2 pi/8 (lemma below), and so less than e^2 (pi/8) v/(v - r).
-Rounding changes the joint law by one factor for each coordinate, of which at most the sum of S_i differ
-between neighbours, as exact numbers are whole; each factor is no farther from 1 than at r, the smallest
-part.  For the proof by zCDP, S/(2 v) is at least the sum of all rhos, as pi/16 > 1/8.
+*Single draw.*  For the proof by rounding (``accounting.analytic``) all rounds set aside the same
+fraction of their variance, r of v.  Continuous rounds with the remaining variance are mu-GDP, where
+mu^2 is the squared sensitivity of the noise rounds over v - r, as squares of mu add over adaptive
+composition (Dong, Roth & Su 2022, Theorem 3.2).  A choice adds mu^2 = e^2 pi/8 (lemma below), and so
+less than e^2 (pi/8) v/(v - r).  Rounding changes the joint law by one factor for each coordinate, of
+which at most the sum of S_i differ between neighbours, as exact numbers are whole; each factor is no
+farther from 1 than at r, the smallest part.  For the proof by zCDP, S/(2 v) is at least the sum of all
+rhos, as pi/16 > 1/8.
 
 Lemma.  A choice whose log-ratios all lie in an interval of length e is mu-GDP for mu = e sqrt(pi/8).
 For every test, let p and q be the chances that it rejects under either table.  Then p/q <= exp(t) and
@@ -57,18 +58,18 @@ Noise = DiscreteGaussian | DiscreteLaplace
 Kind = Literal["discrete-laplace", "discrete-gaussian"]
 
 GAUSSIAN_PRICE = Fraction(3927, 10000)
-"""At least pi/8: what a choice costs as Gaussian noise does, by the square of its alpha."""
+"""An upper bound of pi/8: a choice costs as much as Gaussian noise with this times alpha^2 as mu^2."""
 
 
 @dataclass(frozen=True)
 class RoundsEvent(Event):
-    """Noise in one round or in two, and choices between or before them.
+    """Noise in one or two rounds, and choices between or before them.
 
-    ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared
-    L2 sensitivities and variances; ``again_``: of the last round, for any choice; without a round before
-    it the first sensitivity is 0.  ``selections``: how many choices, P(i) proportional to
-    exp(-score_i/score_scale), see exact scores, of which a neighbour changes any by at most
-    ``score_sensitivity``; 0 without such choices.
+    ``noise``: discrete-laplace, with L1 sensitivities and scales, or discrete-gaussian, with squared L2
+    sensitivities and variances.  Fields that begin with ``again_`` describe the last round, after any
+    choice; if there is only one round, the first sensitivity is 0.  ``selections``: how many choices,
+    P(i) proportional to exp(-score_i/score_scale), use exact scores, each of which changes by at most
+    ``score_sensitivity`` between neighbours; 0 without such choices.
     """
 
     kind = "rounds"
@@ -84,7 +85,7 @@ class RoundsEvent(Event):
 
     @classmethod
     def of(cls, first: Noise | None, again: Noise, choice: ExponentialEvent | None) -> RoundsEvent:
-        """The event of these rounds."""
+        """The event that describes these rounds."""
         before = _law(first) if first else (Fraction(0), Fraction(1))
         scores = choice or ExponentialEvent(Fraction(0), Fraction(1), 0)
         law = scores.sensitivity, scores.scale
@@ -92,7 +93,7 @@ class RoundsEvent(Event):
 
     @property
     def choices(self) -> tuple[Fraction, int]:
-        """The alpha of all choices that see exact scores, and how many they are, or 1."""
+        """The alpha of all choices that use exact scores, and their number (1 if there are none)."""
         return 2 * self.score_sensitivity * self.selections / self.score_scale, self.selections or 1
 
     @property
@@ -126,7 +127,7 @@ class RoundsEvent(Event):
 
     @property
     def _meant(self) -> bool:
-        """Whether such rounds can be drawn."""
+        """Whether rounds with these numbers can exist."""
         scales = min(self.scale, self.again_scale, self.again_sensitivity, self.score_scale)
         others = self.sensitivity, self.score_sensitivity, self.selections
         scored = (self.score_sensitivity > 0) == (self.selections > 0)
@@ -135,10 +136,10 @@ class RoundsEvent(Event):
 
 @dataclass(frozen=True)
 class Rounds(Mechanism):
-    """Draws made one after the other, from the tally of ``domain``.
+    """A sequence of draws from the tally of ``domain``.
 
-    A *point* describes what the next round measures, in each of several repetitions.  It is public, as
-    it follows from noisy numbers.  A result has the numbers of each round, one after the other, with
+    A *point* describes what the next round measures, in each of several repetitions.  It is public,
+    because it follows from noisy numbers.  A result concatenates the numbers of all rounds, with
     ``ABSENT`` where a round measured nothing.
     """
 
@@ -154,15 +155,15 @@ class Rounds(Mechanism):
     @property
     @abstractmethod
     def laws(self) -> Sequence[Mechanism]:
-        """The mechanism of each round, which does not depend on what was drawn before."""
+        """The mechanism of each round, which does not depend on earlier draws."""
 
     @property
     @abstractmethod
     def widths(self) -> Sequence[int]:
-        """How many numbers of a result each round has."""
+        """How many numbers each round contributes to a result."""
 
     def records(self, values: Integers, cells: Integers | None) -> Any:
-        """What the records bring to every round: private."""
+        """What the records contribute to every round: private."""
         assert cells is not None  # the privacy line checks the layout
         kept = np.flatnonzero(values)
         return Tally(self.domain, cells[kept], values[kept])
@@ -173,11 +174,11 @@ class Rounds(Mechanism):
 
     @abstractmethod
     def next_point(self, number: int, point: Any, noisy: Integers) -> Any:
-        """What is measured after round ``number``, by its noisy numbers (times, width): public."""
+        """What is measured after round ``number``, given its noisy numbers (times, width): public."""
 
     @abstractmethod
     def exact(self, number: int, records: Any, point: Any) -> Integers:
-        """(times, width) exact numbers of round ``number``, ``ABSENT`` where it has none: private."""
+        """The exact numbers (times, width) of round ``number``, ``ABSENT`` if not measured: private."""
 
     @property
     def numbers(self) -> int:
@@ -200,13 +201,14 @@ class Rounds(Mechanism):
         return Noisy(result.ravel(), reproducible=source.reproducible)
 
     def by_round(self, outputs: Outputs) -> list[Outputs]:
-        """The numbers (n, width) of each round, of outputs (n, d)."""
+        """Split outputs (n, d) into the numbers (n, width) of each round."""
         return np.split(outputs, np.cumsum(self.widths)[:-1], axis=1)
 
     def rounds_of(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats = AS_STATED
     ) -> list[Round]:
-        """An output shows all earlier rounds, so the law of each round is known."""
+        """The rounds of outputs; each output has all earlier rounds, so the law of each round is
+        known."""
         records, found = self.records(exact.astype(np.int64), cells), list[Round]()
         parts = self.by_round(outputs)
         point = self.first_point(len(outputs))
@@ -227,7 +229,7 @@ class Rounds(Mechanism):
 
 
 def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:
-    """(times, width) a round's draws of exact numbers (times, k), across the privacy line."""
+    """Draw a round (times, width) for exact numbers (times, k), through the privacy line."""
     price, seen = law.event.concentrated, exact != ABSENT
     assert price is not None
     drawing = replace(law, size=int(seen.sum()))
@@ -248,8 +250,9 @@ def two_rounds(
 ) -> tuple[Noise, Noise]:
     """The noise of two rounds that together spend their parts of the share.
 
-    ``first``, ``again``: cells and sensitivity of either, in the L1 norm, or in the L2 norm and
-    squared; ``parts``: of the rho (of the precision), or of the alpha, that either round spends.
+    ``first``, ``again``: the number of cells and the sensitivity of each round, in the L1 norm, or
+    squared in the L2 norm; ``parts``: the fraction of rho (of the precision), or of alpha, that each
+    round spends.
     """
     if noise == "discrete-laplace" or share.rho:
         kind = DiscreteGaussian if noise == "discrete-gaussian" else DiscreteLaplace
@@ -263,7 +266,7 @@ def two_rounds(
 
 
 def _law(noise: Noise) -> tuple[Fraction, Fraction]:
-    """Sensitivity and scale; both squared of Gaussian noise."""
+    """The sensitivity and the scale of the noise; for Gaussian noise both are squared."""
     if isinstance(noise, DiscreteGaussian):
         return noise.l2_sensitivity_squared, noise.variance
     return noise.l1_sensitivity, noise.scale

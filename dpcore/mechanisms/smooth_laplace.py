@@ -2,24 +2,24 @@
 
 Claim.  Input: the counts of n = ``rows`` records over codes 0, ..., K - 1.  Neighbours: n + 1
 independent draws of one population, the last of which replaces the last but one.  Output: the sum
-of the codes with discrete Laplace noise of scale 2 S_L/alpha, and the level L with such noise too.
-It is (alpha + level_alpha, beta, gamma)-random DP with gamma = 4 (a + 1)/n, a + 1 being ``trimmed``,
-and beta below.  With x_(j) the ordered codes (0 below, K - 1 above),
+of the codes with discrete Laplace noise of scale 2 S_L/alpha, and the level L, also with discrete
+Laplace noise.  It is (alpha + level_alpha, beta, gamma)-random DP with gamma = 4 (a + 1)/n, a + 1 being
+``trimmed``, and beta below.  With x_(j) the ordered codes (0 below, K - 1 above),
 
     U_k = x_(n - a + k) - x_(a + 1 - k)            widths around the bulk, k = 0, 1, ...
     L   = max_k (level(U_k) - k)                   level(U): the first j with S_j >= U
 
-over a public table 1 = S_0 < S_1 < ... whose steps grow by ``growth`` at most.
+over a public table 1 = S_0 < S_1 < ... whose steps grow by at most ``growth``.
 
 Preconditions.  (K - 1) n < 2^61 (the release checks it: ``largest_statistic``); 0 < beta < 1 and gamma
 of 4/n at least (``within`` checks them); alphas, beta and gamma are covered by the share, beta with 50
 digits rounded up (the privacy line checks them).
 
-Proof.  Replacing a record moves every x_(j) by one place at most, so U_k(X) <= U_(k+1)(X') and L moves
-by one at most.  A record and its random replacement both lie within the a + 1 outermost of the n - 1
+Proof.  Replacing a record moves every x_(j) by at most one rank, so U_k(X) <= U_(k+1)(X') and L changes
+by at most one.  A record and its random replacement both lie within the a + 1 outermost of the n - 1
 others, on either side, but for a chance of 4 (a + 1)/n; then the sum moves by at most U_0 <= S_L of
-either table.  Changing the scale by one level costs alpha/2, but for a tail beyond
-t = scale (alpha/2)/(growth - 1) of chance at most
+either table.  Changing the scale by one level costs alpha/2, but for a tail beyond t = scale
+(alpha/2)/(growth - 1) of chance at most
 
     beta = exp(alpha/4 - (alpha/2)/(growth - 1))
 
@@ -58,22 +58,22 @@ from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
 LEVEL_PART = Fraction(1, 10)
-"""The part of alpha that is spent on publishing how wide the noise is."""
+"""The fraction of alpha that is spent on publishing the scale of the noise."""
 
 MOST_TRIMMED = 2**16
-"""The most records on either side that the width may miss, as each number of them is tried."""
+"""The largest number of trimmed records on either side; each smaller number is tried too."""
 
 MOST_LEVELS = 2**16
-"""The most scales of the noise."""
+"""The largest number of noise scales."""
 
 _STEPS = 2**20
 
 
 @dataclass(frozen=True)
 class SmoothLaplaceEvent(Event):
-    """A sum with discrete Laplace noise, whose scale follows the data by steps of ``growth``.
+    """A sum with discrete Laplace noise whose scale follows the data in steps of ``growth``.
 
-    ``alpha`` protects the sum, ``level_alpha`` the scale; ``exposure`` is the cost in gamma.
+    ``alpha`` protects the sum and ``level_alpha`` the scale; ``exposure`` is the price in gamma.
     """
 
     kind = "smooth-discrete-laplace"
@@ -104,7 +104,7 @@ class SmoothLaplaceEvent(Event):
 
     @property
     def _tail(self) -> Fraction:
-        """beta of a scale that may change by one step, rounded up; 1 if the change alone costs more
+        """The beta of a scale that may change by one step, rounded up; 1 if the change alone costs more
         than half of alpha."""
         with decimal.localcontext(DIGITS):
             half, step = decimal_of(self.alpha / 2), decimal_of(self.growth - 1)
@@ -115,13 +115,13 @@ class SmoothLaplaceEvent(Event):
 
 @dataclass(frozen=True)
 class SmoothLaplace(Mechanism):
-    """The sum of codes with discrete Laplace noise of scale 2 S_L/alpha, and L with noise of its own:
+    """The sum of codes with discrete Laplace noise of scale 2 S_L/alpha, and L with separate noise:
     (alpha + level_alpha, beta, 4 trimmed/rows)-random DP.
 
     The statistic is the number of records at each of ``codes`` codes.
 
-    ``rows``: the public number of records; ``trimmed``: a + 1, the outermost records on either side
-    that the width may miss.
+    ``rows``: the public number of records; ``trimmed``: a + 1, the number of outermost records on
+    either side that the width ignores.
     """
 
     codes: int
@@ -136,7 +136,7 @@ class SmoothLaplace(Mechanism):
 
     @classmethod
     def within(cls, share: Budget, size: int, rows: int, *own: Any) -> Self:
-        """The mechanism that spends the share; raises ``ValueError`` where it cannot.
+        """Return the mechanism that spends the share; raises ``ValueError`` if the share is too small.
 
         ``own``: the fields that only a subclass has.
         """
@@ -163,19 +163,19 @@ class SmoothLaplace(Mechanism):
 
     @property
     def width_range(self) -> tuple[int, int]:
-        """S_0, and the most by which the sum moves: public."""
+        """S_0, and the largest possible change of the sum: public."""
         return 1, self.codes - 1
 
     def total(self, counts: Integers, codes: Integers) -> int:
-        """The sum of a table, given the counts at ascending codes: private."""
+        """The sum of the codes of a table, given the counts at ascending codes: private."""
         return int(counts @ codes)
 
     def widths(self, counts: Integers, codes: Integers) -> Integers:
-        """(trimmed + 1,) U_0, U_1, ...: private."""
+        """The widths (trimmed + 1,) U_0, U_1, ...: private."""
         return self._between(counts, codes)
 
     def _between(self, counts: Integers, ascending: Integers) -> Integers:
-        """(trimmed + 1,) x_(n - a + k) - x_(a + 1 - k): 0 below, and the most beyond."""
+        """The widths (trimmed + 1,) U_k of the module; x is 0 or the largest code beyond the records."""
         total, k = int(counts.sum()), np.arange(self.trimmed + 1)
         ordered, ranks = np.append(ascending, self.width_range[1]), np.cumsum(counts)
 
@@ -186,7 +186,7 @@ class SmoothLaplace(Mechanism):
 
     @cached_property
     def table(self) -> tuple[Fraction, ...]:
-        """S_0, S_1, ..., up to the first that covers every width: public."""
+        """The table S_0, S_1, ..., up to the first step that covers every width: public."""
         least, most = self.width_range
         steps = [Fraction(least)]
         while steps[-1] < most:
@@ -202,16 +202,16 @@ class SmoothLaplace(Mechanism):
 
     @cached_property
     def _covered(self) -> Integers:
-        """The widest whole number that each step covers."""
+        """The largest whole number that each step covers."""
         return np.array([math.floor(step) for step in self.table])
 
     def scale(self, level: int) -> Fraction:
-        """The scale of the noise at a level; beyond the table it is that of the nearest end."""
+        """The scale of the noise at a level; beyond the table, that of the table's nearest end."""
         return 2 * self.table[min(max(level, 0), len(self.table) - 1)] / self.alpha
 
     @property
     def largest_scale(self) -> Fraction:
-        """The scale where records spread over all codes."""
+        """The scale of the noise if the records are spread over all codes."""
         return self.scale(len(self.table))
 
     def highest_level(self, noisy_level: int, chance: float) -> int:
@@ -252,7 +252,7 @@ class SmoothLaplace(Mechanism):
         return one_record_moved(near, far)
 
     def _levels(self, tables: list[tuple[Integers, Integers]]) -> Iterator[int]:
-        """The level of each table; an audit lays out the same one many times."""
+        """The level of each table; computed once if an audit passes the same table many times."""
         known: dict[bytes, int] = {}
         for counts, codes in tables:
             key = counts.tobytes() + codes.tobytes()
@@ -261,15 +261,15 @@ class SmoothLaplace(Mechanism):
             yield known[key]
 
     def level(self, counts: Integers, codes: Integers) -> int:
-        """L: private."""
+        """The exact level L: private."""
         widths = self.widths(counts, codes)
         return int(np.max(np.searchsorted(self._covered, widths) - np.arange(len(widths))))
 
 
 def _growth(alpha: Fraction, beta: Fraction) -> Fraction:
-    """The largest growth whose tail is at most beta, and that costs at most alpha / 2; rounded down.
+    """The largest growth whose tail is at most beta and that costs at most alpha / 2, rounded down.
 
-    Rounded by more than floating point errs; the privacy line prices the event again.
+    It is rounded by more than the floating-point error, and the privacy line prices the event again.
     """
     by_tail = float(alpha) / 2 / (math.log(float(1 / beta)) + float(alpha) / 4)
     by_scale = math.expm1(float(alpha) / 2)

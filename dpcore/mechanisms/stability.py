@@ -1,16 +1,16 @@
-"""A histogram over any number of cells that spends beta: noise on occupied cells, then a threshold.
+"""A histogram of any size at a price in beta: noise on the occupied cells, then a threshold.
 
 Claim.  Input: counts (cells,), given by the occupied cells of a public domain.  Neighbours: tables
 that differ in one record, which is in one cell: it moves (L1 sensitivity 2), or is added or removed
-(L1 sensitivity 1).  Output: of the occupied cells, count + Z with discrete Laplace Z where that is
-above ``threshold`` tau; an empty cell is never published.  With s the scale, a = exp(-1/s) and
+(L1 sensitivity 1).  Output: for occupied cells, count + Z with discrete Laplace Z if that is above
+``threshold`` tau; an empty cell is never published.  With s the scale, a = exp(-1/s) and
 
     p = P(1 + Z > tau) = a^tau / (1 + a)        the chance that a cell with one record is published
 
 it is (D/s, p, 0)-DP for D = 2 or 1, and p-approximately (D/s)^2/2-zCDP.
 
-Preconditions.  A unit has at most one record, and D is what the event's own neighbours allow: 2 where
-a record may be replaced, 1 where it is added or removed.  tau >= 0, D <= alpha s, and p <= beta by an
+Preconditions.  A unit has at most one record, and D is the sensitivity for the event's neighbours: 2 if
+a record may be replaced, 1 if it is added or removed.  tau >= 0, D <= alpha s, and p <= beta by an
 enclosure of the exponentials in whole numbers (the privacy line checks all).
 
 Proof.  Let a record move from cell x to cell y.
@@ -26,9 +26,9 @@ Proof.  Let a record move from cell x to cell y.
     a record is removed            its cell keeps another: loss 1/s.  It is left empty: D shows it with
                                    chance p, D' never, and what is not shown differs in nothing else
 
-One cell at most costs beta in either direction.  An (alpha, beta)-DP pair of laws is post-processing
-of randomised response that reveals all with chance beta (Kairouz, Oh & Viswanath 2015), which gives
-the concentrated price.
+At most one cell costs beta in either direction.  An (alpha, beta)-DP pair of laws is post-processing of
+randomised response that reveals all with chance beta (Kairouz, Oh & Viswanath 2015), which gives the
+concentrated price.
 
 Ranges.  Those of discrete Laplace noise.
 
@@ -54,15 +54,15 @@ from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
 CERTAIN = 50.0
-"""Takes the place of the infinite log chance of what cannot happen."""
+"""A finite number that replaces the log chance, minus infinity, of an impossible outcome."""
 
 
 @dataclass(frozen=True)
 class StabilityEvent(Event):
-    """Discrete Laplace noise on the occupied cells of a histogram, shown above ``threshold`` only.
+    """Discrete Laplace noise on the occupied cells of a histogram, published above ``threshold`` only.
 
-    ``l1_sensitivity``: the most by which neighbours differ, summed over cells; it is that
-    of one record, which is in one cell, so that it empties and newly occupies one at most.
+    ``l1_sensitivity``: the largest L1 distance between neighbours.  They differ in one record, which is
+    in one cell, so at most one cell becomes empty and one becomes occupied.
     """
 
     kind = "stability-laplace"
@@ -94,20 +94,20 @@ class StabilityEvent(Event):
 
 @dataclass(frozen=True)
 class StabilityLaplace(LaplaceAboveThreshold):
-    """Discrete Laplace noise on occupied cells, of which those above ``threshold`` are kept.
+    """Discrete Laplace noise on occupied cells; only values above ``threshold`` are kept.
 
-    ``stddev`` and ``half_width`` are those of the noise before the threshold.
+    ``stddev`` and ``half_width`` describe the noise before the threshold.
     """
 
     adjacency: Adjacency
     shape: tuple[int, ...] = ()
-    """The sizes of the words of a cell; by default it has one."""
+    """The number of values that each word of a cell may have; by default a cell is one word."""
 
     @classmethod
     def within(
         cls, share: Budget, size: int, adjacency: Adjacency, shape: tuple[int, ...] = ()
     ) -> StabilityLaplace:
-        """The mechanism that spends all of the share's alpha and beta: the least threshold."""
+        """Return the mechanism that spends the share's alpha and beta, with the smallest threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         tau = least_threshold(scale, share.beta)

@@ -2,9 +2,8 @@
 
 Claim.  Input: counts (cells,), given by the occupied cells of a public domain of up to 2^62.
 Neighbours: as for discrete Laplace noise, with L1 sensitivity D.  Output: x + Z with independent
-discrete Laplace Z on every cell of the domain, of which only values above the public ``threshold``
-tau are kept, in ascending order of cells.  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP for
-every tau.
+discrete Laplace Z on every cell of the domain; only values above the public ``threshold`` tau are kept,
+in ascending order of cells.  It is (D/scale, 0, 0)-DP and (D/scale)^2/2-zCDP for every tau.
 
 Preconditions.  Those of discrete Laplace noise; the cells of the statistic ascend and lie in the
 domain (the privacy line checks it).
@@ -46,9 +45,9 @@ from dpcore.sampling.sparse import distinct_integers, threshold_exceedances
 
 @dataclass(frozen=True)
 class LaplaceAboveThreshold(LaplaceNoise):
-    """Discrete Laplace noise on cells, of which those above ``threshold`` are kept.
+    """Discrete Laplace noise on cells; only values above ``threshold`` are kept.
 
-    ``stddev`` and ``half_width`` are those of the noise before the threshold.
+    ``stddev`` and ``half_width`` describe the noise before the threshold.
     """
 
     threshold: int
@@ -64,11 +63,11 @@ class LaplaceAboveThreshold(LaplaceNoise):
         return np.asarray(shown + np.isnan(values) @ np.transpose(hidden))
 
     def hidden(self, exact: Floats, scale: float) -> Floats:
-        """(k,) log chances that cells are not above the threshold."""
+        """Log chances (k,) that cells are not above the threshold."""
         return log_cdf(self.threshold - exact, scale)
 
     def worst_counts(self, rows: int) -> Iterator[WorstTable]:
-        """A cell that one record lifts above the threshold, all others being elsewhere."""
+        """A table where one record lifts a cell above the threshold; the others are elsewhere."""
         if 0 < self.threshold < rows and self.size > 1:
             others = {0: self.threshold, 1: rows - 1 - self.threshold}
             yield "a cell at the threshold", others, 1, 0
@@ -76,7 +75,7 @@ class LaplaceAboveThreshold(LaplaceNoise):
 
 @dataclass(frozen=True)
 class ThresholdedLaplace(LaplaceAboveThreshold):
-    """Noise on all ``size`` cells, the empty ones too."""
+    """Noise on all ``size`` cells, including the empty ones."""
 
     @classmethod
     def within(
@@ -87,11 +86,11 @@ class ThresholdedLaplace(LaplaceAboveThreshold):
         records: int = 0,
         occupied: int | None = None,
     ) -> ThresholdedLaplace:
-        """The mechanism that spends all of the share's alpha, with tau = scale * ln(size).
+        """Return the mechanism that spends all of the share's alpha, with tau = scale * ln(size).
 
-        Of the empty cells half a one is expected to pass that threshold.  If at most q = ``occupied``
-        cells have records, tau = scale * ln(size/q) lets q/2 pass; of the two, the one of less
-        ``table_error`` is taken.  That number and that of ``records`` must be public.
+        On average half an empty cell then passes the threshold.  If at most q = ``occupied`` cells have
+        records, tau = scale * ln(size/q) lets q/2 empty cells pass; the threshold with the smaller
+        ``table_error`` is used.  ``occupied`` and ``records`` must be public.
         """
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         thresholds = [
@@ -114,11 +113,11 @@ class ThresholdedLaplace(LaplaceAboveThreshold):
         return 1 / math.sinh(rate) if rate < 100 else 0.0
 
     def table_error(self, records: int, occupied: int) -> float:
-        """An upper bound of the expected L1 error of a table of q = ``occupied`` occupied cells.
+        """An upper bound of the expected L1 error of a table with q = ``occupied`` occupied cells.
 
-        A cell of count c errs by at most min(c, tau) + |Z|, which is concave in c: q cells err by at
-        most min(records, q tau) + q E|Z|.  An empty one that passes errs by its value, which is
-        beyond the threshold by a geometric number.
+        A cell of count c errs by at most min(c, tau) + |Z|, which is concave in c, so q cells err by at
+        most min(records, q tau) + q E|Z|.  An empty cell that passes errs by its value: the threshold
+        plus a geometric number.
         """
         beyond = self.threshold - 1 / math.expm1(-1 / float(self.scale))
         dropped = min(records, occupied * self.threshold)

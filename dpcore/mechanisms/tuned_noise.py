@@ -1,4 +1,4 @@
-"""Choices from the records, and then noise on numbers at the setting chosen, such as a bandwidth.
+"""Choose a setting, such as a bandwidth, from the records, then add noise to numbers at that setting.
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the scores of the choices
 move as ``choice`` states, and the numbers at any setting by at most the sensitivity of ``noise``.
@@ -32,7 +32,7 @@ from dpcore.mechanisms.rounds import Noise, Rounds, RoundsEvent
 
 
 class Setting(Hashable, Protocol):
-    """What was chosen."""
+    """A chosen setting."""
 
     def numbers(self, tally: Tally) -> Integers:
         """The exact numbers that noise is added to: private."""
@@ -40,22 +40,23 @@ class Setting(Hashable, Protocol):
 
 
 class Tuning(Protocol):
-    """The choices, and what follows from them."""
+    """The choices, and the setting that follows from them."""
 
     def scores(self, tally: Tally) -> Integers:
-        """The exact scores of all candidates: private."""
+        """The exact scores of all candidates of all choices: private."""
         ...
 
     def after(self, chosen: Integers) -> Setting:
-        """The setting by the numbers (choices,) of candidates: public."""
+        """The setting that follows from the chosen candidates (choices,): public."""
         ...
 
 
 @dataclass(frozen=True)
 class TunedNoise(Rounds):
-    """Choices by ``tuning``, and noise on the numbers at their setting: DP at the sum of both.
+    """Choices by ``tuning``, then noise on the numbers at the chosen setting: DP at the sum of both.
 
-    ``domain``: of the tally; ``noise``: as long as the numbers at any setting.
+    ``domain``: the domain of the tally; ``noise``: has as many cells as there are numbers at any
+    setting.
     """
 
     choice: ExponentialMechanism
@@ -92,7 +93,7 @@ class TunedNoise(Rounds):
         return found
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
-        """Of the second round at the setting that the best candidates of the first table make."""
+        """How much neighbours change the second round, at the first table's best setting."""
         tables = [Tally(self.domain, cells, side.astype(np.int64)) for side in (near, far)]
         scores = [self.tuning.scores(table) for table in tables]
         best = scores[0].reshape(self.choice.choices, -1).argmin(axis=1)

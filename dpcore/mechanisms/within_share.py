@@ -1,7 +1,7 @@
-"""The price of what is measured once a domain is found: all of a share that was fixed before.
+"""The price of a mechanism that is chosen after a domain was found: a whole share, fixed in advance.
 
 Claim.  A mechanism that is chosen in view of earlier draws, and that the privacy line certifies for a
-share of (alpha, beta) or of (rho, beta), costs that share at most, whatever was drawn before.
+share of (alpha, beta) or of (rho, beta), costs at most that share, whatever was drawn before.
 
 Preconditions.  The share is fixed before the first of these draws, and the privacy line refuses a
 mechanism that costs more (``dpcore.line.privacy_line``).  No gamma: sets of probability that are chosen
@@ -28,7 +28,7 @@ from dpcore.line.mechanism import Event
 
 @dataclass(frozen=True)
 class WithinShare(Event):
-    """A mechanism that is not known yet, and will cost this share of the budget at most."""
+    """A mechanism that is not known yet and will cost at most this share of the budget."""
 
     kind = "within-share"
 
@@ -50,5 +50,5 @@ class WithinShare(Event):
 
     @property
     def _sound(self) -> bool:
-        """Whether one coordinate of loss is spent, and none is negative."""
+        """Whether exactly one of alpha and rho is spent, and no coordinate is negative."""
         return min(self.alpha, self.beta, self.rho) >= 0 and (self.alpha > 0) != (self.rho > 0)

@@ -14,16 +14,16 @@ exp(-x^2/(2 sigma^2)); its sum over all whole numbers is sqrt(2 pi) sigma (1 + e
 n - 1 up: the right side.  As f(k + x) <= f(k) exp(-x/sigma^2) for k >= 1, the sum is at least
 1 + 1/(2 sigma^2) times the integral from n up, and 1/(2 sigma^2) > e: the left side.  QED
 
-If the steps of a statistic are small compared with its noise, such intervals contain the exact number
-hardly more often than they state.
+If the steps of a statistic are small compared with its noise, the coverage of such intervals is only
+slightly higher than stated.
 
 **Quantiles** of continuous sums X of standard deviation s: the normal law if all noises are Gaussian,
 else from the characteristic function phi at u_j = pi j/L (Gil-Pelaez 1951; Abate & Whitt 1992),
 
     P(|X| <= q) = q/L + (2/pi) times the sum over j of sin(u_j q) phi(u_j)/j,      L = 50 s.
 
-This counts what lies beyond 2 L - q too, less than 1e-30.  As phi(u) <= 1/(1 + s^2 u^2/2), what is left
-out of the sum after 2^15 terms is below 2e-7, which is taken off.
+This includes the probability beyond 2 L - q, less than 1e-30.  As phi(u) <= 1/(1 + s^2 u^2/2), the
+terms after the first 2^15 add up to less than 2e-7, which is subtracted.
 
 >>> from fractions import Fraction
 >>> noise = DiscreteLaplace(1, Fraction(1), Fraction(1000))
@@ -49,7 +49,7 @@ REACH = 50
 LEFT_OUT = 2e-7
 
 Noise = DiscreteGaussian | DiscreteLaplace
-"""Additive noise on whole steps, the same in every cell."""
+"""Integer noise, added to whole steps, with the same law in every cell."""
 
 
 def stddev(weights: Floats, noises: Sequence[Noise]) -> float:
@@ -58,12 +58,13 @@ def stddev(weights: Floats, noises: Sequence[Noise]) -> float:
 
 
 def half_width(weights: Floats, noises: Sequence[Noise], level: float) -> float:
-    """A q with P(|N| <= q) >= ``level``, for 0 < level < 1: see the module's lemma.
+    """A half-width q with P(|N| <= q) >= ``level``, for 0 < level < 1, by the module's lemma.
 
-    ``weights``: (t,), not all 0; ``noises``: t of them, Gaussian ones of a variance of 1 at least.
+    ``weights``: (t,), not all 0; ``noises``: t noises; Gaussian ones must have a variance of at least
+    1.
     """
     if any(isinstance(noise, DiscreteGaussian) and noise.variance < 1 for noise in noises):
-        raise ValueError("noises: Gaussian noise must have a variance of 1 at least")
+        raise ValueError("noises: Gaussian noise must have a variance of at least 1")
     normal, laplace = 0.0, []
     for weight, noise in zip(weights, noises, strict=True):
         if isinstance(noise, DiscreteGaussian):
@@ -74,10 +75,11 @@ def half_width(weights: Floats, noises: Sequence[Noise], level: float) -> float:
 
 
 def half_widths_of_two(noise: DiscreteLaplace, weights: Floats, level: float) -> Floats:
-    """(k,) the same for Z_1 + a Z_2, two noises of one law, for each weight a in (k,) from 0.
+    """Half-widths (k,) for Z_1 + a Z_2, two noises of the same law, for weights a >= 0 (k,).
 
-    Of continuous noises of scale 1, P(|X| > q) = (exp(-q) - a^2 exp(-q/a)) / (1 - a^2); it rises with a
-    (Anderson 1955), so weights close to 1, where this loses digits, are raised a little above it.
+    For continuous noises of scale 1, P(|X| > q) = (exp(-q) - a^2 exp(-q/a)) / (1 - a^2); it rises with
+    a (Anderson 1955).  Close to a = 1 the formula loses digits, so such weights are rounded up a
+    little.
     """
     a = np.where(np.abs(weights - 1) < 1e-3, 1 + 1e-3, np.maximum(weights, 1e-9))
     low, high = np.zeros_like(a), (1 + a) * 2 * math.log(2 / (1 - level))
@@ -90,8 +92,8 @@ def half_widths_of_two(noise: DiscreteLaplace, weights: Floats, level: float) ->
 
 @lru_cache(maxsize=256)
 def _quantile(normal: float, laplace: tuple[float, ...], level: float) -> float:
-    """The q with P(|X| <= q) = ``level`` for the sum of a normal variable of this variance and
-    continuous Laplace variables of these scales; a little above it where it is found numerically."""
+    """The q with P(|X| <= q) = ``level``, where X is a normal variable of variance ``normal`` plus
+    Laplace variables of scales ``laplace``; slightly too large if it is found numerically."""
     if not any(laplace):
         return math.sqrt(normal) * NormalDist().inv_cdf((1 + level) / 2)
     reach = REACH * math.sqrt(normal + 2 * sum(scale**2 for scale in laplace))

@@ -27,10 +27,10 @@ from dpcore.arrays import Integers
 def members_of(
     sizes: Integers, columns: Sequence[Sequence[NDArray[Any]]]
 ) -> tuple[Integers, Integers, list[NDArray[Any]]]:
-    """The number of each member's unit and its place in it, both from 1, and its columns.
+    """For each member, the number of its unit and its position in it, both from 1, and its columns.
 
-    ``sizes``: (units,) members of each; ``columns``: for each column of members one array (units,) for
-    each place.  All results are (members,), by unit and place; nulls stay masked.
+    ``sizes``: (units,) members of each unit; ``columns``: for each column of members one array (units,)
+    per position.  All results are (members,), ordered by unit and position; nulls stay masked.
     """
     most = max((len(places) for places in columns), default=0)
     there = np.arange(1, most + 1) <= np.asarray(sizes)[:, None]

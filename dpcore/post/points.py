@@ -10,15 +10,15 @@ record by its influence psi, a polynomial of degree 2 here, so that to first ord
     sampling^2 = S = m * sum of w psi^2          at most m records of one unit (``units``)
     privacy^2  = P = variance of the noise * |c|^2,       psi = sum of c phi over the products
 
-S is itself noisy, with a standard error t.  ``usual`` is what it would be if the response had the same
-spread everywhere (of covariances: if the columns were normal); S is moved towards it by as much of the
-difference as noise explains, which leaves a share s of the noise (as James & Stein 1961).  S + P is
-then taken to have 2 (S + P)^2 / (s t)^2 degrees of freedom (Satterthwaite 1946), and the stated
+S is itself noisy, with a standard error t.  ``usual`` is its value if the response had the same
+variance everywhere (for covariances: if the columns were normal); S is shrunken towards it by the part
+of the difference that noise explains, which leaves a share s of the noise (as James & Stein 1961).  S +
+P is then taken to have 2 (S + P)^2 / (s t)^2 degrees of freedom (Satterthwaite 1946), and the stated
 sampling error is so much larger that normal intervals are as wide as those of Student's law.
 
-``blur`` is the standard error of the noise in what an estimate is divided by, as a part of it: the
-number of records in a group, or what the other terms leave of a term's variance.  Beyond
-``MOST_BLUR`` errors to first order say little, and there is no interval.
+``blur`` is the relative standard error of the noise in the divisor of an estimate, which is the number
+of records in a group, or the variance of a term given the other terms.  Beyond ``MOST_BLUR``
+first-order errors are unreliable, and there is no interval.
 
 The points (``dpcore.releases.numbers.products``): exponent j of a number becomes its j-th node,
 coordinate j of a category its j-th category.  A polynomial whose exponents hold all smaller ones is
@@ -44,7 +44,7 @@ FEWEST_DEGREES = 1.0
 
 
 class Estimated(NamedTuple):
-    """Estimates (k,) with their standard errors, which are infinite where there is no interval."""
+    """Estimates (k,) with their standard errors, which are infinite if there is no interval."""
 
     values: Floats
     sampling: Floats
@@ -56,7 +56,7 @@ class Points:
     """Points (s,) with the noisy sums of their products.
 
     ``features``: (s, s) the products phi at each point; ``sums``: (s,) over the records; ``stddev``:
-    (s,) of the noise in each; ``most``: the records that one unit may have.
+    (s,) of the noise in each sum; ``most``: the most records of one unit.
     """
 
     features: Floats
@@ -70,23 +70,23 @@ class Points:
 
     @cached_property
     def weights(self) -> Floats:
-        """(s,) w."""
+        """The weights w (s,) of the points."""
         return np.asarray(lu_solve(self._factors, self.sums, trans=1))
 
     @property
     def rows(self) -> float:
-        """The number of records, noisy where it is private."""
+        """The number of records; noisy if it is private."""
         return float(self.weights.sum())
 
     def noise(self, values: Floats) -> Floats:
-        """(k,) the standard deviation of the noise in the sums of functions with values (s, k)."""
+        """The standard deviations (k,) of the noise in sums of functions with values (s, k)."""
         coefficients = lu_solve(self._factors, values)
         return np.asarray(np.linalg.norm(self.stddev[:, None] * coefficients, axis=0))
 
     def estimated(
         self, values: Floats, influence: Floats, usual: Floats, blur: Floats
     ) -> Estimated:
-        """Estimates (k,) with their errors, from influences (s, k)."""
+        """Estimates (k,) with their errors, from the influences (s, k) at the points."""
         privacy, squares = self.noise(influence) ** 2, influence**2
         sampling, error = self.most * (self.weights @ squares), self.most * self.noise(squares)
         usual = self.most * usual
@@ -106,7 +106,7 @@ class Points:
         )
 
     def means(self, values: Floats, part: Floats) -> Estimated:
-        """Means of values (s, k) among the records where ``part`` (s,) is 1, elsewhere 0."""
+        """Means (k,) of values (s, k) over the records for which the indicator ``part`` (s,) is 1."""
         count = max(float(self.weights @ part), 1.0)
         found = self.weights @ (values * part[:, None]) / count
         influence = (values - found) * part[:, None] / count
@@ -115,7 +115,7 @@ class Points:
         return self.estimated(found, influence, usual, np.broadcast_to(blur, found.shape))
 
     def covariances(self, one: Floats, other: Floats) -> Estimated:
-        """Covariances of values (s, k) and (s, k) of numbers; of the same ones variances."""
+        """Covariances of two sets of values (s, k); variances if both are the same."""
         rows = max(self.rows, 1.0)
         one, other = (each - self.weights @ each / rows for each in (one, other))
         found, *squares = (
@@ -126,9 +126,9 @@ class Points:
         return self.estimated(found, (one * other - found) / rows, usual, blur)
 
     def regression(self, terms: Floats, response: Floats) -> Estimated:
-        """The coefficients (k,) of least squares of a response (s,) on terms (s, k).
+        """The least-squares coefficients (k,) of a response (s,) on terms (s, k).
 
-        Raises ``ValueError`` where no records have the noisy moments of the terms.
+        Raises ``ValueError`` if the noisy moments of the terms are not those of any records.
         """
         scale = np.abs(terms).max(axis=0)
         terms = terms / scale

@@ -1,4 +1,4 @@
-"""What the published runs of a series say of its periods: estimates with exact errors.
+"""Estimates for the periods of a series from its published runs, with exact errors.
 
 Runs 1..t published y = W x + z (``domain.series``): x_s are the counts of period s, W the public table
 of weights, z independent noise of known law.  Five sums over periods are estimated for each period t:
@@ -39,16 +39,16 @@ from dpcore.post.combined_noise import Noise, half_width, stddev
 from dpcore.post.tables.bounded import bounded_interval
 
 YEAR = 12
-"""Periods in a year, where a series does not say otherwise."""
+"""Periods in a year, unless a series says otherwise."""
 
 QUANTITIES = {
     "period": "count of the period",
     "to-date": "total of all periods to date",
-    "change": "change on the period before",
-    "change-on-year": "change on the same period a year before",
-    "year": "total of the last year's periods",
+    "change": "change from the period before",
+    "change-on-year": "change from the same period a year before",
+    "year": "total of the periods of the last year",
 }
-"""What is estimated, and how it is called in a sentence."""
+"""The quantities that are estimated, and their names in a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,8 @@ def estimate(
     year: int = YEAR,
     level: float = 0.9,
 ) -> PeriodEstimates | None:
-    """One of ``QUANTITIES`` for period t, from what runs 1..t published; None where it begins later.
+    """The estimate of one of ``QUANTITIES`` for period t, from runs 1..t; None if it is not defined
+    yet.
 
     ``runs``: (t, cells) noisy statistics in steps; ``noises``: the law of each run's noise, in steps.
     Each interval contains its exact number with at least probability ``level``, and hardly more if the
@@ -92,13 +93,13 @@ def estimate(
 
 
 def combination(factor: Factor, periods: Floats) -> Floats:
-    """(t,) weights of runs 1..t in the estimate of the sum of periods 1..t with weights (t,)."""
+    """The weights (t,) of runs 1..t in the estimate of the sum of periods 1..t with weights (t,)."""
     table = factor.matrix(len(periods))
     return np.asarray(solve_triangular(table, periods, trans="T", lower=True))
 
 
 def counted(quantity: str, now: int, year: int = YEAR) -> Floats | None:
-    """(now,) how often a quantity counts each of the periods 1..now; None where it begins later."""
+    """How often (now,) a quantity counts each of the periods 1..now; None if it is not defined yet."""
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity: must be one of {', '.join(QUANTITIES)}, not {quantity!r}")
     often = np.zeros(now)

@@ -1,14 +1,14 @@
-r"""How far sampling errors may be from those of independent records, where a unit has several.
+r"""An upper bound for sampling errors if a unit has several records, which are not independent.
 
 Units are independent draws from a population; the records of one unit are not.  An estimate moves with
 a record by its influence psi.  With at most m records in a unit its sampling variance is to first order
 
     sum over units of (sum of psi)^2  <=  m * sum over records of psi^2          (Cauchy & Schwarz)
 
-which is m times that of independent records, and no less where all records of every unit are alike.  No
-released statistic shows how similar they are, but m is public.  So errors are stated with the factor m:
-intervals hold at least as often as they say, and more often where records of a unit differ.  The bound
-is one of matrices too, so tests of several numbers at once are cautious in the same way.
+which is m times that of independent records, with equality if all records of every unit are the same.
+No released statistic shows how similar they are, but m is public.  So variances are stated with the
+factor m: coverage is at least as stated, and higher if records of a unit differ.  The bound also holds
+for covariance matrices, so joint tests are conservative in the same way.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Iterator
 def assumptions(most: int, weights: str | None = None) -> Iterator[str]:
     """What a stated sampling error assumes in addition to independent records, in sentences.
 
-    ``most``: the records that one unit may have; ``weights``: the column of survey weights, which
-    nothing here uses.
+    ``most``: the most records of one unit; ``weights``: the column of survey weights, which is not used
+    here.
     """
     if most > 1:
         yield (

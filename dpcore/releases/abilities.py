@@ -1,8 +1,8 @@
-"""What only some releases can do; whoever needs it asks with ``isinstance``.
+"""Abilities that only some releases have; callers test for them with ``isinstance``.
 
-``Release`` (``base``) has what every kind answers.  Synthetic records, functions at any point,
-replicates and conditional guarantees are abilities of their own: a class that has one inherits from it
-here, or has its method.
+``Release`` (``base``) has the methods of every kind.  Synthetic records, functions at any point,
+replicates and conditional guarantees are separate abilities: a class that has one inherits from the
+ability's class here, or has its method.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dpcore.post.records.rules import Rule
 from dpcore.releases.base import Release
 
 BLOCK = 2**18
-"""Synthetic records are drawn, given values and written in blocks of this size."""
+"""The number of synthetic records that are drawn, given values and written at a time."""
 
 
 def blocks_of(rows: int) -> list[int]:
-    """The rows of each block, about the same.
+    """The number of rows in each block; blocks have about the same size.
 
     >>> blocks_of(5), blocks_of(3 * 2**18 - 1)
     ([5], [262144, 262144, 262143])
@@ -40,20 +40,20 @@ class Samplable(Release):
     """A release from which synthetic records can be drawn."""
 
     refines: ClassVar[Literal["density", "counts"] | None] = None
-    """What it says of the values inside the bins of another release, if anything."""
+    """The release's information about values inside the bins of another release, if any."""
 
     rules: tuple[Rule, ...] = ()
-    """What holds in every synthetic record."""
+    """Rules that hold in every synthetic record."""
 
     nested: tuple[Nested, ...] = ()
-    """Groups that follow from a column in every synthetic record."""
+    """Groups that a column determines in every synthetic record."""
 
     @abstractmethod
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         """Codes (rows, columns) of synthetic records over the axes of the returned domain."""
 
     def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
-        """The same records in blocks of about ``BLOCK`` rows, by releases that can in less memory."""
+        """The same records in blocks of about ``BLOCK`` rows, which may take less memory."""
         domain, codes = self.sample(noisy, rows)
         return domain, iter(np.array_split(codes, len(blocks_of(rows))))
 
@@ -63,39 +63,38 @@ class Samplable(Release):
 
         Returns:
             Counts (cells,), row-major, and the standard error of each (NaN where it differs from cell
-            to cell or is unknown); None where the release has no information on these columns
-            together.
+            to cell or is unknown); None if the release has no joint information on these columns.
         """
 
     def supported_margins(
         self, noisy: Noisy, several: Sequence[tuple[str, ...]]
     ) -> Iterator[tuple[Floats, float] | None]:
-        """``supported_margin`` of several sets of columns: many take less time together."""
+        """``supported_margin`` for several sets of columns, which is faster than one by one."""
         return (self.supported_margin(noisy, names) for names in several)
 
     def require_memory(self, rows: int) -> None:
-        """Raise ``ValueError`` where ``rows`` synthetic records need more memory than allowed."""
+        """Raise ``ValueError`` if ``rows`` synthetic records need more memory than allowed."""
         return
 
     @property
     def follows(self) -> Mapping[str, str]:
-        """Columns that follow from another one in all records that are drawn: the name of that one."""
+        """Columns that another column determines in all drawn records, with the name of that column."""
         return {}
 
 
 @runtime_checkable
 class Evaluable(Protocol):
-    """A release that is a function, which can be evaluated anywhere."""
+    """A release of a function that can be evaluated anywhere."""
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The function at points, one array (k,) for each of its columns, in their own units.
 
         Returns:
-            Columns (k,): the value under a name of its own, ``standard_error``, and the ends of
+            Columns (k,): the value under the kind's own name, ``standard_error``, and the ends of
             intervals for the value without noise.
 
         Raises:
-            ValueError: where a column is missing or a value lies outside what the plan allows.
+            ValueError: if a column is missing, or a value is outside the range that the plan allows.
         """
         ...
 
@@ -105,30 +104,30 @@ class Replicable(Protocol):
     """A release whose unbiased columns have noise of a simple joint law."""
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        """Noise of the law in the unbiased column of each table, drawn jointly (number, rows).
+        """Noise (number, rows) with the joint law of the noise in the unbiased columns of the tables.
 
-        By the name of the table; tables without such a column have none.
+        The keys are names of tables; tables without such a column are left out.
         """
         ...
 
 
 class EstimatesDensity(Release):
-    """A release of a smooth density, whose whole error is known from public values."""
+    """A release of a smooth density whose total error is known from public values only."""
 
     @property
     @abstractmethod
     def error_parts(self) -> Mapping[str, float]:
-        """The typical noise, and bounds of what is left out, relative to a uniform density."""
+        """The typical noise, and bounds of the approximation errors, relative to a uniform density."""
 
     @property
     def whole_error(self) -> float:
-        """Noise and all that is left out together."""
+        """The total error, from noise and approximation."""
         return sum(self.error_parts.values())
 
 
 @runtime_checkable
 class Conditional(Protocol):
-    """A release whose guarantee holds for some neighbours only: random differential privacy."""
+    """A release whose guarantee holds for some neighbours only, as in random differential privacy."""
 
     def promises(self, near: Tally, far: Tally) -> bool:
         """Whether the guarantee holds for these neighbours."""
@@ -136,5 +135,5 @@ class Conditional(Protocol):
 
 
 def promised(release: Release, near: Tally, far: Tally) -> bool:
-    """Whether the release's guarantee holds for these neighbours: always, unless it is conditional."""
+    """Whether the release's guarantee holds for these neighbours: always, unless ``Conditional``."""
     return not isinstance(release, Conditional) or release.promises(near, far)

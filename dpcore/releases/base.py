@@ -1,4 +1,4 @@
-"""What every release answers, with and without data.
+"""The interface of every release, with and without data.
 
 A release is a frozen dataclass of public values.  Without data it says which tally it needs
 (``domain``), what noise its share of the budget buys (``mechanism``, which knows its sensitivity
@@ -7,8 +7,8 @@ two things, one on each side of the privacy line:
 
     tally --statistic--> Exact --[ perturb ]--> Noisy --publish--> tables
 
-It also says what plans, bundles and reports need to know of every kind: which columns it publishes and
-which chart draws them.  What only some kinds can do is in ``abilities``.
+It also states, for plans, bundles and reports, which columns it publishes and which chart draws them.
+Methods that only some kinds have are in ``abilities``.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ Chart = Literal[
 """
 
 LARGEST_STATISTIC = 2**61
-"""Exact numbers stay below this, half of what the privacy line admits."""
+"""Exact numbers stay below this, which is half of what the privacy line accepts."""
 
 
 @dataclass(frozen=True)
 class ErrorStatement:
-    """How wrong a published quantity is expected to be, from public values alone."""
+    """The expected error of a published quantity, from public values only."""
 
     quantity: str
     value: float
@@ -88,17 +88,17 @@ class Release(ABC):
     """Public facts of one release; a subclass for each kind and mechanism.
 
     Args:
-        name: names the tables that are published, and with the release's id the one draw.
-        domain: the columns of the tally that it needs, with their cells.
-        rows: the public number of records, or a public guess where neighbours differ in it; the
-            guess is a scale for noise and errors, and never a count.
+        name: identifies the published tables and, together with the release's id, the draw.
+        domain: the columns of the tally that the release needs, with their cells.
+        rows: the public number of records, or a public guess if neighbours differ in it; the
+            guess is a scale for noise and errors, and never used as a count.
         share: the budget that its mechanism may not exceed.
         adjacency: which tables are neighbours.
 
     Raises:
-        ValueError: where the values contradict each other, the kind is not proved for the
+        ValueError: if the values contradict each other, the kind is not proved for the
             adjacency, or the exact numbers of some table would not fit in 64 bits.  The message
-            begins with the key of the plan that is at fault.
+            begins with the key of the plan that is wrong.
 
     Examples:
         >>> from dpcore.domain.axes import Categories
@@ -119,20 +119,19 @@ class Release(ABC):
     adjacency: Adjacency = field(default=REPLACE_ONE, kw_only=True)
 
     chart: ClassVar[Chart | None] = None
-    """How a report draws the tables; None: it does not."""
+    """How a report draws the tables; None if it does not."""
 
     statistics: ClassVar[tuple[str, ...]] = ()
-    """Columns that it publishes besides those of the survey; empty where no column of the survey can
-    have such a name."""
+    """Published columns that are not the survey's; empty if no survey column can have such a name."""
 
     finer: ClassVar[str] = "coarser bins, fewer cells or another mechanism"
-    """What makes its error smaller, other than more budget."""
+    """Ways to reduce the error, other than more budget."""
 
     too_large: ClassVar[tuple[str, str]] = (
         "rows",
         "state fewer, or choose a kind that counts records",
     )
-    """Where exact numbers would be too large: the key of the plan to change, and how."""
+    """What to change if exact numbers would be too large: the key of the plan, and how."""
 
     def __post_init__(self) -> None:
         if self.largest_statistic >= LARGEST_STATISTIC:
@@ -146,16 +145,16 @@ class Release(ABC):
     @property
     @abstractmethod
     def mechanism(self) -> Mechanism:
-        """The noise that the share buys.
+        """The mechanism that the share affords.
 
         Raises:
-            ValueError: where the share buys none.
+            ValueError: if the share affords none.
         """
 
     def require_publishable(self) -> None:
-        """Raise ``ValueError`` where public values alone show that it cannot be drawn or published.
+        """Raise ``ValueError`` if public values show that it cannot be drawn or published.
 
-        A mechanism checks that its noise can be drawn when it is made.
+        A mechanism checks when it is constructed that its noise can be drawn.
         """
         if not affordable(self.event, self.share):
             raise ValueError(
@@ -170,22 +169,22 @@ class Release(ABC):
 
     @property
     def event(self) -> Event:
-        """What the ledger records."""
+        """The privacy event that the ledger records."""
         return replace(self.mechanism.event, adjacency=self.adjacency)
 
     @property
     def most_rows(self) -> int:
-        """The most records that count; what a larger table adds is cut (``dpcore.domain.adjacency``)."""
+        """The most records that count; records beyond that are cut (``dpcore.domain.adjacency``)."""
         return self.adjacency.most_rows(self.rows)
 
     @property
     @abstractmethod
     def largest_statistic(self) -> int:
-        """No number of the statistic, or on the way to it, is larger in size: for any table of at
-        most ``most_rows`` records, from public values alone."""
+        """A bound on all exact numbers in size, also intermediate ones, over tables of at most
+        ``most_rows`` records; from public values only."""
 
     def in_statistic(self, tally: Tally) -> Tally:
-        """The part of a tally that the statistic is of: all, or one period of a series; private."""
+        """The part of a tally that the statistic uses: all, or one period of a series; private."""
         return tally
 
     @abstractmethod
@@ -193,11 +192,11 @@ class Release(ABC):
         """The exact statistic: private."""
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """Tables on which an audit expects the largest loss, besides those tried for any kind."""
+        """Tables on which an audit expects the largest loss, besides those tried for every kind."""
         return self.mechanism.worst_counts(self.rows)
 
     def kept(self, noisy: Noisy) -> Noisy:
-        """What is stored of a draw: all of it, or the part that everything published follows from."""
+        """The part of a draw that is stored: all of it, or all that is needed to publish."""
         return noisy
 
     @abstractmethod
@@ -206,17 +205,17 @@ class Release(ABC):
 
     @property
     def work(self) -> Work:
-        """What drawing and publishing it takes, besides reading the survey."""
+        """The time and memory for drawing and publishing, without reading the survey."""
         return publishing(self.mechanism.size) + self.preparation
 
     @property
     def preparation(self) -> Work:
-        """What its mechanism computes from a table before it draws."""
+        """The time and memory for what the mechanism computes from a table before it draws."""
         return Work()
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """The survey's columns in each published table that has some."""
+        """The survey's columns in each published table that has any."""
         return (self.domain,)
 
     def table_name(self, domain: Domain) -> str:
@@ -224,18 +223,18 @@ class Release(ABC):
         return self.name
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
-        """The columns in which the tables describe an axis."""
+        """The columns of the tables that describe an axis."""
         return cell_names(axis)
 
     @abstractmethod
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        """How wrong the published numbers will be, before any data is opened."""
+        """The expected errors of the published numbers, known before any data is opened."""
 
 
 def named_points(points: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> list[NDArray[Any]]:
-    """The arrays of exactly these columns, in order and of one length; masks are kept.
+    """The arrays of exactly these columns, in order and of the same length; masks are kept.
 
-    Raises ``ValueError`` where other columns are given, or the lengths differ.
+    Raises ``ValueError`` if other columns are given, or if the lengths differ.
     """
     if set(points) != set(names):
         raise ValueError(f"points: give values for {list(names)}, not for {list(points)}")
@@ -246,7 +245,7 @@ def named_points(points: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> 
 
 
 def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> Floats:
-    """(k, axes) points in units of each axis's range, or ``ValueError`` where one lies outside."""
+    """Points (k, axes) in units of each axis's range, or ``ValueError`` if a point lies outside."""
     scaled = []
     given = named_points(points, tuple(axis.name for axis in axes))
     for axis, values in zip(axes, given, strict=True):
@@ -258,16 +257,16 @@ def unit_points(points: Mapping[str, NDArray[Any]], axes: Sequence[Grid]) -> Flo
 
 
 def outside(axis: Axis, lower: float, upper: float) -> ValueError:
-    """Points beyond the ends of an axis: the error names the bounds that the plan states.
+    """The error for points beyond the ends of an axis; it names the bounds in the plan.
 
-    An axis of whole numbers reaches half a number beyond its bounds.
+    An axis of whole numbers extends half a unit beyond its bounds.
     """
     half = 0.5 if isinstance(axis, Grid) and axis.integer else 0.0
     return ValueError(f"points: {axis.name} must lie in [{lower + half:.15g}, {upper - half:.15g}]")
 
 
 def post_processing_generator(noisy: Noisy) -> np.random.Generator:
-    """Randomness for what follows the privacy line: it protects nothing, and repeats.
+    """A generator for post-processing: it protects nothing, and is reproducible.
 
     It is seeded by the noisy statistic, so that the same draw always publishes the same bundle.
     """

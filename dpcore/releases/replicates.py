@@ -27,19 +27,19 @@ from dpcore.line.statistic import Noisy
 from dpcore.releases.base import post_processing_generator
 
 MOST_NUMBERS = 2**26
-"""The replicates of one release hold at most this many numbers: tables of more cells have fewer."""
+"""The most numbers in the replicates of one release: larger tables have fewer replicates."""
 
 FEWEST = 10
-"""With fewer replicates an error says too little: there are none."""
+"""The fewest replicates: with fewer, a standard error is too inaccurate, so there are none."""
 
 MOST_AT_ONCE = 2**22
-"""So many numbers of several draws are sent through an agreement at once."""
+"""How many numbers of several draws are passed through an agreement at a time."""
 
 FINE = 0.01
-"""A sum of all rows of a table is rounded by this part of the noise of one, or less."""
+"""Rounding changes a sum of all rows of a table by at most this fraction of the noise in one row."""
 
 REPLICATE = "replicate_"
-"""How the names of the columns begin."""
+"""The prefix of the columns' names."""
 
 
 def replicate_names(number: int) -> list[str]:
@@ -49,25 +49,25 @@ def replicate_names(number: int) -> list[str]:
 
 
 def replicates_within(wanted: int, rows: int) -> int:
-    """How many replicates a release of ``rows`` rows in all tables has."""
+    """The number of replicates of a release with ``rows`` rows in all tables."""
     number = min(wanted, MOST_NUMBERS // max(rows, 1))
     return number if number >= min(FEWEST, wanted) else 0
 
 
 def replicate_generator(noisy: Noisy) -> np.random.Generator:
-    """Randomness for the replicates of a draw, independent of its other post-processing."""
+    """A generator for the replicates of a draw, independent of its other post-processing."""
     return post_processing_generator(noisy).spawn(3)[2]
 
 
 def drawn_again(noise: Callable[[], NDArray[Any]], number: int) -> NDArray[np.float32]:
-    """(number, rows) draws of ``noise``."""
+    """``number`` draws of ``noise``, as (number, rows)."""
     return np.stack([np.asarray(noise(), dtype=np.float32) for _ in range(number)])
 
 
 def agreed_again(
     tables: Callable[[int], Sequence[Floats]], sizes: Sequence[int], number: int
 ) -> list[NDArray[np.float32]]:
-    """(number, size) draws of each table; ``tables(k)`` gives k draws, the last axis of each."""
+    """Draw the noise of each table (number, size); ``tables(k)`` gives k draws, along the last axes."""
     found = [np.empty((number, size), dtype=np.float32) for size in sizes]
     most = max(MOST_AT_ONCE // max(sum(sizes), 1), 1)
     for start in range(0, number, most):
@@ -78,9 +78,10 @@ def agreed_again(
 
 
 def replicates(published: NDArray[Any], noise: NDArray[np.float32]) -> NDArray[Any]:
-    """(number, rows) replicates of a column (rows,), rounded, in single precision where it is enough.
+    """Replicates (number, rows) of a column (rows,), rounded, and in single precision if that suffices.
 
-    They are multiples of a power of two: the last bits of noise say nothing, and take most of a file.
+    They are rounded to multiples of a power of two: the last bits of noise carry no information, and
+    take most of a file.
     """
     values: Floats = published + noise.astype(np.float64)
     if step := _step(published, noise):
@@ -89,16 +90,16 @@ def replicates(published: NDArray[Any], noise: NDArray[np.float32]) -> NDArray[A
 
 
 def precision_of(published: NDArray[Any], noise: NDArray[np.float32]) -> np.dtype[Any]:
-    """The type of a column's replicates."""
+    """The data type of a column's replicates."""
     largest = np.abs(published).max(initial=0) + np.abs(noise).max(initial=0)
     exact = largest <= 2.0**24 * _step(published, noise)
     return np.dtype(np.float32 if exact else np.float64)
 
 
 def _step(published: NDArray[Any], noise: NDArray[np.float32]) -> float:
-    """Of what the replicates are multiples; zero where there is no noise.
+    """The step to whose multiples replicates are rounded; zero if there is no noise.
 
-    Rounding to multiples of s adds errors of variance s^2/12, independent in all rows.
+    Rounding to multiples of s adds independent errors of variance s^2/12.
     """
     fine = FINE * np.abs(noise).mean() * (12 / max(len(published), 1)) ** 0.5
     return float(2.0 ** np.floor(np.log2(fine))) if fine > 0 else 0.0

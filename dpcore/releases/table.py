@@ -13,28 +13,28 @@ from numpy.typing import NDArray
 from dpcore.arrays import Booleans, Floats
 
 LEVEL = 0.9
-"""Coverage of published intervals: at least this, or approximately, as each of them states."""
+"""The coverage of published intervals: at least this, or approximately; each interval states which."""
 
 TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
-"""Standard errors that normal noise exceeds with probability 10%: in size, and in one direction."""
+"""Standard errors that normal noise exceeds with probability 10%: two-sided and one-sided."""
 
 FEWEST_ERRORS = 5
-"""A number by which others are divided must exceed this many of its standard errors: a quotient by
-less is far from normal, and may be one of no records.  Laplace noise does so in 4 of 10,000 draws."""
+"""A divisor must exceed this many of its standard errors: otherwise a quotient is far from normal, and
+may have no records.  Laplace noise alone exceeds it in 4 of 10,000 draws."""
 
 UNKNOWN = "too few records or too much noise: there may be none"
 
 REASON = "reason"
-"""The column that says why a row has no numbers."""
+"""The column with the reason why a row has no numbers."""
 
 UNBIASED = ("best_estimate", "estimate", "noisy_count")
-"""Columns whose sums are unbiased, the more accurate first."""
+"""Columns whose sums are unbiased, the more accurate one first."""
 
 ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
 
 MOST_FILES = 1000
-"""More tables of one release share a file, in which the column ``TABLE`` names the table of each row."""
+"""More tables of a release share one file, in which the column ``TABLE`` names each row's table."""
 
 TABLE = "table_name"
 
@@ -46,11 +46,11 @@ COUNT_ENDS = ("count_lower_90", "count_upper_90")
 class Uncertainty:
     """How wrong the numbers of one published column may be, and how that is known.
 
-    ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error
-    of the number, and both ends of an interval: for the value without noise, of 90%, where
-    ``statement`` says no other.  ``method``: exact,
-    normal (an exact variance and the normal law), or simulated (the mechanism and the
-    post-processing, repeated on the published numbers).  ``statement`` says the rest in words.
+    ``standard_error`` and ``interval`` name columns of the same table: the root mean squared error of
+    the number, and the ends of an interval, which is a 90% interval for the value without noise unless
+    ``statement`` says otherwise.  ``method``: exact, normal (an exact variance and the normal law), or
+    simulated (the mechanism and the post-processing, repeated on the published numbers).  ``statement``
+    says the rest in words.
     """
 
     column: str
@@ -62,7 +62,7 @@ class Uncertainty:
 
 @dataclass(frozen=True, eq=False)
 class TableColumn:
-    """One column: ``values`` (k,), nulls masked; ``about``: the survey's column that it describes."""
+    """One column: ``values`` (k,), nulls masked; ``about``: the survey column that it describes."""
 
     name: str
     values: NDArray[Any]
@@ -102,17 +102,17 @@ class Table:
 
     @property
     def unbiased(self) -> str | None:
-        """The column whose sums are unbiased, the more accurate one of two."""
+        """The column whose sums are unbiased; if there are two, the more accurate one."""
         return next((name for name in UNBIASED if name in self.columns), None)
 
     @property
     def descriptions(self) -> Mapping[str, str]:
-        """What each column means."""
+        """The description of each column."""
         return {part.name: part.description for part in self.parts}
 
     @property
     def about(self) -> Mapping[str, str]:
-        """The survey's column that a column describes, where there is one."""
+        """For each column that describes one, the column of the survey."""
         return {part.name: part.about for part in self.parts if part.about is not None}
 
 
@@ -127,7 +127,7 @@ class Published:
 def interval_columns(
     lower: NDArray[Any], upper: NDArray[Any], of: str, names: tuple[str, str] = ENDS
 ) -> list[TableColumn]:
-    """Both ends of 90% intervals for what ``of`` names."""
+    """Columns with the ends of 90% intervals for what ``of`` names."""
     return [
         TableColumn(name, values, f"{side} end of a 90% interval for {of}")
         for name, values, side in zip(names, (lower, upper), ("Lower", "Upper"), strict=True)
@@ -142,13 +142,13 @@ def error_column(
 
 
 def reason_column(hidden: Booleans, reason: str = UNKNOWN) -> TableColumn:
-    """Why rows (k,) have no numbers; null where they have."""
+    """A column with the reason why rows (k,) have no numbers; null for other rows."""
     reasons = np.ma.masked_array(np.where(hidden, reason, ""), mask=~hidden)
     return TableColumn(REASON, reasons, "Why there is no value and no standard error; else null")
 
 
 def unless(hidden: Booleans | bool, values: Floats) -> Any:
-    """Numbers (k,), masked where they are hidden."""
+    """Numbers (k,), masked in hidden rows."""
     return (
         np.ma.masked_where(np.broadcast_to(hidden, values.shape), values)
         if np.any(hidden)
@@ -157,12 +157,12 @@ def unless(hidden: Booleans | bool, values: Floats) -> Any:
 
 
 def one_row(column: str, value: float, description: str, about: str | None = None) -> TableColumn:
-    """A column of a table that has one row."""
+    """A column of a table that has only one row."""
     return TableColumn(column, np.array([value]), description, about)
 
 
 def normal_interval(value: Floats, error: Floats | float) -> dict[str, Floats]:
-    """Columns with the standard error of values (k,), one or (k,), and their normal intervals."""
+    """Columns with the standard errors (one or (k,)) and normal intervals of values (k,)."""
     width = TWO_SIDED * np.broadcast_to(error, value.shape)
     return {
         "standard_error": np.broadcast_to(error, value.shape).copy(),

@@ -1,8 +1,8 @@
 """A release at a setting that is drawn from the records first, such as a bandwidth.
 
-The choice of the setting and what is drawn at it each have a part of the share
-(``dpcore.mechanisms.tuned_noise``); both are one draw.  Before the choice is known, everything is stated
-for the setting with most noise.
+The choice of the setting and the numbers at that setting each spend a part of the share
+(``dpcore.mechanisms.tuned_noise``); both form one draw.  Before the choice is known, everything is
+stated for the setting with most noise.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Settled = TypeVar("Settled", bound=Release)
 
 
 class Choice(Protocol):
-    """How a setting is drawn."""
+    """How a setting is chosen."""
 
     @property
     def share(self) -> Budget:
-        """Of the choice."""
+        """The share of the choice."""
         ...
 
     @property
     def mechanism(self) -> ExponentialMechanism:
-        """What draws the setting."""
+        """The mechanism that chooses the setting."""
         ...
 
     def scores(self, tally: Tally) -> Integers:
@@ -47,40 +47,40 @@ class Choice(Protocol):
         ...
 
     def stated(self, noisy: Noisy) -> dict[str, object]:
-        """What was chosen, for the manifest."""
+        """The chosen values, for the manifest."""
         ...
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        """How wrong the choice may be."""
+        """The expected error of the choice."""
         ...
 
 
 class TunedRelease(Release, Generic[Settled]):
-    """``part``: of the share, what the choice takes, of its rho or precision with Gaussian noise and
-    else of its alpha; ``rule``: how the setting is chosen."""
+    """A release at a chosen setting; ``part``: the fraction of the share for the choice (of rho or
+    precision with Gaussian noise, else of alpha); ``rule``: how the setting is chosen."""
 
     part: Fraction
     rule: Any
     setting: str
-    """What is chosen, in words."""
+    """The name of the setting, in words."""
 
     least: str
     """The setting with most noise, in words."""
 
     @abstractmethod
     def _at_most_noise(self, share: Budget) -> Settled:
-        """The second step at the setting with most noise, with this share."""
+        """The second step at the setting with most noise, paid by this share."""
 
     @property
     @abstractmethod
     def choice(self) -> Choice:
-        """The first step."""
+        """The first step, which chooses the setting."""
 
     @abstractmethod
     def after(self, chosen: Integers) -> Settled:
-        """The second step at the setting that was chosen.
+        """The second step at the chosen setting.
 
-        Raises ``PrivacyLineError`` where a record moves its numbers further than the noise is for.
+        Raises ``PrivacyLineError`` if a record moves its numbers further than the noise is for.
         """
 
     @cached_property
@@ -105,7 +105,7 @@ class TunedRelease(Release, Generic[Settled]):
 
     @cached_property
     def _first(self) -> Settled:
-        """The second step as it is stated before the choice is known."""
+        """The second step, as stated before the choice is known."""
         return self._at_most_noise(self.rest)
 
     def scores(self, tally: Tally) -> Integers:
@@ -114,18 +114,18 @@ class TunedRelease(Release, Generic[Settled]):
 
     @property
     def chosen(self) -> int:
-        """Numbers of the choice."""
+        """The number of values in the choice."""
         return self.choice.mechanism.choices
 
     def settled(self, noisy: Noisy) -> tuple[Settled, Noisy]:
-        """What was released at the setting that was chosen, and its draw."""
+        """The release at the chosen setting, and its draw."""
         release = self.after(noisy.values[: self.chosen])
         values = noisy.values[self.chosen : self.chosen + release.mechanism.size]
         return release, replace(noisy, values=values)
 
     @property
     def _longest(self) -> int:
-        """Numbers that are drawn at any setting, at most."""
+        """The most numbers that are drawn at any setting."""
         return self._first.mechanism.size
 
     @cached_property

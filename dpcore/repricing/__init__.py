@@ -1,1 +1,1 @@
-"""What a list of past events costs altogether, by several accountants: to report, never to charge."""
+"""The total price of a list of past events, by several accountants: for reports, never for charging."""

@@ -1,13 +1,13 @@
-"""What a list of events costs altogether, by several accountants; all of them are upper bounds.
+"""The total price of a list of events, by several accountants; each gives an upper bound.
 
     basic composition             what each event was charged in alpha, added up
     concentrated composition      rho and the chance to fail of each event, added up
     privacy-loss distributions    the whole list (``loss_distributions``), where the package is there
 
-gamma always adds.  The last one holds for mechanisms that may look at earlier outputs, but whose
-prices were not chosen in their view: composition with prices chosen on the way (odometers, Rogers,
-Roth, Ullman & Vadhan 2016) costs more.  Composition with caps that were fixed beforehand needs no such
-thing: basic, or concentrated, as the grant was.
+gamma always adds up.  The last accountant is valid for mechanisms that depend on earlier outputs, as
+long as their prices do not: composition with prices chosen on the way (odometers, Rogers, Roth, Ullman
+& Vadhan 2016) costs more.  If caps were fixed beforehand, prices may depend on outputs too, and the
+composition of the grant applies, basic or concentrated.
 
 >>> from dpcore.mechanisms.laplace import LaplaceEvent
 >>> each = Charged(LaplaceEvent(Fraction(1), Fraction(10)), Budget.of("0.1"))
@@ -35,7 +35,7 @@ LOSS_DISTRIBUTIONS = "privacy-loss distributions"
 
 @dataclass(frozen=True)
 class Charged:
-    """An event and what it was charged, which covers it."""
+    """An event and its charge, which covers its price."""
 
     event: Event
     budget: Budget
@@ -43,17 +43,17 @@ class Charged:
 
 @dataclass(frozen=True)
 class Price:
-    """What a list of events costs by one accountant."""
+    """The total price of a list of events by one accountant."""
 
     accountant: str
     budget: Budget
 
 
 def prices(history: Sequence[Charged], beta: Fraction) -> list[Price]:
-    """Upper bounds on what the events cost together, the least alpha first.
+    """Upper bounds on the total price of the events, the smallest alpha first.
 
-    ``beta``: at which alpha is sought; an accountant that has no price at it is left out.  Raises
-    ``ValueError`` for a ``beta`` that is negative or not below 1.
+    ``beta``: the beta at which alpha is computed; an accountant without a price at this beta is left
+    out.  Raises ``ValueError`` if ``beta`` is negative or not below 1.
     """
     if not 0 <= beta < 1:
         raise ValueError(f"beta must be 0 or more and below 1, not {beta}")
@@ -82,7 +82,7 @@ def _by_concentration(history: Sequence[Charged], beta: Fraction) -> Fraction | 
 
 
 def _concentrated(each: Charged) -> tuple[Fraction, Fraction] | None:
-    """(rho, beta): what was charged in rho, which in a series is less than the event costs alone."""
+    """(rho, beta) of an event: its charge in rho, which in a series is less than its price alone."""
     if each.budget.rho:
         return each.budget.rho, each.budget.beta
     return each.event.concentrated

@@ -1,14 +1,15 @@
-"""Privacy-loss distributions of a history, by the package dp-accounting (extra ``accounting``).
+"""Privacy-loss distributions of a history, computed by the package dp-accounting (extra
+``accounting``).
 
 Each event is replaced by a pair of laws that dominates it, whose losses convolve under adaptive
 composition (Zhu, Dong & Wang 2022):
 
-    Gaussian noise        the continuous Gaussian that it inherits from (``analytic``): all of them
-                          are one, whose squared ratios of sensitivity to deviation are added
-    an (alpha, beta) one  randomised response that reveals everything with chance beta
+    Gaussian noise        the continuous Gaussian that it inherits from (``analytic``); all of them form
+                          one, whose squared ratio of sensitivity to deviation is the sum of theirs
+    other (alpha, beta)   randomised response that reveals everything with chance beta
 
-Losses are rounded up to a grid.  The convolution is in floating point, and so the price is one to
-report, not one to charge.
+Losses are rounded up to a grid.  The convolution is in floating point, so the price is for reports, not
+for charging.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from dpcore.accounting.budget import Budget
 from dpcore.accounting.digits import round_up
 
 _LARGEST_ALPHA = 700
-"""Of a single event: e to this power is still a float."""
+"""The largest loss of a single event: e to this power is still a finite float."""
 
 _FINEST, _COARSEST = 10**6, 10**5
-"""Into how many parts the grid divides the sum of all alphas."""
+"""The number of grid cells for the sum of all alphas."""
 
 
 def installed() -> bool:
-    """Whether the optional package is there."""
+    """Whether the optional package is installed."""
     return find_spec("dp_accounting") is not None
 
 
 def loss_distribution_alpha(
     mu_squared: Fraction, inherited: Fraction, others: Mapping[Budget, int], beta: Fraction
 ) -> Fraction | None:
-    """An upper bound on alpha at ``beta``, up to floating point; None where there is none.
+    """An upper bound on alpha at ``beta``, up to floating-point error; None if there is none.
 
-    ``mu_squared``: of the one continuous Gaussian; ``inherited``: what its discrete forms add to
-    alpha and to ln beta; ``others``: how many events there are of each (alpha, beta).
+    ``mu_squared``: of the one continuous Gaussian; ``inherited``: what its discrete forms add to alpha
+    and to ln beta; ``others``: the number of events for each (alpha, beta).
     """
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as distributions

@@ -1,4 +1,4 @@
-"""Checks of arguments that all samplers share; each message names the argument and its value."""
+"""Argument checks that all samplers share; each message names the argument and its value."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from fractions import Fraction
 
 
 def positive_rational(name: str, value: Fraction | int, largest: int) -> Fraction:
-    """``value`` as a Fraction between 1 / largest and largest.
+    """Return ``value`` as a Fraction between 1 / largest and largest.
 
     Floats are refused: 0.1 as a float is not 1/10.  Mechanisms check their parameters when they are
-    made, so that a plan whose noise cannot be drawn is refused when it is read.
+    constructed, so a plan whose noise cannot be drawn is refused when it is read.
     """
     if isinstance(value, bool) or not isinstance(value, Fraction | int):
         raise TypeError(f"{name} must be a Fraction or an int, not {type(value).__name__}")
@@ -26,7 +26,7 @@ def positive_rational(name: str, value: Fraction | int, largest: int) -> Fractio
 
 
 def whole_number(name: str, value: int, at_most: int | None = None) -> int:
-    """``value`` as a built-in integer, not negative."""
+    """Return ``value`` as a built-in integer, not negative and at most ``at_most``."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not bool")
     result = operator.index(value)
@@ -38,7 +38,7 @@ def whole_number(name: str, value: int, at_most: int | None = None) -> int:
 
 
 def probability(name: str, value: float) -> float:
-    """``value`` strictly between 0 and 1."""
+    """Return ``value``, which must lie strictly between 0 and 1."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1, not {value}")
     return float(value)

@@ -39,10 +39,10 @@ def bernoulli_exp(
     bits: int,
     source: RandomSource,
 ) -> Booleans:
-    """(n,) independent coins; coin i shows heads (True) with probability exactly exp(-x_i).
+    """Draw (n,) independent coins; coin i shows heads (True) with probability exactly exp(-x_i).
 
     ``exponents``: (n,) floats, with relative error at most 2**-50 from x_i >= 0.
-    ``exact_exponent``: maps i to x_i; called for the coins that floating point cannot decide.
+    ``exact_exponent``: returns x_i, given i; called for the coins that floating point cannot decide.
     ``digits``: (n,) the first ``bits`` <= 64 binary digits of the uniform that decides coin i.  The
     caller draws them, and may use the other bits of the same word.
     """

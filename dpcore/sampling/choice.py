@@ -22,15 +22,15 @@ from dpcore.sampling.source import RandomSource
 from dpcore.sampling.sparse import uniform_integers
 
 _TRIALS = 1 << 13
-"""Trials at a time, for all rows together."""
+"""How many trials are made at a time, for all rows together."""
 
 
 def exponential_choices(scores: Integers, scale: Fraction | int, source: RandomSource) -> Integers:
-    """(k,) one index for each row of ``scores`` (k, m), independently; low scores are likely.
+    """Draw one index (k,) for each row of ``scores`` (k, m), independently; low scores are likely.
 
     ``scores``: private; differences within a row must fit in 64 bits.  ``scale``: public, a rational
     from 2**-45 to 2**45.  The number of trials depends on the scores: on average it is at most m for
-    each choice, and smaller the more candidates have low scores.
+    each choice, and smaller if many candidates have low scores.
     """
     rows, candidates = scores.shape
     excess = scores - scores.min(axis=1, keepdims=True)

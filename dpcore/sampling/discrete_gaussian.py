@@ -47,7 +47,7 @@ _TABLE_REACH = 8
 
 
 def discrete_gaussian(variance: Fraction | int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent draws, exactly: P(z) prop. to exp(-z**2 / (2 * variance)).
+    """Draw (size,) independent numbers, exactly: P(z) prop. to exp(-z**2 / (2 * variance)).
 
     ``variance`` is public: the parameter sigma**2, a rational from 2**-90 to 2**90.
     """
@@ -64,7 +64,7 @@ def discrete_gaussian(variance: Fraction | int, size: int, source: RandomSource)
 
 
 def gaussian_stddev(variance: Fraction | int) -> float:
-    """The true standard deviation of discrete Gaussian noise, in floating point, or ``SMALLEST``."""
+    """The exact standard deviation of discrete Gaussian noise, as a float, but at least ``SMALLEST``."""
     variance = _validate.positive_rational("variance", variance, LARGEST_VARIANCE)
     if variance >= 4:
         # Poisson summation: the relative difference is of the order of exp(-2 pi**2 variance).
@@ -102,11 +102,11 @@ def _coarsening(variance: Fraction) -> int:
 
 
 def _large_half(variance: Fraction, shift: int, trials: int, source: RandomSource) -> Integers:
-    """The accepted of ``trials`` draws from k >= 0 with weights exp(-k**2 / (2 * variance)).
+    """Draw k >= 0 with weights exp(-k**2 / (2 * variance)): the accepted ones of ``trials`` draws.
 
     With k = m q + r and m = 2**shift, k**2 = (m q)**2 + r (2 m q + r).  The first term is the coarse
-    half Gaussian; the second gives the probability to keep a uniform r.  The low bits of one word
-    are r, the others decide whether it is kept.
+    half Gaussian; the second gives the probability to keep a uniform r.  The low bits of one word are
+    r, the others decide whether it is kept.
     """
     coarse = _table(variance / (1 << 2 * shift), False).draw(trials, source)
     words = source.words(trials)
@@ -126,7 +126,7 @@ def _large_half(variance: Fraction, shift: int, trials: int, source: RandomSourc
 
 @lru_cache(maxsize=32)
 def _table(variance: Fraction, folded: bool) -> InversionTable:
-    """The discrete Gaussian restricted to k >= 0; if ``folded``, k > 0 counts twice: the law of |Z|."""
+    """The table of the discrete Gaussian for k >= 0 or, if ``folded``, of |Z|: k > 0 counts twice."""
     return InversionTable(
         partial(_cuts, variance, folded), length=math.ceil(_TABLE_REACH * math.sqrt(variance)) + 1
     )

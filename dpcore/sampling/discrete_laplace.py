@@ -37,7 +37,7 @@ from dpcore.sampling.rejection import fill, with_signs, with_signs_but_one_zero
 from dpcore.sampling.source import RandomSource
 
 SMALLEST = 1e-50
-"""No standard deviation is stated smaller: products of several variances are floats above zero."""
+"""The smallest standard deviation stated, so that products of variances are floats above zero."""
 
 LARGEST_SCALE = 1 << 45
 """Scales from 2**-45 to 2**45: a value beyond the range of int64 has probability below exp(-2**17)."""
@@ -48,7 +48,7 @@ _TABLE_REACH = 24
 
 
 def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent draws, exactly: P(z) prop. to exp(-|z| / scale).
+    """Draw (size,) independent numbers, exactly: P(z) prop. to exp(-|z| / scale).
 
     ``scale`` is public: sensitivity / alpha, a rational from 2**-45 to 2**45.
     """
@@ -65,7 +65,7 @@ def discrete_laplace(scale: Fraction | int, size: int, source: RandomSource) -> 
 
 
 def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent geometric draws, exactly: P(k) = (1 - a) a**k, a = exp(-1 / scale).
+    """Draw (size,) independent geometric numbers, exactly: P(k) = (1 - a) a**k, a = exp(-1 / scale).
 
     Discrete Laplace noise that has passed a threshold exceeds it by such a draw (METHODS i).
     ``scale`` is public: a rational from 2**-45 to 2**45.
@@ -79,7 +79,7 @@ def geometric(scale: Fraction | int, size: int, source: RandomSource) -> Integer
 
 
 def laplace_stddev(scale: Fraction | int) -> float:
-    """The standard deviation of discrete Laplace noise, sqrt(2 a) / (1 - a), or ``SMALLEST``."""
+    """The standard deviation of discrete Laplace noise, sqrt(2 a) / (1 - a), at least ``SMALLEST``."""
     rate = 1 / float(_validate.positive_rational("scale", scale, LARGEST_SCALE))
     return max(math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate), SMALLEST)
 
@@ -101,11 +101,12 @@ def _coarsening(scale: Fraction) -> int:
 
 
 def _large_geometric(scale: Fraction, shift: int, trials: int, source: RandomSource) -> Integers:
-    """The accepted of ``trials`` geometric draws 2**shift * q + r: nearly all of them.
+    """Draw geometric numbers 2**shift * q + r: the accepted ones of ``trials`` draws, nearly all of
+    them.
 
-    P(q, r) is the product of exp(-2**shift * q / scale), the coarse geometric law, and
-    exp(-r / scale), the probability to keep a uniform r.  The low bits of one word are r, the
-    others decide whether it is kept.
+    P(q, r) is the product of exp(-2**shift * q / scale), the coarse geometric law, and exp(-r / scale),
+    the probability to keep a uniform r.  The low bits of one word are r, the others decide whether it
+    is kept.
     """
     coarse = _table(scale / (1 << shift), False).draw(trials, source)
     words = source.words(trials)
@@ -123,7 +124,7 @@ def _large_geometric(scale: Fraction, shift: int, trials: int, source: RandomSou
 
 @lru_cache(maxsize=32)
 def _table(scale: Fraction, folded: bool) -> InversionTable:
-    """The geometric law, or, if ``folded``, that of the magnitude of discrete Laplace noise."""
+    """The table of the geometric law or, if ``folded``, of the magnitude of discrete Laplace noise."""
     return InversionTable(partial(_cuts, scale, folded), length=math.ceil(_TABLE_REACH * scale) + 1)
 
 

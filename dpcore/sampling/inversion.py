@@ -13,9 +13,9 @@ of u are drawn and compared with more digits of F, until the piece is certain.  
 but the law is not: a word beyond the last stored cut is compared with further cuts, one after
 another.  So nothing is rounded, and nothing is cut off (METHODS p).
 
-A search takes most of a draw's time.  So the leading digits of a word are looked up first: between most
-of their values there is no cut, and all words that begin with them have the same piece.  Only the others
-are searched for.
+A search takes most of a draw's time.  So the leading digits of a word are looked up first: for most of
+their values no cut begins with them, so all words with these digits are in the same piece.  Only the
+other words need a search.
 
 >>> from fractions import Fraction
 >>> from dpcore.sampling.source import SeededSource
@@ -41,12 +41,12 @@ from dpcore.sampling.enclosures import Bounds, LazyUniform, shift_up
 from dpcore.sampling.source import RandomSource
 
 Cuts = Callable[[int], Iterator[Bounds]]
-"""Maps a number of bits to an endless iterator of enclosures of  2**bits * P(X < k), k = 1, 2, ..."""
+"""From a number of bits to an endless iterator of enclosures of 2**bits * P(X < k), k = 1, 2, ..."""
 
 _LAST_WORD = (1 << 64) - 1
 
 _LEADING = 13
-"""Binary digits that are looked up: their table fits into the cache (measured)."""
+"""How many leading binary digits are looked up: their table fits into the cache (measured)."""
 
 _SEARCH = -1
 
@@ -69,7 +69,7 @@ class InversionTable:
         self._looked_up = np.where(certain, below, _SEARCH).astype(np.int64)
 
     def draw(self, size: int, source: RandomSource) -> Integers:
-        """(size,) independent draws, exactly from the law."""
+        """Draw (size,) independent numbers, exactly from the law."""
         words = source.words(size)
         values = self._looked_up.take(_leading(words))
         if len(searched := np.flatnonzero(values == _SEARCH)):
@@ -94,7 +94,7 @@ class InversionTable:
 
 
 def _leading(words: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """The leading digits of words."""
+    """The leading ``_LEADING`` digits of words."""
     return (words >> np.uint64(64 - _LEADING)).astype(np.intp)
 
 

@@ -10,13 +10,14 @@ from dpcore.arrays import Booleans, Integers
 from dpcore.sampling.source import RandomSource
 
 _BLOCK = 1 << 13
-"""Trials at a time: few enough for the cache, many enough for numpy to be fast (measured)."""
+"""Trials at a time: few enough for the cache, enough for numpy to be fast (measured)."""
 
 
 def fill(size: int, attempt: Callable[[int], Integers], *shape: int) -> Integers:
-    """(size, *shape) draws from ``attempt``, which makes about n independent trials.
+    """Draw (size, *shape) numbers by rejection; ``attempt`` makes about n independent trials.
 
-    It returns the accepted ones.  Trials have one law, so it does not matter which ones are used.
+    It returns the accepted ones.  All trials have the same law, so it does not matter which ones are
+    used.
     """
     result = np.empty((size, *shape), dtype=np.int64)
     filled = 0
@@ -33,7 +34,7 @@ def with_signs(magnitudes: Integers, source: RandomSource) -> Integers:
 
 
 def with_signs_but_one_zero(magnitudes: Integers, source: RandomSource) -> Integers:
-    """The magnitudes with fair signs, without -0: fewer than given, for laws restricted to k >= 0.
+    """Give the magnitudes fair signs, and drop -0: fewer numbers than given, for laws on k >= 0.
 
     Zero belongs to both halves of a symmetric law; accepted with both signs it would be twice as likely
     as it should be.
@@ -43,6 +44,6 @@ def with_signs_but_one_zero(magnitudes: Integers, source: RandomSource) -> Integ
 
 
 def _fair_coins(size: int, source: RandomSource) -> Booleans:
-    """(size,) fair coins, one bit each."""
+    """Draw (size,) fair coins, from one bit each."""
     words = source.words(-(-size // 64))
     return np.unpackbits(words.view(np.uint8), count=size).view(np.bool_)

@@ -37,7 +37,7 @@ class SystemSource:
 
 
 class SeededSource:
-    """A reproducible stream, for tests only: it protects nobody."""
+    """A reproducible stream for tests only: it gives no privacy."""
 
     reproducible = True
 

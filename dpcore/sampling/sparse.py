@@ -44,7 +44,7 @@ _BLOCK = 1 << 16
 def threshold_exceedances(
     trials: int, scale: Fraction | int, threshold: int, source: RandomSource
 ) -> int:
-    """How many of ``trials`` draws of discrete Laplace noise exceed ``threshold``: the exact law.
+    """Draw how many of ``trials`` discrete Laplace numbers exceed ``threshold``, by the exact law.
 
     A binomial draw with pi = P(Z > tau) = a**(tau + 1) / (1 + a), a = exp(-1 / scale).
     ``scale`` and ``threshold`` (tau >= 0) are public; ``trials``, the number of empty cells, is
@@ -86,7 +86,7 @@ def binomial(
 def distinct_integers(
     below: int, count: int, exclude_sorted: Integers, source: RandomSource
 ) -> Integers:
-    """(count,) distinct integers from {0, ..., below - 1} without the excluded ones, ascending.
+    """Draw (count,) distinct integers from {0, ..., below - 1} without the excluded ones, ascending.
 
     Every such set has the same probability.  ``exclude_sorted``: (q,) distinct and ascending; it is
     private (the occupied cells), and so is the result until it is merged with them.
@@ -108,7 +108,7 @@ def distinct_integers(
 
 
 def uniform_integers(below: int, size: int, source: RandomSource) -> Integers:
-    """(size,) independent uniform integers from {0, ..., below - 1}, 1 <= below <= 2**62."""
+    """Draw (size,) independent uniform integers from {0, ..., below - 1}, 1 <= below <= 2**62."""
     if not 1 <= below <= LARGEST_DOMAIN:
         raise ValueError(f"below must lie between 1 and {LARGEST_DOMAIN}, not {below}")
     bits = max((below - 1).bit_length(), 1)
@@ -123,9 +123,8 @@ def uniform_integers(below: int, size: int, source: RandomSource) -> Integers:
 def _distinct(below: int, count: int, source: RandomSource) -> Integers:
     """A uniform ``count``-subset of {0, ..., below - 1}, ascending.
 
-    Uniform draws are collected until there are enough different ones.  This treats all integers
-    alike, so all sets of that size are equally likely.  Each round draws only as many as are missing,
-    so none has to be discarded.
+    Uniform draws are collected until there are enough different ones.  By symmetry all sets of that
+    size are equally likely.  Each round draws only as many as are missing, so none has to be discarded.
     """
     if 2 * count > below:
         omitted = _distinct(below, below - count, source)

@@ -1,4 +1,4 @@
-"""Records that follow more tables than those that they were drawn from.
+"""Adjust records so that they also follow tables from which they were not drawn.
 
 Two releases of one plan may count the same columns: records of all columns, and a table of health by
 visits with a budget of its own, which is more precise.  Records keep their cells; how often each is
@@ -33,14 +33,14 @@ from dpcore.post.tables.margins import Margin
 
 SWEEPS, CONVERGED = 30, 1e-3
 MOST = 100.0
-"""A record is taken at most about this many times, so that few do not stand for many."""
+"""A record is taken at most about this many times, so that the result does not rest on few records."""
 
 DOUBT = 4.0
-"""By how much a table must be more likely than the records' own before they move, in log likelihood."""
+"""How much larger the log likelihood of a table than of the records' own must be to move records."""
 
 
 class FollowedMargin(NamedTuple):
-    """Noisy counts, unbiased, with an axis for each of ``attributes``; ``variance``: of their noise."""
+    """Unbiased noisy counts with an axis for each of ``attributes``; ``variance``: of their noise."""
 
     attributes: tuple[int, ...]
     table: Floats
@@ -48,10 +48,10 @@ class FollowedMargin(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A table that records should follow.
+    """Tables that records should follow.
 
-    ``codes`` (rows, columns): the cells of each record; ``margins``: of as many records, one for every
-    set of these columns, the smaller ones first.
+    ``codes`` (rows, columns): the cells of each record; ``margins``: tables for the same number of
+    records, one for every set of these columns, the smaller ones first.
     """
 
     codes: Integers
@@ -64,10 +64,11 @@ def target(
     codes: Integers,
     margin: Callable[[tuple[int, ...]], Margin],
 ) -> Target | None:
-    """What records with these codes (rows, columns) over ``ours`` are to follow, in the cells of both.
+    """The target of records with these codes (rows, columns) over ``ours``, in cells that both releases
+    share.
 
     ``theirs``: axes of the same columns in the other release; ``margin``: its table of some of them, by
-    their positions.  None where two axes have no cells in common.
+    their positions.  None if two axes have no cells in common.
     """
     pairs = [common_cells(one, other) for one, other in zip(theirs, ours, strict=True)]
     groups = [pair for pair in pairs if pair is not None]
@@ -119,7 +120,7 @@ def common_cells(theirs: Axis, ours: Axis) -> tuple[Integers, Integers] | None:
 
 
 def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Generator) -> Integers:
-    """(rows,) which of as many records to take, in random order; each may be there several times."""
+    """Row numbers (rows,) of the records to take, in random order; a record may be taken repeatedly."""
     wanted = [_wanted(rows, target) for target in targets]
     cells = [np.ravel_multi_index(tuple(t.codes.T), t.margins[-1].table.shape) for t in targets]
     weights = np.ones(rows)
@@ -139,10 +140,10 @@ def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Genera
 
 
 def _wanted(rows: int, target: Target) -> Floats:
-    """(size,) counts between those of the records and the noisy ones, none negative.
+    """Non-negative counts (size,) between those of the records and the noisy ones.
 
-    From the margins of one column to the whole table: records may know the margins well and only the
-    whole table badly, and the noise of all its cells would spoil the margins.
+    They are computed from the one-way margins up to the whole table: records may fit the margins well
+    and only the whole table badly, and the noise of all its cells would spoil the margins.
     """
     shape = target.margins[-1].table.shape
     own = np.bincount(
@@ -161,7 +162,7 @@ def _wanted(rows: int, target: Target) -> Floats:
 
 
 def _shrunken(own: Floats, table: Floats, variance: Floats) -> Floats:
-    """Noisy counts, shrunken towards those of the records as far as noise explains the difference."""
+    """Noisy counts, shrunken towards the records' own as far as noise explains the difference."""
     model = np.maximum(own, 0.5)
     evidence = log_likelihoods(model, table, variance)
     evidence[:, 1:] -= DOUBT

@@ -1,8 +1,8 @@
-"""Cells of records that are in the order that rules state, once their groups are.
+"""Give records cells that obey the order rules, if their groups of cells do already.
 
-Two groups of cells are in order where some of their cells are.  The cells that a record then gets inside
-its groups need not be: so they are drawn again, column by column, among those that leave room for the
-others.  As rules hold along chains too, any of these can be completed.
+Two groups of cells are in order if some of their cells are.  The cells that a record gets inside its
+groups may still break the order.  So they are drawn again, column by column, among those that leave
+room for the other columns.  As rules hold along chains too, every partial draw can be completed.
 
 >>> rule = Rule((), (), (Order(0, 1, (0, 1, 2, 3)),))
 >>> codes = np.array([[3, 2], [0, 1]])
@@ -29,11 +29,11 @@ def cells_in_order(
     rules: Sequence[Rule],
     generator: np.random.Generator,
 ) -> Integers:
-    """The records (rows, k), their cells changed where they break an order.
+    """The records (rows, k), with cells changed where they break an order.
 
-    ``groups``: by column, the group in which each record (rows,) must then be, and that of each cell
-    (size,); the groups obey the rules.  Cells of other columns stay.  A new cell is drawn in proportion
-    to how many records have it.
+    ``groups``: for each column, the group that each record (rows,) must stay in, and the group of each
+    cell (size,); the groups obey the rules.  Cells of other columns stay.  A new cell is drawn in
+    proportion to the number of records that have it.
     """
     ordering = [rule for rule in rules if rule.orders]
     wrong = np.flatnonzero(breaks_rules(codes, ordering))
@@ -64,7 +64,7 @@ def cells_in_order(
 def _narrow(
     first: dict[int, Integers], last: dict[int, Integers], order: Order, applies: Booleans
 ) -> None:
-    """Leave the cells of two columns that some cell of the other is in order with."""
+    """In either column, keep only cells that are in order with some cell of the other column."""
     low, high = order.low, order.high
     least = np.asarray(order.least)
     first[high] = np.maximum(first[high], np.where(applies, least[first[low]], 0))

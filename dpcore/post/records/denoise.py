@@ -37,8 +37,8 @@ def denoise(
 ) -> list[Margin]:
     """The margins with less noise and some bias; their stated variance is still that of the noise.
 
-    ``margins``: noisy, of one attribute or more each; ``measured``: what they were made of, by default
-    themselves, which the model is fitted to; ``total``, ``ordered``, ``linked``, ``forms``,
+    ``margins``: noisy tables; ``measured``: the tables from which they were computed, by default the
+    margins themselves, to which the model is fitted; ``total``, ``ordered``, ``linked``, ``forms``,
     ``nested``, ``progress``: as for ``fit_mixture``.
 
     Tables may be slightly negative and need not agree.

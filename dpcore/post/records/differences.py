@@ -1,7 +1,7 @@
 """Inequalities between numbers of a record: end >= start + 5, weight < 30, months >= 12 * age.
 
-A difference says how far one number, or a multiple of it, must at least lie above a multiple of another
-one, or above zero; a number that is null has nothing to keep.  It is exact for cells: two cells may
+A difference states how far a multiple of one number must at least lie above a multiple of another
+number, or above zero; it does not apply if a number is null.  It is exact for cells: two cells may
 occur together if and only if some numbers in them may.
 
     start in [0, 10)    end in [0, 10)      end >= start       may: 3 and 7
@@ -39,13 +39,14 @@ LARGEST_AXIS = 2**12
 MOST_CHAINS = 200
 
 Columns = Mapping[int, Floats]
-"""Numbers (rows,) by the position of their column; NaN for null."""
+"""Numbers (rows,) of each column, keyed by its position; NaN for null."""
 
 
 class Difference(NamedTuple):
-    """``of_high`` times ``high`` less ``of_low`` times ``low`` >= ``least``, or > where ``strict``.
+    """``of_high`` times ``high`` minus ``of_low`` times ``low`` is at least ``least``, or more if
+    ``strict``.
 
-    Positions of columns, None for zero; the multiples are positive.
+    ``high`` and ``low`` are positions of columns, or None for zero; the multiples are positive.
     """
 
     high: int | None
@@ -56,12 +57,12 @@ class Difference(NamedTuple):
     of_low: float = 1.0
 
     def above(self, low: Floats) -> Floats:
-        """The least that ``high`` may be, from numbers (k,) of ``low``."""
+        """The smallest value that ``high`` may have, given numbers (k,) of ``low``."""
         bound = (self.of_low * low + self.least) / self.of_high
         return np.nextafter(bound, np.inf) if self.strict else bound
 
     def below(self, high: Floats) -> Floats:
-        """The most that ``low`` may be, from numbers (k,) of ``high``."""
+        """The largest value that ``low`` may have, given numbers (k,) of ``high``."""
         bound = (self.of_high * high - self.least) / self.of_low
         for _ in range(2):  # the difference was rounded
             beyond = self.above(bound) > high
@@ -69,7 +70,7 @@ class Difference(NamedTuple):
         return np.asarray(bound)
 
     def broken(self, columns: Columns) -> Booleans:
-        """(rows,) whether numbers that are not null break it."""
+        """Whether (rows,) the numbers, if not null, break the inequality."""
         zero = np.zeros(len(next(iter(columns.values()))))
         high = zero if self.high is None else columns[self.high]
         low = zero if self.low is None else columns[self.low]
@@ -81,11 +82,11 @@ class Difference(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """What inequalities one after the other say of the cells of their ends.
+    """The constraint that consecutive inequalities put on the cells of the two end columns.
 
     ``used``: positions of the inequalities; ``between``: columns that must not be null; ``low``,
-    ``high``: the ends.  ``least[i]``: the first cell of ``high`` that is allowed with cell i of ``low``;
-    where an end is zero, it has one cell.
+    ``high``: the ends.  ``least[i]``: the first cell of ``high`` that is allowed with cell i of
+    ``low``; an end that is zero has one cell.
     """
 
     used: tuple[int, ...]
@@ -100,11 +101,11 @@ def chains(
     differences: Sequence[Difference],
     together: Callable[[Sequence[int]], bool],
 ) -> list[Chain]:
-    """Every chain of the inequalities, each of them alone among them.
+    """All chains of the inequalities, including each inequality by itself.
 
-    ``together``: whether inequalities at these positions ever apply to one record; those that do not
-    make no chain and no circle.  Raises ``ValueError`` where they close a circle that nothing obeys, or
-    are too many.
+    ``together``: whether inequalities at these positions ever apply to one record; if not, they form no
+    chain and no circle.  Raises ``ValueError`` if they form a circle that no numbers satisfy, or if
+    there are too many.
     """
     numbers = {c: _numbers(domain.axes[c]) for each in differences for c in each.columns}
     found: list[Chain] = []
@@ -135,9 +136,9 @@ def chains(
 
 
 def _check_circle(domain: Domain, differences: Sequence[Difference]) -> None:
-    """Raise ``ValueError`` where inequalities that lead back to where they began rise on the way.
+    """Raise ``ValueError`` if a circle of inequalities rises in total.
 
-    ``end >= start`` and ``start >= end - 10`` rise by -10, and leave room.
+    ``end >= start`` and ``start >= end - 10`` rise by -10 in total, so they are satisfiable.
     """
     multiple, rise = 1.0, 0.0
     for each in differences:
@@ -162,10 +163,10 @@ def drawn_in_turn(
     applying: Sequence[tuple[Difference, Booleans]],
     draw: Callable[[int, CellNumbers], Floats],
 ) -> dict[int, Floats]:
-    """Numbers (rows,) of the columns of inequalities that obey all of them, column by column.
+    """Draw numbers (rows,) for each column of the inequalities so that all inequalities hold.
 
-    ``insides``: the numbers that the cells of the records allow; ``applying``: each inequality, and
-    the records (rows,) that it applies to; ``draw(column, inside)`` draws from what is left.
+    ``insides``: the numbers that the cells of the records allow; ``applying``: each inequality with the
+    records (rows,) to which it applies; ``draw(column, inside)`` draws from the remaining numbers.
     """
     left, found = dict(insides), dict[int, Floats]()
     for column in left:
@@ -178,11 +179,11 @@ def drawn_in_turn(
 def _leave_room(
     left: dict[int, CellNumbers], applying: Sequence[tuple[Difference, Booleans]]
 ) -> None:
-    """Narrow each column to the numbers that leave room for the others.
+    """Narrow each column to the numbers that can be completed in the other columns.
 
-    The bounds of all columns are settled after as many rounds as there are columns.  Then the least
-    numbers of all obey every inequality together, so do the largest, and any number between those of one
-    column can be completed in the others.
+    The bounds of all columns are final after as many rounds as there are columns.  Then the smallest
+    numbers of all columns satisfy every inequality together, so do the largest, and any number between
+    the bounds of one column can be completed in the others.
     """
     rows = len(next(iter(left.values())).first)
     zero, end = np.zeros(rows), np.full(rows, np.inf)
@@ -198,7 +199,7 @@ def _leave_room(
 
 
 def _numbers(axis: Axis) -> CellNumbers:
-    """The numbers of each cell of an axis."""
+    """The numbers in each cell of an axis."""
     cells = axis.size - axis.nullable
     if cells > LARGEST_AXIS:
         raise ValueError(f"{axis.name} has too many cells for an inequality; state bins of it")
@@ -206,7 +207,7 @@ def _numbers(axis: Axis) -> CellNumbers:
 
 
 def _next(inside: CellNumbers, values: Floats) -> Floats:
-    """The least numbers of a column, in any of its cells, from values (k,) on; infinite without any."""
+    """The smallest number of a column that is at least each value (k,); infinite without any."""
     cells = np.searchsorted(inside.last, values, side="left")
     some = cells < len(inside.last)
     found = (

@@ -154,10 +154,11 @@ def _targets(
 
 
 class _Around:
-    """The margins that contain one attribute, side by side.
+    """The margins that contain one attribute, concatenated.
 
-    ``places``: (c, size) their cells in the residuals of all margins, a row for each cell of the other
-    attributes and a column for each value of this one; ``weights``: (c, 1) of each row.
+    ``places``: (c, size) positions of their cells among the residuals of all margins, with a row for
+    each cell of the other attributes and a column for each value of this one; ``weights``: (c, 1) of
+    each row.
     """
 
     def __init__(
@@ -188,7 +189,7 @@ class _Around:
         ]
 
     def rows(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """(k, margins) rows of ``places`` in which records (k, attributes) are."""
+        """The rows (k, margins) of ``places`` that contain the records (k, attributes)."""
         parts = []
         for firsts, rests, strides in self._alike:
             found = np.tile(firsts, (len(codes), 1))
@@ -200,7 +201,7 @@ class _Around:
 
 
 class _Moved(NamedTuple):
-    """An attribute that gets the value ``of[i]`` where a record moves to the value i."""
+    """An attribute that gets the value ``of[i]`` if a record moves to the value i of another."""
 
     attribute: int
     of: Integers
@@ -210,8 +211,8 @@ class _Moved(NamedTuple):
 class _Search:
     """Records and the residuals of their margins, which every move updates.
 
-    ``codes``: (rows, k); ``residuals``: counts minus targets, of all cells of all margins;
-    ``moved``: for each attribute those that move with it, itself and its groups; none for a group.
+    ``codes``: (rows, k); ``residuals``: counts minus targets, for all cells of all margins; ``moved``:
+    for each attribute, the attributes that move with it (itself and its groups); empty for a group.
     """
 
     def __init__(
@@ -335,7 +336,7 @@ class _Step:
     def changes(self, chosen: Integers, weights: Floats | None) -> list[Floats]:
         """The changes of the residuals by the chosen moves, each counted with its weight.
 
-        Of each attribute that moves, laid out as the ``places`` around it.
+        One array for each attribute that moves, in the layout of its ``places``.
         """
         found = []
         for each, cells, residuals in zip(self.moved, self.cells, self.residuals, strict=True):
@@ -366,7 +367,7 @@ class _Step:
 
 
 def _sums(within: NDArray[np.int32], values: Floats) -> Floats:
-    """(records, size) the sums of those rows of (c, size) values that each record is in."""
+    """For each record, the sum (records, size) of the rows of values (c, size) that contain it."""
     from scipy.sparse import csr_array  # slow to import
 
     ends = np.arange(len(within) + 1) * within.shape[1]

@@ -1,6 +1,6 @@
-"""Implicates: several files of records, which differ from each other as the noise may have been.
+"""Implicates: several files of records, whose differences show the uncertainty from noise.
 
-Each is fitted to the unbiased tables plus noise that is drawn again:
+Each is fitted to the unbiased tables plus newly drawn noise:
 
     records --moved as little as needed--> near the tables T + e_1      implicate 1
             --                         --> near the tables T + e_2      implicate 2, ...
@@ -9,12 +9,12 @@ The tables are not smoothed first: shrunken ones would be biased, and their spre
 redraws are centred, so that the mean of all implicates is as near to T as one fit to T is
 (``dpcore.estimates.combine`` has the rule and its proof).
 
-**Counts of records are not negative.**  Records reach the nearest tables that are counts, so where many
-cells are nearly empty, implicates differ less than the noise.  To come near the tables costs nothing: a
-projection on a convex set that holds the exact tables brings them nearer to these, in the metric of the
-noise, so the variance of the unbiased tables is large enough, on average
-over all directions.  The redraws are made larger (``widened``) until the slopes of one column on another
-spread so much, for the pair in the middle.
+**Counts of records are not negative.**  Records reach the nearest tables of counts, so if many cells
+are nearly empty, implicates differ by less than the noise.  This adds no error: a projection on a
+convex set that contains the exact tables brings the unbiased ones closer to them, in the metric of the
+noise, so the variance of the unbiased tables is large enough, on average over all directions.  The
+redraws are enlarged (``widened``) until the regression slopes of one column on another vary as much as
+their errors, for the median pair.
 
 >>> noisy = Margin((0, 1), np.array([[310.0, 90.0], [60.0, 540.0]]), 100.0)
 >>> noise = np.random.default_rng(1).normal(0, 10, (2, 2, 8))
@@ -40,7 +40,7 @@ from dpcore.progress import report
 
 SWEEPS = 100
 TOLERANCE = 0.002
-"""A fit that stops early stays near its start, and all implicates near each other."""
+"""A small tolerance: a fit that stops early stays near its start, and all implicates near each other."""
 
 WIDEST = 2.0
 """Redraws are at most this many times as large as the noise."""
@@ -55,7 +55,7 @@ def fit_implicates(
     rules: Sequence[Rule] = (),
     nested: Sequence[Nested] = (),
 ) -> Integers:
-    """Records (M, rows, k) near unbiased tables with their noise drawn again M times.
+    """Records (M, rows, k) near unbiased tables to which noise was added again, M times.
 
     Post-processing: everything is public.  ``margins``: tables that agree, with their variances;
     ``noises``: for each of them M draws of its noise, along a last axis; ``start``: (rows, k) records,
@@ -86,15 +86,15 @@ def fit_implicates(
 
 
 def widened(reached: Floats) -> float:
-    """How much larger redraws must be where slopes spread ``reached`` times as much as their errors.
+    """The factor by which to enlarge redraws, if slopes vary ``reached`` times as much as their errors.
 
-    What larger redraws add is cut off in part as well, hence the power.
+    Part of the enlargement is cut off as well, hence the power.
     """
     return float(np.clip(np.median(reached) ** -1.5, 1.0, WIDEST)) if len(reached) else 1.0
 
 
 def centred_redraws(noise: Floats) -> Floats:
-    """M draws along the last axis, less their mean, times sqrt(M / (M + 1))."""
+    """M draws along the last axis, minus their mean, times sqrt(M / (M + 1))."""
     number = noise.shape[-1]
     spread = noise - noise.mean(axis=-1, keepdims=True)
     return np.asarray(spread * (number / (number + 1)) ** 0.5)

@@ -7,8 +7,8 @@ of a margin of three or more are drawn from that table, given those already draw
 
     margins (0,1,2), (1,2,3), (4,5)      0,1,2 jointly; 3 given 1 and 2; 4; 5
 
-Nor can it pass through records that break a rule.  So the attributes of a pair that a rule ties together
-are drawn jointly too, or given the one that is drawn, the most informative pairs first.
+The search cannot pass through records that break a rule either.  So if a rule relates two attributes,
+they are also drawn jointly, or one given the other, the most informative pairs first.
 
 >>> import numpy as np
 >>> table = np.zeros((3, 3, 3))
@@ -52,8 +52,8 @@ def initial_records(
 
     ``margins``: noisy or consistent; ``total``: their sum.  Every attribute must be in a margin.  All
     draws are systematic.  A margin of all the attributes is met within one record per cell.  Records
-    may break ``rules``, but few break one about a pair that is among the margins.  Details are drawn
-    given the groups that were, and those that were not follow from them.
+    may break ``rules``, but few break a rule about a pair that is among the margins.  Details are drawn
+    given the groups drawn before; the other groups follow from the details.
     """
     columns = np.zeros((len(sizes), rows), dtype=np.int64)
     consistent = make_consistent(sizes, margins, total)
@@ -83,7 +83,7 @@ def initial_records(
 
 
 def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:
-    """The pairs within a rule, without the cells that rules exclude, the most informative first."""
+    """The pairs that a rule relates, without excluded cells, the most informative first."""
     tied = {frozenset(pair) for rule in rules for pair in combinations(rule.attributes, 2)}
     found = [
         clear_forbidden_cells(margin, rules)
@@ -94,14 +94,14 @@ def _ruled(margins: Sequence[Margin], rules: Sequence[Rule]) -> list[Margin]:
 
 
 def _connected(margins: list[Margin], drawn: set[int]) -> Iterator[Margin]:
-    """The margins in their order, but first those with an attribute in ``drawn``, which grows."""
+    """The margins in order, but those with an attribute in ``drawn``, which grows, come first."""
     waiting = list(margins)
     while waiting := [m for m in waiting if not drawn.issuperset(m.attributes)]:
         yield next((m for m in waiting if drawn & set(m.attributes)), waiting[0])
 
 
 def _wide(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:
-    """The margins of three or more attributes, or of all, the widest first."""
+    """The margins of at least three attributes, or of all attributes, the widest first."""
     widths = [sum(sizes[a] > 1 for a in margin.attributes) for margin in margins]
     enough = min(3, sum(size > 1 for size in sizes))
     wide = [(-width, i) for i, width in enumerate(widths) if width >= enough]
@@ -109,7 +109,7 @@ def _wide(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:
 
 
 def _information(table: Floats) -> float:
-    """Mutual information (nats) of a pair, of a table without negative counts."""
+    """The mutual information (nats) of a two-way table without negative counts."""
     joint = table / max(table.sum(), 1e-300)
     independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     occupied = joint > 0

@@ -13,23 +13,23 @@ Its weights and distributions minimise
       + DIVERGENCE  sum_c w_c sum_a sqrt(size_a) KL(p_ca || q_a)
       + ROUGHNESS   sum_c w_c sum_a size_a sum of ordered cells (step of log(p_ca / q_a))^2 / 2
 
-where q_a is the noisy one-way margin of a, among the cells that the component may have: where rules say
-so, a component is of one form (``rules.forms_of``), such as households of three.  A residual
-contains no information about the tables inside it, so n share is centred for it.  The first penalty
-shrinks every component towards independence, more strongly where there are many cells to fit.  Where
-groups follow from a detail (``nested``) it shrinks them as such, and the detail inside of them:
-sqrt(size of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty
-makes neighbouring cells of a numeric column (age 31, age 32) differ from the average in nearly
-the same way.  Both are in units of log likelihood, so the same constants serve for all budgets.  They
-were chosen on the public tables of ``benchmarks/synthesis``, where results change little between half
-and three times these values.
+where q_a is the noisy one-way margin of a, restricted to the cells that the component may have: rules
+can give a component one form (``rules.forms_of``), such as households of three.  A residual contains no
+information about the tables inside it, so n share is centred before it is compared.  The first penalty
+shrinks every component towards independence, more strongly where there are many cells to fit.  If
+groups follow from a detail (``nested``), it shrinks the groups, and the detail given its group:
+sqrt(size of group) KL(group) + sqrt(size of detail) (KL(detail) - KL(group)).  The second penalty makes
+neighbouring cells of a numeric column (age 31, age 32) differ from the average in nearly the same way.
+Both are in units of log likelihood, so the same constants serve for all budgets.  They were chosen on
+the public tables of ``benchmarks/synthesis``, where results change little between half and three times
+these values.
 
 All pairs are one matrix product: with P the (K, D) matrix of all p_ca side by side, D the sum of
-the sizes, they are the blocks of P' diag(w) P.  Of other tables those that differ in their last
-attribute alone are one product: (products of the others' p)' diag(w) P.  The gradient is another
-product, and the descent is Adam (Kingma & Ba 2015) in single precision, on logarithms, with a falling
-step.  Fitting mixtures of products to noisy margins is an idea of Aydore et al. 2021 (relaxed tabular
-data) and Liu, Vietri & Wu 2021 (GEM).
+the sizes, they are the blocks of P' diag(w) P. Other tables that differ only in their last attribute
+form one product: (products of the others' p)' diag(w) P. The gradient is another product, and the
+descent is Adam (Kingma & Ba 2015) in single precision, on logarithms, with a falling step.  Fitting
+mixtures of products to noisy margins is an idea of Aydore et al. 2021 (relaxed tabular data) and Liu,
+Vietri & Wu 2021 (GEM).
 
 >>> import numpy as np
 >>> noisy = [Margin((0, 1), np.array([[51.0, 2.0], [-3.0, 48.0]]), 9.0)]
@@ -69,13 +69,14 @@ MEMORY = (0.9, 0.99)  # of Adam: of the mean gradient and of the mean squared gr
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """``weights``: (K,), sum 1; ``distributions[a]``: (K, sizes[a]), each row a distribution."""
+    """A mixture; ``weights``: (K,), sum 1; ``distributions[a]``: (K, sizes[a]), each row a
+    distribution."""
 
     weights: Floats
     distributions: tuple[Floats, ...]
 
     def shares(self, attributes: Sequence[int]) -> Floats:
-        """The share of records in each cell of the table of some attributes, one at least."""
+        """The share of records in each cell of the table over these attributes, at least one."""
         *others, last = (self.distributions[a] for a in attributes)
         weighted = _products(others, len(self.weights)) * self.weights[:, None]
         return (weighted.T @ last).reshape([d.shape[1] for d in (*others, last)])
@@ -95,14 +96,14 @@ def fit_mixture(
     steps: int = 500,
     progress: Callable[[int, int], None] | None = None,
 ) -> Mixture:
-    """The mixture that explains noisy margins of ``total`` records, which is positive.
+    """Fit a mixture to noisy margins of ``total`` records, a positive number.
 
-    ``margins``: noisy margins or residuals, of one attribute or more each, from which the table of every
-    attribute follows.  ``ordered``: the attributes whose cells are ordered; ``linked``: for each
-    attribute, how many of its cells, from the first, are in order (by default all; a null cell at the
-    end is not).
-    ``forms``: (forms, sum of sizes) cells of all attributes side by side; each component is of one form,
-    in equal numbers, and has nothing outside its cells.  ``nested``: attributes that follow from others.
+    ``margins``: noisy margins or residuals that determine the one-way table of every attribute.
+    ``ordered``: the attributes whose cells are ordered; ``linked``: for each attribute, how many of its
+    cells, from the first, are in order (by default all; a null cell at the end is not).
+    ``forms``: (forms, sum of sizes), for each form which cells of the concatenated attributes are
+    allowed; components are divided equally among the forms and have probability 0 in other cells.
+    ``nested``: attributes that follow from others.
     ``progress(done, steps)`` is called after every step.
 
     Time per step grows as components * ((sum of sizes)^2 + cells of tables of more attributes than
@@ -130,7 +131,7 @@ def fit_mixture(
 
 
 def _links(sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int] | None) -> Singles:
-    """(D - 1,) the penalty for a step between cells d and d + 1 of all attributes side by side."""
+    """The penalty (D - 1,) for a step between cells d and d + 1 of the concatenated attributes."""
     result = []
     for attribute, size in enumerate(sizes):
         link = np.zeros(size, dtype=np.float32)
@@ -142,7 +143,7 @@ def _links(sizes: Sequence[int], ordered: Collection[int], linked: Sequence[int]
 
 
 class _Several(NamedTuple):
-    """Tables of the same ``others`` and one attribute more, side by side: not of pairs.
+    """Tables (no pairs) that have the same ``others`` and one more attribute, concatenated.
 
     ``columns`` (R,): the cells of the last attributes among all cells; ``blocks``: where each last
     attribute starts in them; ``target``, ``precision``: (cells of the others, R); ``centred``: whether
@@ -161,7 +162,7 @@ class _Descent:
     """The logarithms of the mixture, and Adam's moments of its gradients.
 
     ``logs``: (K, D), ``log_weights``: (K,), neither normalised; ``target``, ``precision``: (D, D),
-    symmetric, with zero precision where no pair was drawn; ``centred``: (attributes, D), 1 where a pair
+    symmetric, with zero precision if a pair was not drawn; ``centred``: (attributes, D), 1 if a pair
     was drawn as a residual; ``several``: all other tables.
     """
 
@@ -229,7 +230,7 @@ class _Descent:
         ]
 
     def _columns(self, nested: Nested) -> tuple[slice, slice, Singles]:
-        """Where a group and its detail are among all cells, and the matrix from detail to group."""
+        """The cells of a group and of its detail, and the matrix from detail to group."""
         group, detail, of = nested
         held = np.asarray(of)[:, None] == np.arange(int(self.sizes[group]))
         places = (slice(self.starts[a], self.ends[a]) for a in (group, detail))
@@ -257,7 +258,7 @@ class _Descent:
         return found
 
     def probabilities(self) -> tuple[Singles, Singles]:
-        """The weights (K,) and all distributions side by side (K, D)."""
+        """The weights (K,), and all distributions concatenated (K, D)."""
         peaks = np.maximum.reduceat(self.logs, self.starts, axis=1)
         # log-sum-exp within each attribute; normalising the logs themselves changes nothing else
         self.logs -= peaks[:, self.attribute]
@@ -315,7 +316,7 @@ class _Descent:
                 view -= (means * self.centred)[self.attribute]
 
     def _centre(self, tables: _Several, values: Singles) -> Singles:
-        """(cells of the others, R) with every axis of every table centred."""
+        """Centre every axis of every table in values (cells of the others, R)."""
         shaped = values.reshape(*(int(self.sizes[a]) for a in tables.others), -1)
         for axis in range(len(tables.others)):
             shaped = shaped - shaped.mean(axis=axis, keepdims=True)
@@ -327,7 +328,7 @@ class _Descent:
     def _add_slopes(
         self, tables: _Several, weights: Singles, parts: Singles, slope: Singles
     ) -> Singles:
-        """Adds the slopes of the misfit of some tables; returns (K,) those by the weights."""
+        """Add the gradients of some tables' misfit to ``slope``; return those by the weights (K,)."""
         others = [parts[:, self.starts[a] : self.ends[a]] for a in tables.others]
         left, right = _products(others, len(parts)), parts[:, tables.columns]
         residual = (weights[:, None] * left).T @ right
@@ -351,12 +352,12 @@ class _Descent:
 
 
 def _precision(variance: float, total: float) -> float:
-    """The precision of a share: no larger than sums in single precision bear."""
+    """The precision of a share, limited to what single precision can resolve."""
     return min(total**2 / variance, MOST_PRECISE)
 
 
 def _products(parts: Sequence[NDArray[Any]], components: int) -> NDArray[Any]:
-    """(K, cells) the products of distributions (K, size), in the order of a table's cells."""
+    """The products (K, cells) of distributions (K, size), in the order of a table's cells."""
     result = np.ones((components, 1), dtype=parts[0].dtype if parts else np.float32)
     for part in parts:
         result = (result[:, :, None] * part[:, None, :]).reshape(components, -1)

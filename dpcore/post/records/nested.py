@@ -1,7 +1,7 @@
-"""Attributes of groups, which follow from a detailed attribute: of its trade a person has the sector.
+"""Attributes of groups, which follow from a detailed attribute: a person's trade determines the sector.
 
-A table of 200 trades by income is mostly noise where one of 8 sectors by income is not, so the groups
-are measured as well.  In records they are not free: whenever the detail moves, its group moves along.
+A table of 200 trades by income may be mostly noise when a table of 8 sectors by income is not, so the
+groups are measured as well.  In records they are not free: if the detail changes, so does its group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Nested(NamedTuple):
 
 
 def groups_followed(codes: Integers, nested: Iterable[Nested]) -> Integers:
-    """Records (rows, k) in which every group is the one of the detail."""
+    """The records (rows, k) with every group set to the group of the detail."""
     followed = codes.copy()
     for each in nested:
         followed[:, each.group] = np.asarray(each.of)[followed[:, each.detail]]
@@ -34,21 +34,21 @@ def groups_followed(codes: Integers, nested: Iterable[Nested]) -> Integers:
 
 
 def tied(attributes: Iterable[int], nested: Iterable[Nested]) -> bool:
-    """Whether some of these attributes follow from others, or are groups of one detail."""
+    """Whether some of these attributes follow from others, or are groups of the same detail."""
     roots = roots_of(attributes, nested)
     return len(set(roots)) < len(roots)
 
 
 def roots_of(attributes: Iterable[int], nested: Iterable[Nested]) -> list[int]:
-    """What each attribute follows from, or itself."""
+    """For each attribute, the detail from which it follows, or itself."""
     details = {each.group: each.detail for each in nested}
     return [details.get(attribute, attribute) for attribute in attributes]
 
 
 def untied(roots: Iterable[Hashable], ways: int) -> int:
-    """The number of sets of ``ways`` attributes of which none follows from another.
+    """The number of sets of ``ways`` attributes in which none follows from another.
 
-    ``roots``: of each attribute what it follows from, or itself.
+    ``roots``: for each attribute, the detail from which it follows, or itself.
 
     >>> untied(["age", "trade", "trade", "sex"], 2)
     5
@@ -62,7 +62,7 @@ def untied(roots: Iterable[Hashable], ways: int) -> int:
 def with_groups(
     sets: Iterable[tuple[int, ...]], nested: Sequence[Nested]
 ) -> tuple[tuple[int, ...], ...]:
-    """The sets of attributes, and each with groups in place of details.
+    """The sets of attributes, and also each set with details replaced by groups.
 
     >>> with_groups([(0, 1), (1, 2)], [Nested(group=3, detail=1, of=(0, 0, 1))])
     ((0, 1), (0, 3), (1, 2), (2, 3))
@@ -80,9 +80,10 @@ def with_groups(
 def beside_groups(
     margin: Margin, drawn: set[int], nested: Iterable[Nested], sizes: Sequence[int]
 ) -> Margin:
-    """The table of a detail together with its groups that are ``drawn`` already.
+    """The table of a detail and those of its groups that are in ``drawn`` already.
 
-    The detail can then be drawn given them.  In a group without counts all values are equally likely.
+    The detail can then be drawn given these groups.  In a group without counts all values are equally
+    likely.
     """
     for each in nested:
         attributes, table, variance = margin

@@ -1,20 +1,21 @@
-"""Two numbers of which one is above the other, often in the same bin: an admission and a discharge.
+"""Two numbers in a fixed order that are often in the same bin, such as admission and discharge.
 
-Drawn in their bins until they are in order, the first would be too early in each month, the second too
-late, and a stay of three days in the mean would last eight.  But how the two lie in their bins is not
-free: if admissions are even over a month, and discharges are, then on each day as many people are in
-hospital as on its first, and the codes say how many those are.  So here the numbers of each bin keep
-what is known of them inside it, whatever the order takes away, and otherwise are as even as can be:
+If numbers were drawn in their bins until they are in order, the first would be too early in each month
+and the second too late, and stays of three days on average would become eight.  But their positions are
+not free: if admissions and discharges are both uniform over a month, then the number of people in
+hospital is the same on each day as on its first, and the codes determine it.  So here each column keeps
+its known distribution inside its bins, despite the order, and the joint distribution is otherwise as
+even as possible:
 
     P(x in part p of bin i, y in part q of bin j  |  i, j)  is proportional to  u[i, p] v[j, q] S[p, q]
 
-S is the share of the numbers in the parts that are in order, and u and v are those weights with which
-each part of a bin, of equal probability by the column's own density, has as many records as any other:
-iterative proportional fitting, whose result has the greatest entropy.  Records of which the order asks
-nothing have weights too, and keep their ranks inside the bin.
+S is the share of pairs of numbers in these parts that are in order.  The parts of a bin have equal
+probability by the column's density, and the weights u and v give each part equally many records:
+iterative proportional fitting, whose result has the greatest entropy.  Records that the order does not
+restrict have weights too, and keep their ranks inside the bin.
 
-The weights span no more than e^(2 * LARGEST).  So two columns that share a single bin, whose densities
-would allow no difference at all, still differ by a twelfth of it or so.
+The ratio of weights is at most e^(2 * LARGEST).  So two columns that share a single bin, whose
+densities would allow no difference at all, still differ by about a twelfth of it.
 
 Source: I. Csiszar, Annals of Probability 3 (1975), 146-158.
 
@@ -42,36 +43,36 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 
 PARTS = 32
-"""Of a bin, by its density."""
+"""The number of parts of a bin, of equal probability."""
 
 POINTS = 4
-"""In each part, at which numbers are compared."""
+"""The number of points in each part at which numbers are compared."""
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Of the fitting, which ends earlier where parts are as they should be up to this share."""
+"""The most rounds of fitting, and the relative deviation of parts at which it stops earlier."""
 
 LARGEST = 6.0
-"""Of the logarithm of a weight."""
+"""The largest logarithm of a weight."""
 
 TRIES = 8
-"""To draw numbers in order from parts in which some are not."""
+"""How often numbers are drawn again from parts in which some are out of order."""
 
 MOST_PAIRS = 2_000
-"""Of bins in which numbers may be out of order; with more, bins are so narrow that it hardly matters."""
+"""The most pairs of bins with numbers out of order; beyond, bins are narrow and it hardly matters."""
 
 Number = Callable[[int, Integers, Floats], Floats]
-"""The numbers of a column, 0 or 1, at positions (k,) from 0 to below 1 in cells (k,)."""
+"""The numbers of a column, 0 or 1, in cells (k,) at positions (k,) from 0 to below 1."""
 
 
 class _Pair(NamedTuple):
-    """Records in one cell of either column; ``share``: (PARTS, PARTS) of the numbers in order."""
+    """Records in one cell of each column; ``share``: (PARTS, PARTS) of the pairs of numbers in order."""
 
     cells: tuple[int, int]
     rows: Integers
     share: Floats
 
     def joint(self, weights: tuple[Floats, Floats]) -> Floats:
-        """(PARTS, PARTS) the chance of each pair of parts."""
+        """The probability (PARTS, PARTS) of each pair of parts."""
         low, high = (weights[side][cell] for side, cell in enumerate(self.cells))
         found = low[:, None] * self.share * high
         return np.asarray(found / found.sum())
@@ -86,15 +87,15 @@ def positions_in_order(
     generator: np.random.Generator,
     positions: Floats | None = None,
 ) -> Floats:
-    """(rows, 2) positions in cells, of which very few are out of order.
+    """Draw positions (rows, 2) in cells; only very few are out of order.
 
     Args:
         codes: (rows, 2) cells of both columns, none of them null.
         sizes: How many cells each column has.
         number: The numbers at positions in cells.
         in_order: Whether two numbers (k,) may occur in one record.
-        ordered: (rows,) for which records this is asked.
-        positions: (rows, 2) where records lie whose order their cells ensure; by default drawn.
+        ordered: (rows,) which records must be in order.
+        positions: (rows, 2) of the records whose cells ensure the order; by default drawn.
     """
     found = generator.random(codes.shape) if positions is None else positions.copy()
     pairs = _pairs(codes, sizes, number, in_order, np.flatnonzero(ordered)) if ordered.any() else []
@@ -132,7 +133,7 @@ def _pairs(
     in_order: Callable[[Floats, Floats], Booleans],
     rows: Integers,
 ) -> list[_Pair]:
-    """The pairs of cells in which some of the numbers are out of order; none if they are too many."""
+    """The pairs of cells in which some numbers are out of order; none if they are too many."""
     together = codes[rows, 0] * sizes[1] + codes[rows, 1]
     order = np.argsort(together, kind="stable")
     kinds, starts, counts = np.unique(together[order], return_index=True, return_counts=True)
@@ -164,7 +165,7 @@ def _pairs(
 def _weights(
     codes: Integers, sizes: tuple[int, int], pairs: list[_Pair], bound: Booleans
 ) -> tuple[Floats, Floats]:
-    """(cells, PARTS) of both columns: with them all parts of a cell have as many records."""
+    """Weights (cells, PARTS) for both columns, which give all parts of a cell equally many records."""
     all_of = [np.bincount(codes[:, side], minlength=sizes[side]) for side in (0, 1)]
     free = [np.bincount(codes[~bound, side], minlength=sizes[side]) for side in (0, 1)]
     weights = np.ones((sizes[0], PARTS)), np.ones((sizes[1], PARTS))

@@ -1,7 +1,7 @@
-"""Where records lie inside their bins: positions that keep the ranks of correlated columns.
+"""Positions of records inside their bins that preserve rank correlations between columns.
 
-Codes say that a record's weight is in [50, 75) and its household's weight in [50, 75) too.  Drawn
-independently inside these bins, two numbers that are nearly equal in the survey are hardly correlated in
+Let a person's weight and the household's mean weight both be in [50, 75).  If they are drawn
+independently inside these bins, numbers that are nearly equal in the survey are hardly correlated in
 the records.  Here each column of numbers has a normal score that its code bounds, and the scores of all
 columns together are a normal distribution: a Gaussian copula, of which the codes are a coarsening.
 
@@ -9,11 +9,11 @@ columns together are a normal distribution: a Gaussian copula, of which the code
           --ranks in each bin--> positions
 
 Only the codes are used, so nothing is added to what the noisy tables say, and no code changes.  In each
-bin the positions of all records are evenly spread, so what a release knows of a column inside its bins
-holds as before.  How ranks are related inside bins is assumed to be as between bins.
+bin the positions of all records are evenly spread, so a column keeps its distribution inside its bins.
+Ranks inside bins are assumed to be related in the same way as between bins.
 
-Cells of a single number (point masses) and null bound no score where other cells of the column are
-wider: that many people earn nothing is no part of how the earnings of the others are related.
+Cells of a single number (point masses) and null put no bounds on scores if other cells of the column
+are wider: people who earn nothing do not affect the correlations of the others' earnings.
 
 Source: the Gaussian copula of ordinal variables, by Gibbs sampling within the bounds of their ranks:
 P. D. Hoff, Annals of Applied Statistics 1 (2007), 265-283, section 3.
@@ -40,22 +40,22 @@ MOST_FITTED = 20_000
 """Correlations are fitted to at most this many records."""
 
 ROUNDS = 60
-"""Of the EM; correlations are averaged over the second half."""
+"""Rounds of the EM algorithm; correlations are averaged over the second half."""
 
 SWEEPS = 5
-"""Of the Gibbs sampler over all records; from a start within the bounds, few are enough."""
+"""Sweeps of the Gibbs sampler over all records; from a start within the bounds, few are enough."""
 
 QUICK = 15
-"""Rounds to a start near the result."""
+"""Rounds of the EM algorithm if the start is near the result."""
 
 SMALLEST = 1e-3
-"""The smallest eigenvalue of correlations."""
+"""The smallest eigenvalue of the correlation matrix."""
 
 
 def positions_in_bins(
     codes: Integers, wide: Sequence[Booleans], generator: np.random.Generator
 ) -> Floats:
-    """(rows, columns) positions from 0 to below 1 of records in the cells of their codes.
+    """Draw positions (rows, columns), from 0 to below 1, of records in the cells of their codes.
 
     Args:
         codes: (rows, columns) of columns whose cells are in order; a code beyond the cells is null.
@@ -83,7 +83,7 @@ def positions_in_bins(
 
 
 def _bounds(codes: Integers, wide: Booleans) -> Floats:
-    """(2, rows) the scores between which each record of a column lies, by the shares of its cells."""
+    """The bounds (2, rows) of each record's score in a column, from the shares of its cells."""
     used = wide if wide.any() else np.ones(len(wide), dtype=bool)
     counts = np.where(used, np.bincount(codes, minlength=len(wide) + 1)[: len(wide)], 0)
     ends = ndtri(np.r_[0.0, np.cumsum(counts) / max(counts.sum(), 1)])
@@ -93,7 +93,7 @@ def _bounds(codes: Integers, wide: Booleans) -> Floats:
 
 
 def _fitted(lower: Floats, upper: Floats, generator: np.random.Generator) -> Floats:
-    """(columns, columns) correlations of scores that lie between these bounds (columns, rows)."""
+    """The correlations (columns, columns) of scores that lie between these bounds (columns, rows)."""
     columns = len(lower)
     scores = _truncated(lower, upper, generator)
     bounded = (np.isfinite(lower) | np.isfinite(upper)).astype(np.float64)
@@ -149,7 +149,7 @@ def _truncated(lower: Floats, upper: Floats, generator: np.random.Generator) -> 
 
 
 def _spread(codes: Integers, scores: Floats, generator: np.random.Generator) -> Floats:
-    """(rows,) positions by the ranks of scores among the records of each code."""
+    """Positions (rows,) from the ranks of the scores among the records of each code."""
     order = np.lexsort((scores, codes))
     counts = np.bincount(codes) if len(codes) else np.zeros(0, dtype=np.int64)
     first = np.cumsum(counts) - counts

@@ -34,14 +34,14 @@ Condition = tuple[int, tuple[int, ...]]
 """An attribute, and the codes that it may have."""
 
 PASSES = 20
-"""Repairing one rule may break another; all rules are repaired in turn, this often."""
+"""How often all rules are repaired in turn, because repairing one rule may break another."""
 
 TRIED = 4096
-"""If none of this many random records can be made to obey, the rules are taken to contradict."""
+"""How many random records are tried before the rules are taken to contradict each other."""
 
 
 class Order(NamedTuple):
-    """The code of ``high`` is at least ``least[i]`` where that of ``low`` is i; both are attributes."""
+    """The code of ``high`` is at least ``least[i]`` if the code of ``low`` is i; both are attributes."""
 
     low: int
     high: int
@@ -53,10 +53,10 @@ class Order(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """If all conditions in ``when`` hold, then all in ``then`` do, and all orders.
+    """If all conditions in ``when`` hold, then all conditions in ``then`` and all orders hold.
 
-    An attribute in ``then`` is in neither of the others.  ``differences``: what holds of the
-    numbers inside the cells besides.
+    An attribute in ``then`` is in neither ``when`` nor the orders.  ``differences``: further
+    constraints on the numbers inside the cells.
     """
 
     when: tuple[Condition, ...]
@@ -70,11 +70,11 @@ class Rule(NamedTuple):
         return stated.union(*({order.low, order.high} for order in self.orders))
 
     def applies(self, columns: Integers) -> Booleans:
-        """(rows,) whether the conditions in ``when`` hold for records of ``columns`` (k, rows)."""
+        """Whether (rows,) the conditions in ``when`` hold for records of ``columns`` (k, rows)."""
         return _all(columns, self.when)
 
     def kept(self, columns: Integers) -> Booleans:
-        """(rows,) whether what follows holds, whether or not the rule applies."""
+        """Whether (rows,) the consequence holds, no matter whether the rule applies."""
         result = _all(columns, self.then)
         for order in self.orders:
             result &= order.kept(columns[order.low], columns[order.high])
@@ -82,7 +82,7 @@ class Rule(NamedTuple):
 
 
 def breaks_rules(codes: Integers, rules: Iterable[Rule]) -> Booleans:
-    """(rows,) whether each record of codes (rows, k) breaks a rule."""
+    """Whether (rows,) each record of codes (rows, k) breaks a rule."""
     result = np.zeros(len(codes), dtype=bool)
     for rule in rules:
         result |= rule.applies(codes.T) & ~rule.kept(codes.T)
@@ -92,7 +92,7 @@ def breaks_rules(codes: Integers, rules: Iterable[Rule]) -> Booleans:
 def forbidden_values(
     columns: Integers, attribute: int, size: int, rules: Iterable[Rule]
 ) -> Booleans:
-    """(rows, size) whether each record would break a rule with each value of one attribute.
+    """Whether (rows, size) each record would break a rule with each value of one attribute.
 
     ``columns``: (k, rows) codes of records.
     """
@@ -125,10 +125,10 @@ def forbidden_values(
 def repair_records(
     codes: Integers, sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
 ) -> Integers:
-    """The records (rows, k), changed where they break a rule, so that all obey all rules.
+    """The records (rows, k), changed where they break a rule, so that all records obey all rules.
 
-    A column in ``then`` of a broken rule gets an allowed value, drawn in proportion to how often it
-    occurs.  Raises ``ValueError`` where no record is found that obeys.
+    A column in ``then`` of a broken rule gets an allowed value, drawn in proportion to its frequency.
+    Raises ``ValueError`` if no record is found that obeys.
     """
     mended = _repaired(codes, sizes, rules, generator)
     bad = breaks_rules(mended, rules)
@@ -139,12 +139,12 @@ def repair_records(
 
 
 def require_satisfiable(sizes: Sequence[int], rules: Sequence[Rule]) -> None:
-    """Raise ``ValueError`` where the rules seem to allow no record at all."""
+    """Raise ``ValueError`` if the rules seem to allow no record at all."""
     _valid_records(sizes, rules, np.random.default_rng(0))
 
 
 def clear_forbidden_cells(margin: Margin, rules: Iterable[Rule]) -> Margin:
-    """The margin with zero in each cell that breaks a rule about its attributes alone."""
+    """The margin with zero in each cell that breaks a rule about its attributes only."""
     table: Floats = margin.table
     within = [rule for rule in rules if rule.attributes <= set(margin.attributes)]
     if not within:
@@ -165,11 +165,11 @@ def clear_forbidden_cells(margin: Margin, rules: Iterable[Rule]) -> Margin:
 
 
 def forms_of(sizes: Sequence[int], rules: Iterable[Rule]) -> Booleans | None:
-    """What the value of one attribute leaves to the others: of a unit's size, who is there.
+    """The cells that each value of one attribute allows: a unit's size determines which members exist.
 
-    (values, D) the cells of all attributes side by side that each value of it allows, by the rules about
-    it alone; the attribute is the one that leaves most others a single cell.  None where none leaves
-    two of them.
+    The result is (values, D), over the concatenated cells of all attributes, by the rules about that
+    attribute only.  The attribute is the one that leaves a single cell to most other attributes.  None
+    if no attribute leaves a single cell to at least two.
     """
     starts = np.cumsum([0, *sizes])
     best, most = None, 2
@@ -217,7 +217,7 @@ def _redraw(
     codes: Integers,
     generator: np.random.Generator,
 ) -> None:
-    """Give some records allowed codes of an attribute, in proportion to how often they occur."""
+    """Give some records allowed codes of an attribute, in proportion to their frequency."""
     if len(allowed) and len(rows):
         weights = np.bincount(codes[:, attribute], minlength=max(allowed) + 1)[list(allowed)]
         weights = weights + (weights.sum() == 0)
@@ -234,7 +234,7 @@ def _put_in_order(
     generator: np.random.Generator,
 ) -> None:
     """Give some records a code of the order's high attribute that obeys all rules, or at least this
-    order, in proportion to how often it occurs."""
+    order, in proportion to its frequency."""
     high, size, columns = order.high, sizes[order.high], mended[rows].T
     kept = order.kept(columns[order.low][:, None], np.arange(size))
     allowed = kept & ~forbidden_values(columns, high, size, rules)
@@ -249,7 +249,7 @@ def _put_in_order(
 def _valid_records(
     sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
 ) -> Integers:
-    """Random records that obey the rules, at least one."""
+    """At least one random record that obeys the rules."""
     tried = generator.integers(0, sizes, (TRIED, len(sizes)))
     tried = _repaired(tried, sizes, rules, generator)
     found = tried[~breaks_rules(tried, rules)]
@@ -259,7 +259,7 @@ def _valid_records(
 
 
 def _all(columns: Integers, conditions: Iterable[Condition]) -> Booleans:
-    """(rows,) whether all conditions hold for each record of ``columns`` (k, rows)."""
+    """Whether (rows,) all conditions hold for each record of ``columns`` (k, rows)."""
     result = np.ones(columns.shape[1], dtype=bool)
     for attribute, allowed in conditions:
         result &= _allowed(columns[attribute], allowed)
@@ -267,14 +267,14 @@ def _all(columns: Integers, conditions: Iterable[Condition]) -> Booleans:
 
 
 def _allowed(codes: Integers, allowed: tuple[int, ...]) -> Booleans:
-    """(rows,) whether each code is among those allowed."""
+    """Whether (rows,) each code is among the allowed codes."""
     known = _mask(allowed)
     return known[np.minimum(codes, len(known) - 1)]
 
 
 @lru_cache(maxsize=4096)
 def _mask(allowed: tuple[int, ...]) -> Booleans:
-    """Whether each code up to one beyond the largest allowed is among them."""
+    """For each code up to one above the largest allowed code, whether it is allowed."""
     known = np.zeros(max(allowed, default=-1) + 2, dtype=bool)
     known[list(allowed)] = True
     return known
@@ -285,7 +285,7 @@ def _others(conditions: Iterable[Condition], attribute: int) -> list[Condition]:
 
 
 def _values(conditions: Iterable[Condition], attribute: int, size: int) -> Booleans:
-    """(size,) the values of an attribute that meet its condition; all where it has none."""
+    """The values (size,) of an attribute that meet its condition; all values if it has none."""
     for other, allowed in conditions:
         if other == attribute:
             return _allowed(np.arange(size), allowed)

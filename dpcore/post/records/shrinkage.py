@@ -22,19 +22,19 @@ from dpcore.arrays import Floats
 
 EXPONENTS = (1.0, 1.5, 2.0)
 SCALES = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 17))
-"""Candidates for e and t; t is near zero where the model fits perfectly."""
+"""Candidates for t, and for e; t is near zero if the model fits perfectly."""
 
 NO_NOISE = 4.0
-"""In standard deviations of the noise."""
+"""A deviation of this many standard deviations of the noise is not noise."""
 
 
 def shrink(
     model: Floats, noisy: Floats, variance: float | Floats, evidence: Floats | None = None
 ) -> Floats:
-    """A table between the model and the noisy one; all three have the same shape.
+    """A table between the model and the noisy table; all three have the same shape.
 
     ``model``: positive counts; ``variance``: of the noise in each cell; ``evidence``: the log
-    likelihood of each candidate for e and t, by default that of this table alone.
+    likelihood of each candidate for e and t, by default from this table only.
     """
     if evidence is None:
         evidence = log_likelihoods(model, noisy, variance)
@@ -43,10 +43,10 @@ def shrink(
 
 
 def kept_beside(model: Floats, noisy: Floats, variance: float) -> Floats:
-    """The part of its distance from the model that each cell (k,) of a noisy table keeps.
+    """The fraction of its deviation from the model that each cell (k,) of a noisy table keeps.
 
-    All of it where the distance is no noise, as of a value that many people have; the other cells
-    are judged without these.
+    It is 1 if the deviation cannot be noise, for example at a value that many people have; the
+    fractions of the other cells are then estimated without these cells.
     """
     outside = (noisy - model) ** 2 > (NO_NOISE**2) * variance
     spread = _spread(model, log_likelihoods(model[~outside], noisy[~outside], variance))
@@ -54,13 +54,13 @@ def kept_beside(model: Floats, noisy: Floats, variance: float) -> Floats:
 
 
 def _spread(model: Floats, evidence: Floats) -> Floats:
-    """The variance of the truth around each cell of the model."""
+    """The variance of the truth about each cell of the model."""
     exponent, scale = np.unravel_index(int(evidence.argmax()), evidence.shape)
     return np.asarray(SCALES[scale] * np.maximum(model, 1e-9) ** EXPONENTS[exponent])
 
 
 def log_likelihoods(model: Floats, noisy: Floats, variance: float | Floats) -> Floats:
-    """(exponents, scales) log likelihood of the noisy table about the model, up to a constant."""
+    """The log likelihood (exponents, scales) of the noisy table given the model, up to a constant."""
     base = np.maximum(model.ravel(), 1e-9)
     variance = np.ravel(variance)
     squares = (noisy - model).ravel() ** 2

@@ -1,14 +1,15 @@
 """How numbers are spread inside wide bins: a smooth density whose bins have the records' counts.
 
-Three in a hundred people are taller than 185, in a bin that ends at 210.  Spread evenly over it, as many
-would be 205 as 186; the neighbouring bins show that the density falls.  Here each bin is cut into small
-cells, and the logarithm of the density is as nearly a straight line as the counts of the bins allow:
+Three in a hundred people are taller than 185, in a bin that ends at 210.  If they were spread evenly
+over it, as many people would be 205 as 186; the neighbouring bins show that the density falls.  Here
+each bin is cut into small cells, and the logarithm of the density is as nearly a straight line as the
+counts of the bins allow:
 
     minimise  - log likelihood of the bins' counts  +  SMOOTHNESS * integral of (log density)''^2
 
-so the density has no jumps at edges.  In the first and the last bin it is a straight line: bent upwards
-by a heavy tail, it would rise again at the end.  Only its shape inside each bin is
-used: no record changes its bin.
+so the density has no jumps at edges.  In the first and the last bin it is a straight line: with the
+curvature of a heavy tail, it would rise again at the end.  Only its shape inside each bin is used: no
+record changes its bin.
 
 Source: the penalised composite link model, P. H. C. Eilers, Statistical Modelling 7 (2007), 239-254;
 as in S. Rizzi, J. Gampe and P. H. C. Eilers, American Journal of Epidemiology 182 (2015), 138-147.
@@ -27,26 +28,26 @@ import numpy as np
 from dpcore.arrays import Floats, Integers
 
 SMOOTHNESS = 3.0
-"""Of the logarithm of the density, in units of the distance between its quartiles."""
+"""The smoothness penalty on the log density, in units of the interquartile range."""
 
 STRAIGHT = 1e4
-"""The same in the first and the last bin, where the density is an exponential one."""
+"""The smoothness penalty in the first and the last bin, where the density is nearly exponential."""
 
 TO_EVEN = 1e-6
-"""How strongly bins that others say nothing of stay even."""
+"""A weak penalty towards an even density, for bins that the data do not determine."""
 
 GAPS = 1e-3, 1e3
-"""Between small cells, in the same units; beyond these the smoothness has too few digits."""
+"""The smallest and largest distance of small cells, in interquartile ranges; beyond, digits are lost."""
 
 MOST_BINS = 100
 
 IN_BIN, IN_TAIL = 6, 32
-"""Small cells of a bin as wide as its narrowest neighbour, and the most of any bin."""
+"""The small cells of a bin as wide as its narrowest neighbour, and the most small cells of any bin."""
 
 ROUNDS = 50
 
 LARGEST_STEP = 2.0
-"""Of the logarithm of the density in one round."""
+"""The largest change of the log density in one round."""
 
 
 def smooth_density(
@@ -56,7 +57,7 @@ def smooth_density(
 
     Args:
         lower, upper: (bins,) ascending intervals; there may be gaps between them, which stay empty.
-        widths: (bins,) what an even density is proportional to, such as how many numbers a bin holds.
+        widths: (bins,) of an even density, for example how many numbers each bin contains.
         counts: (bins,) not negative.
     """
     parts = _cut(lower, upper)
@@ -73,7 +74,7 @@ def smooth_density(
 
 
 def _cut(lower: Floats, upper: Floats) -> list[Floats]:
-    """The edges of the small cells of each bin; those of the outer bins grow with the distance."""
+    """The edges of the small cells of each bin; in the outer bins cells grow with the distance."""
     width = upper - lower
     before, after = np.r_[np.inf, width[:-1]], np.r_[width[1:], np.inf]
     cells = np.clip(np.ceil(IN_BIN * width / np.minimum(before, after)), IN_BIN, IN_TAIL)
@@ -90,7 +91,7 @@ def _cut(lower: Floats, upper: Floats) -> list[Floats]:
 
 
 def _fitted(centres: Floats, size: Floats, bins: Integers, counts: Floats | Integers) -> Floats:
-    """(k,) the logarithm of the density in small cells, by scoring."""
+    """The log density (k,) in small cells, fitted by Fisher scoring."""
     observed = np.asarray(counts, dtype=np.float64) + 0.5
     shared = np.bincount(bins, size)
     even: Floats = np.log(observed / shared)[bins]
@@ -113,7 +114,7 @@ def _fitted(centres: Floats, size: Floats, bins: Integers, counts: Floats | Inte
 
 
 def _bends(centres: Floats) -> Floats:
-    """(k - 2, k) from a function's values, its second derivative times the root of the distance."""
+    """The matrix (k - 2, k) from a function's values to its second derivatives times root distances."""
     gaps = np.clip(np.diff(centres), *GAPS)
     slopes = np.diff(np.eye(len(centres)), axis=0) / gaps[:, None]
     across = (gaps[1:] + gaps[:-1]) / 2
@@ -121,7 +122,7 @@ def _bends(centres: Floats) -> Floats:
 
 
 def _quartiles(density: Floats, centres: Floats, bins: Integers) -> float:
-    """About the distance between the quartiles, never less than the smallest bin."""
+    """The approximate interquartile range, but at least the width of the smallest bin."""
     shares = np.cumsum(density[bins] * np.gradient(centres))
     lower, upper = np.interp([0.25, 0.75], shares / shares[-1], centres)
     return float(max(upper - lower, np.diff(centres).min()))

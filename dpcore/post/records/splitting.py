@@ -5,11 +5,12 @@
 >>> split_groups(column, groups, np.array([1.0, 3.0, 0.0]), 1e-9, np.random.default_rng(7)).tolist()
 [1, 1, 0, 1]
 
-Where the noisy counts say little, the cells of a group are taken to be alike.  Not so at the ends of an
-ordered column, where one group holds all that is rare: a thousand of 5,000 dollars and as many of 90,000
-would multiply the mean.  There counts decline cell by cell from the groups next to it, as fast as these
-do or faster, so that the ``tails`` have their own total.  A tail is as many groups as hold
-something together: in noise of a standard error of 20, the last groups of 0, 10 and 40 records are one.
+If the noisy counts contain little information, the cells of a group are assumed equal.  The ends of an
+ordered column are different, because one group holds all rare values: with equally many records at
+5,000 and at 90,000 dollars the mean would be far too large.  There counts decline cell by cell from the
+neighbouring groups, at least as fast as these do, so that each of the ``tails`` has its own total.  A
+tail joins groups until their total is significant: with a standard error of 20, the last groups of 0,
+10 and 40 records form one tail.
 
 >>> held, groups = np.array([900.0, 300.0, 120.0, 40.0, 10.0, 0.0]), np.repeat(np.arange(6), 4)
 >>> (tail,) = tails(groups, held, np.zeros(24, dtype=np.int64), error=20.0)
@@ -31,15 +32,18 @@ from dpcore.post.records.shrinkage import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
 BULK = 1 / 4
-"""More of a column's records than this are a tail of the others only where counts of cells say so."""
+"""A tail with more than this share of a column's records must be confirmed by counts of cells."""
 
 SEEN = 3.0
-"""Groups hold something if their records are this many standard errors."""
+"""A total of groups is significant if it is this many standard errors."""
 
 
 class Tail(NamedTuple):
-    """Cells (k,) of a tail, from within to the end, the records in a cell where it begins, and by how
-    much their logarithm falls from one cell to the next there; ``bulk``: it may be no tail."""
+    """A tail of a column: its cells (k,) from the inside to the end.
+
+    ``density``: records in a cell at its start; ``slope``: how much their logarithm falls there from
+    one cell to the next; ``bulk``: whether it may be no tail.
+    """
 
     cells: Integers
     density: float
@@ -57,15 +61,15 @@ def split_groups(
     ranks: Floats | None = None,
     numbers: Floats | None = None,
 ) -> Integers:
-    """(rows,) cells of records whose groups are ``column`` (rows,).
+    """Cells (rows,) of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
-    that many rows, whose noise has the given ``variance``; ``ends``: whole groups that are one tail
-    each; ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``numbers``
-    (values,): how many numbers each of the first cells holds, or how wide it is.  Within a group the
-    cells follow these counts after shrinkage towards equal ones, or those of an even density where they
-    are nearer, and in a tail towards declining ones.  Without ranks it is random which record of a group
-    gets which cell, so that within a group the cells are independent of all other columns.
+    that many rows, with noise of the given ``variance``; ``ends``: tails, each made of whole groups;
+    ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``numbers``
+    (values,): for each of the first cells, how many numbers it contains, or its width.  Within a group
+    the cells follow the noisy counts after shrinkage towards equal counts, or towards an even density
+    if that is closer; in a tail, towards declining counts.  Without ranks the records of a group get
+    its cells at random, so that within a group the cells are independent of all other columns.
     """
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result, joined = np.empty_like(column), np.arange(groups.max(initial=-1) + 1)
@@ -93,16 +97,17 @@ def split_groups(
 
 
 def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list[Tail]:
-    """The tails of cells in order.
+    """The tails at the two ends of a column of ordered cells.
 
     ``groups`` (size,): the group of each cell; ``held`` (groups,): records in each, with a standard
-    ``error``; ``kinds`` (values,): of the first cells, which are in order; those of a tail are alike.
+    ``error``; ``kinds`` (values,): of the first cells, which are ordered; a tail has only one kind.
 
-    As many groups as together hold something, since how many of the largest values there are is known
-    of all of them and hardly of each; not those that are as dense as what comes before them.  The
-    density is that of the groups beside: of as many as hold something, and of as many again, the lower
-    one, as a value that many have, such as 40 hours, begins no tail.  The bulk of a column may thin
-    out too, or stand beside a top code or noise: such a tail is marked, and the counts decide.
+    A tail has as many groups as are needed for a significant total, because the total of the most
+    extreme values is known much better than each count; but it has none that are as dense as the groups
+    before it.  The density is that of the adjacent groups: of as many as have a significant total, and
+    of as many again, the lower of the two, so that a frequent value such as 40 hours starts no tail.
+    The bulk of a column may thin out too, or be next to a top code or noise: such a tail is marked, and
+    the counts decide.
     """
     sizes, values = np.bincount(groups, minlength=len(held)), groups[: len(kinds)]
     of_kind = dict(zip(values.tolist(), kinds.tolist(), strict=True))
@@ -131,7 +136,7 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
 
 
 def _seen(order: list[int], held: Floats, error: float) -> list[int]:
-    """As many of the first groups as together hold something; none where all do not."""
+    """The first groups that together have a significant total; none if even all of them do not."""
     for number in range(1, len(order) + 1):
         if held[order[:number]].sum() >= max(SEEN * error * number**0.5, 1.0):
             return order[:number]
@@ -139,9 +144,10 @@ def _seen(order: list[int], held: Floats, error: float) -> list[int]:
 
 
 def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
-    """(k,) counts of the k cells of one group; they add up to ``rows``, which is less noisy than they.
+    """Counts (k,) of the k cells of one group; they add up to ``rows``, which is less noisy than they
+    are.
 
-    What is lacking goes to the cells in proportion to what is still unknown of each.
+    The difference is shared among the cells in proportion to their uncertainty.
     """
     likely = _beside_many(likely, noisy, rows, variance)
     kept = kept_beside(likely, noisy, variance)
@@ -151,12 +157,12 @@ def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats
 
 
 def _nearest(likely: Floats, others: Sequence[Floats], noisy: Floats, variance: float) -> Floats:
-    """Likely counts (k,) of the cells of one group, or others that are clearly nearer to the noisy ones.
+    """Likely counts (k,) of the cells of one group, or ``others`` if these are clearly closer to the
+    noisy ones.
 
-    Bins that become wider and wider hold equal counts where the logarithms of amounts are spread evenly,
-    but hardly any below the amounts that are usual: there are more people between 9,000 and 10,000
-    dollars than between 90 and 100.  And of a third of all people, who share the last group, most may
-    be near its beginning.
+    Bins of growing width hold equal counts if log amounts are uniform, but hardly any records below the
+    usual amounts: there are more people between 9,000 and 10,000 dollars than between 90 and 100.  And
+    if the last group holds a third of all people, most of them may be near its beginning.
     """
 
     def misfit(each: Floats) -> float:
@@ -167,7 +173,7 @@ def _nearest(likely: Floats, others: Sequence[Floats], noisy: Floats, variance: 
 
 
 def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
-    """Likely counts (k,) once cells that hold far more are known: these leave fewer for the others."""
+    """Likely counts (k,), given cells with far more records: these leave fewer for the others."""
     many = np.zeros(len(likely), dtype=bool)
     while not many.all():
         left = max(rows - noisy[many].sum(), 0.0)
@@ -180,11 +186,12 @@ def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> F
 
 
 def _falling(first: float, slope: float, total: float, size: int) -> Floats:
-    """(size,) records of cells k = 1, 2, ..., with a total below size * first.
+    """Records (size,) of cells k = 1, 2, ..., with a total below size * first.
 
-    The mean of two declines, as the counts do not tell which is right: first exp(-a k), as of amounts
-    whose tail is a power law, and first exp(-slope k - b k^2), which falls ever faster, as of log-normal
-    ones.  Each has the total; where even b = 0 holds fewer, only the first has it.
+    The mean of two declines, because the counts do not show which is right: first exp(-a k), for
+    amounts with a power-law tail, and first exp(-slope k - b k^2), which falls ever faster, for
+    log-normal amounts.  Each has the given total; if the second is too small even with b = 0, only the
+    first is used.
     """
     k = np.arange(1.0, size + 1)
     from scipy.optimize import brentq  # slow to import

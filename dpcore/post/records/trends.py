@@ -1,9 +1,9 @@
-"""Rank correlations of two columns, which many cells of their table show together and none alone.
+"""Rank correlations of two columns, which the cells of their table show jointly but not one by one.
 
 Shrinkage cell by cell would lose them.  ``keep_trends`` measures a correlation, weighing cells by their
 records, and keeps it in the table that records are to follow.  But tables contradict each other, and
-the records with the least sum of squares have less of a correlation and more of the noise of many
-cells.  So ``follow_trends`` fits them again, to targets that exaggerate what they lack: a method of
+the records with the least sum of squares have weaker correlations and more noise from many cells.  So
+``follow_trends`` fits them again, to targets that exaggerate the missing correlation: a method of
 multipliers, which tends to the least sum of squares among records with these correlations.
 
 Source: M. R. Hestenes, Journal of Optimization Theory and Applications 4 (1969), 303-320.
@@ -21,22 +21,22 @@ from dpcore.post.records.shrinkage import SCALES, log_likelihoods
 from dpcore.post.tables.margins import Margin, margins_of
 
 TILTS, RAKED = 12, 3
-"""Steps to a table with a rank correlation, and how often its columns are adjusted in each."""
+"""Steps towards a table with a given rank correlation, and rounds of raking in each step."""
 
 FITTED = 3
-"""How often a correlation and the other deviations of a table from its model are estimated in turn."""
+"""How often a correlation and the table's other deviations from its model are estimated in turn."""
 
 LEAST = 1e-3
-"""Of the model, in any cell of such a table."""
+"""The smallest count in a cell of such a table, as a fraction of the model's."""
 
 STEEPEST = 20.0
-"""The largest exponent of a step: factors stay finite."""
+"""The largest exponent of a step, so that factors stay finite."""
 
 REFITTED, OVER = 3, 2.5
-"""How often records are fitted again at most, and how much of what they lack is added each time."""
+"""How often records are refitted at most, and how far the missing correlation is exaggerated."""
 
 CLOSE = 0.02
-"""Correlations that differ by less are alike."""
+"""Correlations that differ by less are taken as equal."""
 
 
 def keep_trends(
@@ -47,11 +47,11 @@ def keep_trends(
 ) -> None:
     """Give the tables of two ordered columns the rank correlations that the noisy tables show.
 
-    Shrinkage cell by cell takes away much of a correlation that no single cell shows.  Its noise is
-    small, being spread over all cells, so it is shrunken by itself, towards that of the model and
-    as much as the correlations of all pairs say.  Cells that a strong correlation excludes become
-    empty.  ``values``: by ordered attribute, how many of its first cells are values; changes
-    ``shrunken``.
+    Shrinkage cell by cell removes much of a correlation that no single cell shows.  The noise of a
+    correlation is small, because it averages over all cells.  So it is shrunken separately towards that
+    of the model, by an amount estimated from the correlations of all pairs.  Cells that a strong
+    correlation excludes become empty.  ``values``: for each ordered attribute, how many of its first
+    cells are values.  Changes ``shrunken`` in place.
     """
     trends = [
         (place, trend)
@@ -75,11 +75,13 @@ def keep_trends(
 
 
 def _moment(model: Floats, noisy: Margin, trend: Floats) -> tuple[float, float]:
-    """How much larger the sum of products with the trend is than the model's, and its variance.
+    """By how much the sum of products with the trend exceeds the model's, and the variance of this
+    estimate.
 
-    Least squares for a in: noisy = model (1 + a trend) + other deviations, of variance in proportion
-    to the model, + noise.  Where these other deviations are large beside the noise, it is the sum
-    of the noisy table itself; where noise is all, cells count by how many records they have.
+    It is least squares for a in: noisy = model (1 + a trend) + other deviations, with variance in
+    proportion to the model, + noise.  If the other deviations are much larger than the noise, the
+    result is the sum from the noisy table itself; if noise dominates, cells are weighted by their
+    records.
     """
     linear, distance = model * trend, noisy.table - model
     slope = 0.0
@@ -93,8 +95,8 @@ def _moment(model: Floats, noisy: Margin, trend: Floats) -> tuple[float, float]:
 
 
 def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
-    """The positive table times exp(a trend), with about this sum of its products with the trend and the
-    model's counts of either column: all three have one shape."""
+    """The positive table times exp(a trend), adjusted to have this sum of products with the trend
+    (``goal``) and the model's one-way counts; all three tables have the same shape."""
     # Where all but a few records share one value, the trend of the others is in the hundreds.
     furthest = min(1.0, STEEPEST / float(np.abs(trend).max()))
     for _ in range(TILTS):
@@ -110,8 +112,8 @@ def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
 
 
 def _trend(model: Floats, values: Sequence[int]) -> Floats | None:
-    """A table of products of both columns' ranks, of variance one each; None where one has no spread, or
-    no record has values of both."""
+    """The table of products of both columns' ranks, each of variance 1; None if a column has no
+    variance, or no record has values in both."""
     scores = []
     for axis, count in enumerate(values):
         shares = model.sum(1 - axis)
@@ -127,8 +129,12 @@ def _trend(model: Floats, values: Sequence[int]) -> Floats | None:
 
 
 class _Followed(NamedTuple):
-    """The ``place`` of a target of two columns, its ``trend``, the ``goal``: what the sum of products is
-    for each record, and ``unit``: counts that add one to it, and nothing to either column's counts."""
+    """A correlation that records should follow.
+
+    ``place``: the position of its target, a two-way table; ``trend``: the products of ranks; ``goal``:
+    the sum of products per record; ``unit``: counts that add 1 to this sum and nothing to either
+    column's counts.
+    """
 
     place: int
     trend: Floats
@@ -145,8 +151,8 @@ def follow_trends(
 ) -> tuple[list[Margin], Integers]:
     """Targets, and records (rows, k) fitted to them, that have the correlations of the given targets.
 
-    ``values``: as for ``keep_trends``; ``codes``: records fitted to the targets, which may be fewer
-    than these count; ``refit``: fits records to other targets, from such records on.
+    ``values``: as for ``keep_trends``; ``codes``: records fitted to the targets, possibly fewer than
+    the targets count; ``refit``: fits records to other targets, starting from given records.
     """
     moved, followed = list(targets), list[_Followed]()
     for place, target in enumerate(targets):

@@ -37,11 +37,12 @@ LARGEST_FIT = 2**18
 """The most records that are fitted at once."""
 
 FACTOR = 4
-"""A record is split into this many, and one in this many is split."""
+"""How many records a record is split into, and the inverse of the share of records that are split."""
 
 
 class WeightedRecords(NamedTuple):
-    """``codes``: (m, k) records; ``weights``: (m,) the number of rows that each one represents."""
+    """Weighted records: ``codes`` (m, k), and ``weights`` (m,), the number of rows that each
+    represents."""
 
     codes: Integers
     weights: Integers
@@ -51,11 +52,11 @@ class WeightedRecords(NamedTuple):
         return margins_of(self.codes, sizes, sets, self.weights)
 
     def records(self) -> Integers:
-        """(rows, k) codes."""
+        """The codes (rows, k) of all rows."""
         return np.repeat(self.codes, self.weights, axis=0)
 
     def blocks(self, number: int) -> Iterator[Integers]:
-        """(rows, k) codes in several blocks: one row after another goes to the next block."""
+        """The codes (rows, k) in ``number`` blocks; consecutive rows go to consecutive blocks."""
         ends = np.cumsum(self.weights)
         for block in range(number):
             before, after = ((i - 1 - block) // number for i in (ends - self.weights, ends))
@@ -74,9 +75,10 @@ def fit_weighted(
     rules: Sequence[Rule] = (),
     nested: Sequence[Nested] = (),
 ) -> WeightedRecords:
-    """``fit_records`` in time and memory that hardly grow beyond ``LARGEST_FIT`` rows.
+    """Fit records like ``fit_records``, in time and memory that hardly grow beyond ``LARGEST_FIT``
+    rows.
 
-    Up to that many rows it is ``fit_records``, with all weights one.  ``values``: of columns in order,
+    Up to that many rows it is ``fit_records``, with all weights one.  ``values``: for ordered columns,
     how many of their cells are values; their correlations are followed too (``trends``).
     """
     scale = rows / (rows if total is None else total) if rows else 1.0

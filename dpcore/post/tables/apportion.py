@@ -1,4 +1,4 @@
-"""Whole counts of a tree of regions, from the top down: not negative, and the sums of their children.
+"""Non-negative whole counts for a tree of regions, from the top down; each is the sum of its children.
 
 Each node's counts are shared among its children, cell by cell: their estimates are moved to the nearest
 numbers that are not negative and have the sum of the parent's count, then rounded.
@@ -34,8 +34,9 @@ def whole_counts(
 ) -> list[Integers]:
     """Counts (nodes, cells) of all levels.
 
-    ``totals``: (nodes,) whole sums over cells of the nodes of the level ``top``; the levels above are
-    sums, and those below are shared out.  ``possible``: (leaves, cells), False where nobody can be.
+    ``totals``: (nodes,) whole sums over cells for the nodes of the level ``top``; the levels above are
+    sums of it, and the levels below share it out.  ``possible``: (leaves, cells), False where nobody
+    can be.
     """
     open_ = [possible]
     for level in range(regions.depth, 0, -1):
@@ -87,7 +88,7 @@ def whole(shares: Floats, starts: Integers, totals: Integers) -> Integers:
 
 
 def _shared(values: Floats, totals: Integers, possible: Booleans | None) -> Integers:
-    """Counts (nodes, cells) of which those of each node have a known total (nodes,)."""
+    """Counts (nodes, cells) if the total (nodes,) of each node over its cells is known."""
     size = values.shape[1]
     starts, column = size * np.arange(len(values)), (-1, 1)
     open_ = None if possible is None else possible.reshape(column)

@@ -18,9 +18,9 @@ where |U| is the number of cells of the attributes U.  For S = {a, b}:
 
 Tables agree exactly when their components agree, and the components are noisy independently: the
 variance of r_T from the margin S, apart from the centring, is variance_S |S \ T|.  So each r_T is
-averaged over all that measured it, the margins that contain T and the residuals of T, with inverse
-variances as weights.  The component of the empty set is the public total, if there is one.  This is
-the generalised least squares estimate; it is unbiased, and its variances are known exactly.  (The
+averaged over all its measurements, from margins that contain T and residuals of T, with inverse
+variances as weights.  The component of the empty set is the public total, if there is one.  This is the
+generalised least squares estimate; it is unbiased, and its variances are known exactly.  (The
 components are the residual queries of ResidualPlanner, Xiao et al. 2023.)
 
 >>> import numpy as np
@@ -56,11 +56,11 @@ from dpcore.post.tables.margins import (
 )
 
 MOST_LISTED = 2**18
-"""Subsets of all margins are listed one by one up to this number; beyond, overlaps are."""
+"""Up to this number, all subsets of all margins are listed; beyond, only their intersections."""
 
 
 class Component(NamedTuple):
-    """The best r_T, centred, and its variance before the centring."""
+    """The best estimate of r_T, centred, and its variance before the centring."""
 
     table: Floats
     variance: float
@@ -68,12 +68,13 @@ class Component(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """What several independent measurements say together about all tables that they cover.
+    """The joint estimate from several independent measurements for all tables that they cover.
 
-    ``total``: the public number of records; None where it is estimated as well.  All attributes, sizes
-    and variances are public, and so are the variances of all results.
+    ``total``: the public number of records; None if it is estimated as well.  All attributes, sizes and
+    variances are public, and so are the variances of all results.
 
-    Measured tables may all have one more axis, over draws (``side_by_side``); so have all results.
+    Measured tables may all have one more axis, over draws (``side_by_side``); then all results have it
+    too.
     """
 
     sizes: tuple[int, ...]
@@ -91,7 +92,7 @@ class Agreement:
 
     @cached_property
     def components(self) -> dict[Attributes, Component]:
-        """The components that are measured more than once or as residuals, and the empty set."""
+        """The components that are measured more than once or as residuals, and that of the empty set."""
         residuals: dict[Attributes, list[Residual]] = {}
         for each in self.measured:
             if isinstance(each, Residual):
@@ -114,7 +115,7 @@ class Agreement:
     def _best(
         self, subset: Attributes, margins: list[Margin], residuals: list[Residual]
     ) -> Component:
-        """The mean of one component over all that measured it, by inverse variances."""
+        """The mean of all measurements of one component, weighted by inverse variances."""
         if not subset and self.total is not None:
             return Component(np.asarray(self.total), 0.0)
         found = [
@@ -131,13 +132,13 @@ class Agreement:
         return Component(mean, 1.0 / precision)
 
     def covers(self, attributes: Sequence[int]) -> bool:
-        """Whether the table of some attributes is known, from one measurement or from several."""
+        """Whether one or several measurements determine the table of these attributes."""
         asked = self._useful(attributes)
         known = self._covering(asked) is not None
         return known or all(subset in self.components for subset in subsets(asked))
 
     def component(self, attributes: Sequence[int]) -> Component | None:
-        """The component of attributes that all have more than one cell; None if it was not measured."""
+        """The component of attributes, each with more than one cell; None if not measured."""
         asked = tuple(attributes)
         covering = self._covering(asked)
         if asked in self.components or covering is None:
@@ -146,9 +147,9 @@ class Agreement:
         return Component(table, self._variance_in(covering, asked))
 
     def margin(self, attributes: Sequence[int]) -> Margin:
-        """The table of some attributes, and the exact variance of each of its cells.
+        """The table of these attributes, and the exact variance of each of its cells.
 
-        Raises ``ValueError`` where the measurements do not cover it.
+        Raises ``ValueError`` if the measurements do not cover it.
         """
         asked = checked_attributes(attributes, self.sizes)
         attributes = self._useful(asked)
@@ -182,7 +183,7 @@ class Agreement:
         return float(self.combination_covariance([weights])[0, 0])
 
     def combination_covariance(self, several: Sequence[Mapping[Attributes, Floats]]) -> Floats:
-        """(k, k) the same of k weighted sums.
+        """The exact covariances (k, k) of k weighted sums of cells.
 
         Components are independent, and so are the parts that only one margin measures.  The error of a
         sum is a weighted sum of both.
@@ -199,7 +200,7 @@ class Agreement:
         return covariance
 
     def _by_source(self, weights: Mapping[Attributes, Floats]) -> dict[Attributes | int, Floats]:
-        """The weights of a sum on each component, and on the part that each margin alone measures."""
+        """The weights of a sum on each component, and on the part that only one margin measures."""
         found: dict[Attributes | int, Floats] = {}
         for given, weight in weights.items():
             attributes = self._useful(checked_attributes(given, self.sizes))
@@ -218,11 +219,11 @@ class Agreement:
         return found
 
     def _useful(self, attributes: Iterable[int]) -> Attributes:
-        """Attributes of size 1 have no contrasts and so no components."""
+        """Drop attributes of size 1: they have no contrasts and so no components."""
         return tuple(a for a in attributes if self.sizes[a] > 1)
 
     def _covering(self, attributes: Attributes) -> Margin | None:
-        """The margin from which a table is taken: the first that contains it."""
+        """The margin from which a table is computed: the first that contains it."""
         if attributes in self._first:
             return self._first[attributes]
         wanted = set(attributes)
@@ -233,23 +234,23 @@ class Agreement:
         return {margin.attributes: margin for margin in reversed(self.margins)}
 
     def _parts(self, attributes: Attributes) -> dict[Attributes, int]:
-        """The components of a table that are known, and the cells over which each is spread."""
+        """The measured components of a table, and the number of cells over which each is spread."""
         parts = sorted(_within(attributes, self.components), key=lambda part: (len(part), part))
         if self._covering(attributes) is None and len(parts) < 2 ** len(attributes):
             raise ValueError(f"no measurement covers the attributes {attributes}")
         return {part: cells(set(attributes) - set(part), self.sizes) for part in parts}
 
     def _variance_in(self, margin: Margin, subset: Attributes) -> float:
-        """The variance of a cell of the margin summed to the subset, before any centring."""
+        """The variance of a cell after summing the margin to the subset, before any centring."""
         return margin.variance * cells(set(margin.attributes) - set(subset), self.sizes)
 
     def _centring(self, subset: Attributes) -> float:
-        """1 - 1/size is the diagonal of the centring matrix of an axis."""
+        """The factor of centring on a variance: 1 - 1/size per axis, the diagonal of its matrix."""
         return math.prod(1.0 - 1.0 / self.sizes[a] for a in subset)
 
 
 def side_by_side(drawn: Sequence[Agreement]) -> Agreement:
-    """Draws of the same measurements as one agreement, in whose tables the last axis is the draw."""
+    """Combine draws of the same measurements in one agreement with a last axis over draws."""
     tables = zip(*([each.table for each in one.measured] for one in drawn), strict=True)
     measured = [
         each._replace(table=np.stack(of_all, axis=-1))
@@ -261,12 +262,12 @@ def side_by_side(drawn: Sequence[Agreement]) -> Agreement:
 def make_consistent(
     sizes: Sequence[int], margins: Sequence[Margin], total: float | None
 ) -> list[Margin]:
-    """The margins after the smallest adjustment, by their variances, that makes them agree.
+    """The margins after the smallest adjustment (weighted by inverse variances) that makes them agree.
 
-    Any two margins then have the same sums over the attributes that they do not share.  All add up to
-    ``total``; if that is None, to the best estimate of it from all margins.  ``variance`` of a result
-    is the exact variance of each of its cells after the adjustment.  Cells are real numbers and may
-    be negative, because they are unbiased.  The order of the margins does not matter, up to rounding.
+    Any two margins then have the same table of the attributes that they share.  All add up to ``total``
+    or, if that is None, to its best estimate from all margins.  ``variance`` of a result is the exact
+    variance of each of its cells after the adjustment.  Cells are real numbers and may be negative,
+    because they are unbiased.  The order of the margins does not matter, up to rounding.
     """
     agreement = Agreement(tuple(sizes), margins, total)
     return [agreement.margin(margin.attributes) for margin in margins]
@@ -278,7 +279,7 @@ def subsets(attributes: Attributes) -> Iterator[Attributes]:
 
 
 def _shared(several: Sequence[Attributes]) -> set[Attributes]:
-    """The sets of attributes that more than one contains.
+    """The sets of attributes that more than one of these sets contains.
 
     A component that only one margin contains needs no adjustment, so wide margins cost nothing.
     """
@@ -290,7 +291,7 @@ def _shared(several: Sequence[Attributes]) -> set[Attributes]:
 
 
 def _within(attributes: Attributes, known: Iterable[Attributes]) -> list[Attributes]:
-    """The known sets that lie within these attributes."""
+    """The known sets that are subsets of these attributes."""
     known = known if isinstance(known, set | dict) else set(known)
     if 2 ** len(attributes) <= len(known):
         return [subset for subset in subsets(attributes) if subset in known]
@@ -299,7 +300,7 @@ def _within(attributes: Attributes, known: Iterable[Attributes]) -> list[Attribu
 
 
 def _component(table: Floats, attributes: Attributes, subset: Attributes) -> Floats:
-    """r_T of one table: summed to the subset, each axis centred."""
+    """The component r_T of a table: its sums over other attributes, with each axis centred."""
     result = summed_to(table, attributes, subset)
     for axis in range(len(subset)):
         result = result - result.mean(axis=axis, keepdims=True)

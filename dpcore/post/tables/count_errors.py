@@ -1,11 +1,11 @@
-"""The errors of counts that were made from unbiased estimates, and intervals around them.
+"""The errors of counts that were computed from unbiased estimates, and intervals around them.
 
-(count - exact)^2 is (count - estimate)^2 plus what the noise in estimate adds.  The first is known and
-only the second, which is small, is simulated: noise and all that follows it are repeated on likely
-counts.  So a fit that leaves something out is noticed (covariance penalties, Efron 2004).  Cells of
-about the same count are pooled, whatever their table; a table that is fitted worse than others, as one
-of three columns by a model of pairs, states what its own cells show.  No stated error is below that of
-the simulation.
+(count - exact)^2 is (count - estimate)^2 plus a term from the noise in estimate.  The first is known;
+only the second, which is small, is simulated by repeating noise and post-processing on likely counts.
+So the errors of an imperfect fit are included (covariance penalties, Efron 2004).  Cells with about the
+same count are pooled, whatever their table.  A table that is fitted worse than others, such as a table
+of three columns by a model of pairs, gets the errors of its own cells.  No stated error is below that
+of the simulation.
 
 >>> counts, estimates = np.array([0, 9]), np.array([-3.0, 9.5])
 >>> again = [(np.array([0, 8]), np.array([-1.0, 8.0])), (np.array([0, 10]), np.array([1.0, 10.0]))]
@@ -28,7 +28,7 @@ from dpcore.post.tables.simulation import pooled_means
 MOST_REPEATS = 20
 
 LEAST_STDDEV = 1e-6
-"""A number with less noise is known, and so is its count."""
+"""With less noise than this an estimate is exact, and so is its count."""
 
 
 def repeats(cells: int, simulated: int) -> int:
@@ -45,11 +45,11 @@ def count_errors(
     sizes: Sequence[int],
     again: Iterable[tuple[Integers, Floats | Integers]],
 ) -> tuple[Floats, Floats, Floats]:
-    """Root mean squared errors (k,) of counts, and both ends of 90% intervals for the exact ones.
+    """Root mean squared errors (k,) of counts, and both ends of 90% intervals for the exact counts.
 
-    ``estimates``: unbiased numbers with noise of these ``stddevs``, and ``unbiased`` ends of their own
-    intervals.  ``sizes``: the cells of each table, side by side.  ``again``: counts and estimates made
-    anew, had ``start`` been the exact counts.
+    ``estimates``: unbiased numbers with noise of these ``stddevs``; ``unbiased``: the ends of their own
+    intervals.  ``sizes``: the number of cells of each table; the tables are concatenated.  ``again``:
+    counts and estimates that are simulated with ``start`` as the exact counts.
     """
     noisy = stddevs > LEAST_STDDEV
     errors, lower, upper = np.zeros((3, len(counts)))

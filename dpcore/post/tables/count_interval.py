@@ -1,23 +1,23 @@
-"""90% intervals around published counts that are neither unbiased nor normal, such as those of a fit.
+"""90% intervals around published counts that are neither unbiased nor normal, such as fitted counts.
 
 Small counts of a fit are far more accurate than the unbiased estimate, and a simulation of noise and fit
-shows how far they lie from the exact ones.  By test inversion (Neyman 1937) the interval holds every
-exact count t for which the published one is not among the outermost 5% on either side,
+shows how far they lie from the exact ones.  By test inversion (Neyman 1937) the interval contains every
+exact count t for which the published count is not among the outermost 5% on either side,
 
     t + w(t) low(t) <= count <= t + w(t) high(t),
 
-with low and high the 5% and 95% quantiles of simulated errors of cells of that size, and w(t) >= 1 how
-many times as far as simulated the published counts of that size lie from what was measured.
+with low and high the 5% and 95% quantiles of simulated errors of cells of that size, and w(t) >= 1 the
+ratio of actual to simulated distances of published counts of that size from the measurements.
 
-A simulation starts from fitted tables, which the same fit repeats better than the exact ones.  Three
-rules make up for it; ``python -m benchmarks.coverage --strata`` measures what all give together:
+A simulation starts from fitted tables, which the same fit reproduces better than the exact tables.
+Three rules correct this; ``python -m benchmarks.coverage --strata`` measures the resulting coverage:
 
-* the interval holds count -+ 1.645 root mean squared errors;
-* its upper end is not below that of the estimate's interval where the estimate is more than half a
+* the interval contains count -+ 1.645 root mean squared errors;
+* its upper end is at least that of the estimate's interval if the estimate is more than half a
   standard deviation of the noise above the count, or the count that far above zero; the lower end
   likewise;
-* a count above two standard deviations, and every count of a release of few cells, whose errors show
-  little, has the interval of the estimate, which holds at its rate whatever the fit.
+* a count above two standard deviations, and every count of a release with too few cells for a
+  simulation, has the interval of the estimate, whose coverage does not depend on the fit.
 
 >>> accepted = Accepted.of(np.zeros(400), np.r_[np.zeros(300), np.ones(100)], np.ones_like)
 >>> ends = np.array([0.0, 16.0, 20.0]), np.array([8.0, 48.0, 52.0])
@@ -42,13 +42,13 @@ TAIL = 0.05
 TWO_SIDED = NormalDist().inv_cdf(1 - TAIL)
 
 APART, LARGE = 0.5, 2.0
-"""In standard deviations of the noise."""
+"""Limits for the second and the third rule, in standard deviations of the noise."""
 
 FEW = 100
-"""Fewer cells do not show how far counts of one size err."""
+"""With fewer cells, a simulation does not show the errors of counts by size."""
 
 GRID = np.linspace(0.0, 12.0, 1201)
-"""Exact counts that are tried, in standard deviations of the noise."""
+"""The exact counts that are tried, in standard deviations of the noise."""
 
 POOL, POOLS = 200, 40
 """Quantiles are computed in pools of about 200 cells, in at most 40 pools."""
@@ -56,7 +56,7 @@ POOL, POOLS = 200, 40
 
 @dataclass(frozen=True, eq=False)
 class Accepted:
-    """For each exact count of ``GRID`` the smallest and largest published one that is likely.
+    """For each exact count of ``GRID``, the smallest and largest published count that is likely.
 
     Both ascend, and are in standard deviations of the noise.
     """
@@ -66,7 +66,7 @@ class Accepted:
 
     @classmethod
     def of(cls, exact: Floats, published: Floats, width: Callable[[Floats], Floats]) -> Accepted:
-        """From simulated cells (k,); ``width``: what errors at given counts (m,) are multiplied by."""
+        """Computed from simulated cells (k,); ``width``: the factor on errors at counts (m,)."""
         empty = exact <= 0
         order = np.argsort(exact[~empty], kind="stable")
         pools = np.array_split(order, min(POOLS, max(1, len(order) // POOL)))
@@ -82,7 +82,7 @@ class Accepted:
         return cls(np.maximum.accumulate(low), np.maximum.accumulate(high))
 
     def interval(self, counts: Floats) -> tuple[Floats, Floats]:
-        """Ends (k,) for the exact counts behind published ones (k,)."""
+        """The ends (k,) of intervals for the exact counts, given published counts (k,)."""
         first = np.searchsorted(self.high, counts, side="left")
         last = np.searchsorted(self.low, counts, side="right") - 1
         lower, upper = (GRID[np.clip(each, 0, len(GRID) - 1)] for each in (first, last))
@@ -97,10 +97,10 @@ def count_interval(
     ends: tuple[Floats | Integers, Floats | Integers],
     accepted: Accepted,
 ) -> tuple[Floats, Floats]:
-    """Lower and upper ends (k,) for the exact counts.
+    """The lower and upper ends (k,) of intervals for the exact counts.
 
-    ``errors``: root mean squared ones of the counts; ``estimates``: unbiased numbers with noise of these
-    ``stddevs``, and ``ends`` of their own intervals.
+    ``errors``: root mean squared errors of the counts; ``estimates``: unbiased numbers with noise of
+    these ``stddevs``; ``ends``: of their own intervals.
     """
     lower, upper = (end * stddevs for end in accepted.interval(counts / stddevs))
     lower = np.minimum(lower, counts - TWO_SIDED * errors)

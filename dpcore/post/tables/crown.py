@@ -1,11 +1,11 @@
 """The levels above known totals in a tree of regions, where the cells of a node covary.
 
-It is the least squares of ``dpcore.post.tables.tree`` with matrices over cells in the place of numbers:
+It is the least squares of ``dpcore.post.tables.tree`` with matrices over cells in place of numbers:
 
     p = G (y - S)        G = (V + s I)^-1        C = s G V        w = G + s^2 G w_parent G
 
-At the level of the known totals C is diag(v) - v v'/c, with c the sum of v.  Such levels have few
-nodes, as for every node above this level there is one matrix.
+At the level of the known totals C is diag(v) - v v'/c, with c the sum of v.  These levels must have few
+nodes, because each node above the known level has one matrix.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcore.domain.regions import Regions
 class Crown:
     """The levels above ``known``.
 
-    ``own``: (nodes, cells) v of that level; ``free``: (nodes,) c, infinite where a total is not known.
+    ``own``: (nodes, cells) v of that level; ``free``: (nodes,) c, infinite if a total is not known.
     """
 
     regions: Regions
@@ -35,7 +35,7 @@ class Crown:
     free: Floats
 
     def estimates(self, z: Floats, noisy: Sequence[Floats]) -> tuple[list[Floats], Floats]:
-        """h of the levels above, and l of the parent of each node of the known level."""
+        """The estimates h of the levels above, and l of the parent of each node of the known level."""
         up = []
         for level in range(self.known - 1, -1, -1):
             sums = self.regions.gathered(level + 1, z)
@@ -56,7 +56,7 @@ class Crown:
 
     @cached_property
     def variances(self) -> tuple[Floats, ...]:
-        """The variances (nodes, cells) of h of the levels above."""
+        """The variances (nodes, cells) of h on the levels above."""
         found = []
         for level in range(self.known):
             own, taken = self._steps[level][0], self._taken[level][self.regions.parents[level]]
@@ -65,7 +65,7 @@ class Crown:
 
     @cached_property
     def taken(self) -> Floats:
-        """(nodes, cells) what the levels above take from each variance at the known one.
+        """The reduction (nodes, cells) of each variance at the known level by the levels above.
 
         (x w x') for x = (row of the identity) - v/c.
         """
@@ -77,7 +77,7 @@ class Crown:
         return np.concatenate(rows)
 
     def sum_variance(self, b: Floats, weights: Mapping[int, Floats]) -> float:
-        """What the levels above add to the variance of a weighted sum, or take from it."""
+        """The change of the variance of a weighted sum due to the levels above."""
         e = 0.0
         for level in range(self.known - 1, -1, -1):
             _, below, gain = self._steps[level]
@@ -94,13 +94,13 @@ class Crown:
 
     @property
     def _children(self) -> Iterator[tuple[Floats, Floats]]:
-        """v, and c as a column, of the children of each node just above the known level."""
+        """The vectors v and sums c of the children of each node just above the known level."""
         ends = self.regions.starts[self.known][1:]
         return zip(np.split(self.own, ends), np.split(self.free[:, None], ends), strict=True)
 
     @cached_property
     def _steps(self) -> dict[int, tuple[Floats, Floats, Floats]]:
-        """C, V and G (nodes, cells, cells) of each level above."""
+        """The matrices C, V and G, each (nodes, cells, cells), of every level above."""
         steps, one = {}, np.eye(self.own.shape[1])
         below: Floats = np.stack([_sum_of_known(v, c) for v, c in self._children])
         for level in range(self.known - 1, -1, -1):
@@ -113,7 +113,7 @@ class Crown:
 
     @cached_property
     def _taken(self) -> tuple[Floats, ...]:
-        """For each level, w of the parents of its nodes, which are the nodes of the level above."""
+        """For each level, the matrices w of the parents of its nodes."""
         found = [np.zeros((1, self.own.shape[1], self.own.shape[1]))]
         for level in range(self.known):
             gain, above = self._steps[level][2], found[-1][self.regions.parents[level]]
@@ -122,11 +122,11 @@ class Crown:
 
 
 def _sum_of_known(v: Floats, c: Floats) -> Floats:
-    """The sum of diag(v) - v v'/c over rows of v and c."""
+    """The sum of diag(v) - v v'/c over the rows of v and c."""
     scaled = np.divide(v, np.sqrt(c), out=np.zeros_like(v), where=c > 0)
     return np.asarray(np.diag(v.sum(axis=0)) - scaled.T @ scaled)
 
 
 def _times(matrices: Floats, vectors: Floats) -> Floats:
-    """(k, m) products of (k, m, m) and (k, m)."""
+    """The products (k, m) of matrices (k, m, m) and vectors (k, m)."""
     return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])

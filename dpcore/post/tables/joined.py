@@ -1,4 +1,4 @@
-"""What several draws say together: one best estimate of a table that more than one of them tells of.
+"""Combine several draws: one best estimate of a table that more than one of them measures.
 
 Attributes of one agreement may be columns of another, in another order.  All measurements are
 independent, so they are combined like those of one draw (``consistency``).
@@ -22,11 +22,11 @@ from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Attributes, Margin, Residual
 
 Keys = Sequence[Hashable]
-"""What each attribute of an agreement is: equal keys are the same column in the same cells."""
+"""A key for each attribute of an agreement; equal keys mean the same column with the same cells."""
 
 
 def joined(parts: Sequence[tuple[Agreement, Keys]], first: Keys) -> Agreement:
-    """All measurements of several agreements, whose first attributes are those of ``first``."""
+    """One agreement with all measurements of several; its first attributes are those of ``first``."""
     sizes: dict[Hashable, int] = {}
     for agreement, keys in parts:
         sizes |= dict(zip(keys, agreement.sizes, strict=True))

@@ -84,7 +84,7 @@ def summed_to(table: NDArray[Any], attributes: Attributes, kept: Attributes) -> 
 def one_way(sizes: Sequence[int], margins: Sequence[Margin]) -> list[Margin]:
     """The margin of every single attribute, summed from the first margin that contains it.
 
-    One of a single value is the total: what is measured may leave it out.
+    If it has a single value, its margin is the total, which a measurement may leave out.
     """
     result = []
     for attribute in range(len(sizes)):
@@ -120,8 +120,8 @@ def margins_of(
 ) -> list[Integers]:
     """The margins of a table of records: one integer count table for each tuple of attributes.
 
-    ``codes``: (rows, k), with 0 <= codes[:, a] < sizes[a]; ``weights``: (rows,) as how many records
-    each of them counts, below 2^53 together.
+    ``codes``: (rows, k), with 0 <= codes[:, a] < sizes[a]; ``weights``: (rows,) how many records each
+    row counts as, with a sum below 2^53.
     """
     columns = np.ascontiguousarray(codes.T, dtype=np.int64)
     result = []

@@ -30,7 +30,7 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 
 FAR = 12.0
-"""Further than this many scales above the threshold, its influence is ignored."""
+"""The threshold's influence on larger values is ignored beyond this many scales above it."""
 
 
 def passed_interval(
@@ -58,9 +58,9 @@ def passed_interval(
 
 
 def passed_error(scale: float, threshold: int, values: Integers) -> Floats:
-    """Root mean squared error (k,) of values above the threshold, given that they passed.
+    """Root mean squared errors (k,) of values above the threshold, given that they passed.
 
-    The mean is over the posterior of the exact count for a uniform prior.  For a value just above the
+    The mean is over the posterior of the exact count for a uniform prior.  If a value is just above the
     threshold, the cell may well be empty.
     """
     ratio = math.exp(-1 / scale)
@@ -83,7 +83,7 @@ def _sum_of_squares(last: Integers) -> Floats:
 
 
 def _reach(scale: float, room: Integers, level: float) -> Floats:
-    """The most likely values of a count are those within this distance of it.
+    """The half-width of the most likely values about a count.
 
     ``room``: how far the count is above the smallest value that can be published, not negative.
     """
@@ -96,14 +96,15 @@ def _reach(scale: float, room: Integers, level: float) -> Floats:
 
 
 def _reach_below(scale: float, level: float) -> float:
-    """For counts up to the threshold: the quantile ``level`` of the excess."""
+    """The quantile ``level`` of the excess over the threshold, for counts up to the threshold."""
     return max(math.ceil(-math.log(1 - level) * scale - 1e-9) - 1, 0)
 
 
 def _largest(holds: Callable[[Integers], Booleans], low: Integers, high: Integers) -> Integers:
     """The largest whole number from ``low`` to ``high`` (k,) that meets a condition, by bisection.
 
-    The condition holds up to some number and not beyond; where it holds nowhere, ``low``.
+    The condition must hold up to some number and not beyond; if it holds nowhere, the result is
+    ``low``.
     """
     low, high = low.copy(), high.copy()
     while np.any(low < high):

@@ -42,13 +42,13 @@ from dpcore.post.tables.consistency import Agreement, Component
 from dpcore.post.tables.margins import Attributes
 
 MOST_REFINED = 1024
-"""Cells of a refined table: the work grows with their cube."""
+"""The most cells of a refined table: the work grows with their cube."""
 
 NEGLIGIBLE = 1e-10
-"""Eigenvalues of M below this share of the largest are zero but for rounding."""
+"""Eigenvalues of M below this share of the largest are taken as zero."""
 
 Part = tuple[Agreement, Sequence[Axis]]
-"""What was measured together, and the axis of each of its attributes."""
+"""An agreement, and the axis of each of its attributes."""
 
 
 class Refined:
@@ -93,7 +93,7 @@ class Refined:
         return max(float(factors @ self.covariance @ factors), 0.0)
 
     def estimate(self, agreements: Sequence[Agreement]) -> Floats:
-        """(cells,), or (cells, draws), from the parts in the order in which they were given."""
+        """The estimate (cells,), or (cells, draws), from the parts in the order of ``parts``."""
         draws = agreements[0].draws
         information: Floats = np.zeros([*self._shape, *draws])
         for part, agreement in enumerate(agreements):
@@ -107,7 +107,7 @@ class Refined:
     def _components(
         self, part: int, agreement: Agreement
     ) -> Iterator[tuple[Attributes, Component]]:
-        """What a part says of each set of the table's columns, with axes in this order."""
+        """A part's components for each set of the table's columns, with axes in this order."""
         places = self._places[part]
         columns = [i for i in places if agreement.sizes[places[i]] > 1]
         for number in range(self._known is not None, len(columns) + 1):
@@ -120,7 +120,7 @@ class Refined:
                     yield chosen, found._replace(table=np.transpose(found.table, order))
 
     def _squared(self, part: int, columns: Attributes) -> Floats:
-        """A_T' A_T."""
+        """The matrix A_T' A_T."""
         factors = []
         for i, size in enumerate(self._shape):
             sums = self._sums[part][i] if i in columns else np.ones((1, size))
@@ -129,7 +129,7 @@ class Refined:
         return _product(factors)
 
     def _on_refined(self, part: int, columns: Attributes, table: Floats) -> Floats:
-        """A_T' r_T, in the shape of the refined table or with axes of length 1."""
+        """The vector A_T' r_T, in the shape of the refined table or with axes of length 1."""
         for axis, i in enumerate(columns):
             table = np.moveaxis(np.tensordot(table, self._sums[part][i], (axis, 0)), -1, axis)
         shape = [size if i in columns else 1 for i, size in enumerate(self._shape)]
@@ -137,7 +137,7 @@ class Refined:
 
 
 def refinement(axes: Sequence[Axis], parts: Sequence[Sequence[Axis]]) -> Domain:
-    """The cells between all edges that the table over ``axes`` and the parts have."""
+    """The cells between all edges of the axes in the table and in the parts."""
     return Domain(
         tuple(
             _refined(
@@ -149,12 +149,12 @@ def refinement(axes: Sequence[Axis], parts: Sequence[Sequence[Axis]]) -> Domain:
 
 
 def differ(axes: Sequence[Axis], others: Sequence[Axis]) -> bool:
-    """Whether a part has a column of the table in other cells, which can be refined."""
+    """Whether a part has a column of the table in different cells that can be refined."""
     return any(axes[i] != others[a] for i, a in places(axes, others).items())
 
 
 def places(axes: Sequence[Axis], others: Sequence[Axis]) -> dict[int, int]:
-    """For each column of the table that a part has, the part's attribute."""
+    """For each column of the table that a part has, the position of the attribute in the part."""
     return {
         i: a
         for i, axis in enumerate(axes)
@@ -164,7 +164,7 @@ def places(axes: Sequence[Axis], others: Sequence[Axis]) -> dict[int, int]:
 
 
 def _divided(axis: Axis) -> bool:
-    """Whether an axis is a range cut at edges that are stated, and so equal in all releases."""
+    """Whether an axis is cut at stated edges, so that it means the same in all releases."""
     return isinstance(axis, Bins) or (isinstance(axis, Grid) and axis.integer)
 
 
@@ -187,7 +187,7 @@ def _refined(axes: Sequence[Axis]) -> Axis:
 
 
 def _sums(axis: Axis, refined: Axis) -> Floats:
-    """(cells, refined cells): 1 where a cell of the axis contains the refined one."""
+    """The matrix (cells, refined cells): 1 if a cell of the axis contains the refined cell, else 0."""
     if axis == refined or isinstance(axis, Categories) or isinstance(refined, Categories):
         return np.eye(axis.size)
     within = np.searchsorted(axis.starts, refined.starts, side="right") - 1

@@ -49,9 +49,9 @@ def project_to_simplex(values: ArrayLike, total: ArrayLike) -> Floats:
 def round_to_total(values: ArrayLike, total: ArrayLike) -> Integers:
     """Non-negative integers in proportion to ``values`` with the sum ``total``, exactly.
 
-    For each vector along the last axis.  Largest remainder (Hamilton's method): each cell gets the
-    whole part of its share of the total, and the cells with the largest remainders get one more; among
-    equal remainders the first.  ``values``: (..., d), not negative; all zero means equal shares;
+    Each vector along the last axis is rounded by largest remainders (Hamilton's method): each cell gets
+    the whole part of its share of the total, and the cells with the largest remainders get one more;
+    among equal remainders the first.  ``values``: (..., d), not negative; all zero means equal shares;
     ``total``: one, or (...).  Every cell is less than one away from its share.
     """
     shares = np.asarray(values, dtype=np.float64)
@@ -79,7 +79,7 @@ def round_to_total(values: ArrayLike, total: ArrayLike) -> Integers:
 
 
 def _checked_totals(total: ArrayLike) -> Floats:
-    """(..., 1) totals, which must be finite and not negative."""
+    """The totals as (..., 1); they must be finite and not negative."""
     totals = np.asarray(total, dtype=np.float64)[..., None]
     if not np.all(np.isfinite(totals)) or np.any(totals < 0):
         raise ValueError(f"total must be finite and not negative, not {total!r}")

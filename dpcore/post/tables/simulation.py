@@ -26,18 +26,18 @@ POOLS = 24
 """The most pools."""
 
 LEAST_CELLS = 10
-"""The fewest cells in a pool: in smaller pools, cells near a level are those with small errors."""
+"""The fewest cells in a pool: in smaller pools, the cells near a level are those with small errors."""
 
 CERTAIN = NormalDist().inv_cdf(0.95)
 
 
 def likely_counts(noisy: Integers, counts: Integers, stddev: float) -> Integers:
-    """Whole counts (k,) with about the variance of the exact ones: where a simulation starts.
+    """Whole counts (k,) with about the variance of the exact counts: the start of a simulation.
 
-    ``counts`` (k,), made from noisy counts (k,), vary more than the exact ones, because of the noise.
-    They are shrunken towards their mean so that their variance loses the noise's part of it, though not
-    more than is certain: of k squares of Laplace noise the mean errs by sqrt(5 / k) of it.  The total
-    stays the same.
+    ``counts`` (k,), computed from noisy counts (k,), vary more than the exact ones, because of the
+    noise.  They are shrunken towards their mean to remove the noise's part of their variance, but only
+    as far as it is certain: the mean of k squared Laplace noises has a relative error of sqrt(5 / k).
+    The total stays the same.
     """
     spread = float(noisy.var())
     left = max(0.0, 1 - stddev**2 / spread) if spread > 0 else 0.0
@@ -49,10 +49,11 @@ def likely_counts(noisy: Integers, counts: Integers, stddev: float) -> Integers:
 def pooled_means(
     values: Integers | Floats, levels: Integers | Floats, at: Integers | Floats
 ) -> Floats:
-    """Mean values at the levels ``at`` (m,), estimated from ``values`` at ``levels`` of one shape.
+    """Mean values at the levels ``at`` (m,), estimated from ``values`` and ``levels`` of the same
+    shape.
 
-    Values at neighbouring levels are pooled, those at level zero separately where a table has enough of
-    them; the means of the pools are interpolated.
+    Values at neighbouring levels are pooled; those at level zero have a separate pool if a table has
+    enough of them.  The means of the pools are interpolated.
     """
     most = min(POOLS, values.shape[-1] // LEAST_CELLS)
     tables = values.size // values.shape[-1]

@@ -9,20 +9,21 @@ the sum of its children's z and of their variances C, and G = 1/(V + s):
     downward    h = S + V l         l = p + s G l_parent
 
 A leaf has z = y and C = s, or 0 and 0 where nobody can be; there h = z + C l_parent.  Above the root l
-is 0.  What the levels above take from the variance of h follows in the same way:
+is 0.  The levels above reduce the variance of h, which follows in the same way:
 
     var h = C - C^2 w_parent        w = G + (s G)^2 w_parent
 
-A weighted sum of the h of any nodes has, as far up as a node, the variance e, and b is its covariance
-with the node's table.  A weight a of the node's own adds 2 a b + a^2 V and a V; its measurement takes
-G b^2 from e, and makes b into s G b.
+For a weighted sum of the h of any nodes, let e be the variance, and b the covariance with a node's
+table, from the part of the tree up to this node.  The node's own weight a adds 2 a b + a^2 V to e and a
+V to b; its measurement reduces e by G b^2, and multiplies b by s G.
 
 **Known totals.**  If the totals over all cells are known at every node of one level, each of them is a
 measurement without noise.  With c the sum of C over the cells, a node then has
 
     z + C t,   t = (total - sum of z) / c        l_parent + t - (sum of C l_parent) / c   from above
 
-The cells of such a node covary, and so do those of all nodes above it: ``dpcore.post.tables.crown``.
+The cells of such a node are correlated, and so are those of all nodes above:
+``dpcore.post.tables.crown``.
 
 The estimates are unbiased and have the least variance of all linear ones.
 
@@ -57,10 +58,10 @@ class TreeSquares:
     Args:
         cells: the number of cells of each node's table.
         variance: of each measurement.
-        first: the first level that is measured; those above are known.
-        possible: (leaves, cells), False where nobody can be; None: nowhere.
+        first: the first level that is measured; the levels above are known.
+        possible: (leaves, cells), False where nobody can be; None if all cells are possible.
         known: the level at which totals over cells are known, if any.
-        unknown: (nodes,) True at its nodes of which the total is not; None: at none.
+        unknown: (nodes,) True for nodes of that level without a known total; None if all are known.
     """
 
     regions: Regions
@@ -73,13 +74,13 @@ class TreeSquares:
 
     @property
     def top(self) -> int:
-        """Below this level, cells do not covary."""
+        """The level below which cells are uncorrelated."""
         return self.known or 0
 
     def estimates(self, noisy: Sequence[Floats], totals: Floats | None = None) -> list[Floats]:
-        """h (nodes, cells) of all levels, from y of each that is measured.
+        """The estimates h (nodes, cells) of all levels, from y of each measured level.
 
-        ``totals``: (nodes,) of the known level; any number where it is not known.
+        ``totals``: (nodes,) of the known level; any number for a node whose total is not known.
         """
         regions, up = self.regions, []
         z = np.array(noisy[-1], dtype=np.float64)
@@ -113,7 +114,7 @@ class TreeSquares:
 
     @cached_property
     def variances(self) -> tuple[Floats, ...]:
-        """The variance of h of all levels: (nodes, cells), or (nodes, 1) where cells have the same."""
+        """The variances of h on all levels: (nodes, cells), or (nodes, 1) if equal in all cells."""
         found, taken = [], np.zeros((1, 1))
         if self.known is not None:
             taken = np.broadcast_to(_part(1.0, self._known_variance), self._own.shape)
@@ -127,7 +128,7 @@ class TreeSquares:
         return (*found, self._leaf - self._leaf**2 * taken)
 
     def sum_variance(self, weights: Mapping[int, Floats]) -> float:
-        """The variance of a weighted sum of h, with (nodes, cells) weights for some levels."""
+        """The variance of a weighted sum of h, with weights (nodes, cells) for some levels."""
         regions, e = self.regions, 0.0
         deepest = max([self.top, *weights])
         b = np.zeros((regions.sizes[deepest], self.cells))
@@ -159,7 +160,7 @@ class TreeSquares:
 
     @cached_property
     def _steps(self) -> dict[int, tuple[Floats, Floats, Floats]]:
-        """C, V and G of each inner level from ``top`` on."""
+        """The matrices C, V and G of each inner level from ``top`` on."""
         steps, own = {}, self._leaf
         for level in range(self.regions.depth - 1, self.top - 1, -1):
             below = self.regions.gathered(level + 1, own)
@@ -172,18 +173,18 @@ class TreeSquares:
         return steps
 
     def _kept(self, level: int, gain: Floats) -> Floats | float:
-        """s G: how much of what comes from above the measurement of a level lets through."""
+        """The factor s G by which a level's measurement reduces corrections from the levels above."""
         return self.variance * gain if level >= self.first else 1.0
 
     @property
     def _own(self) -> Floats:
-        """(nodes, cells) C of the level ``top``."""
+        """The variances C (nodes, cells) of the level ``top``."""
         own = self._leaf if self.top == self.regions.depth else self._steps[self.top][0]
         return np.broadcast_to(own, (len(own), self.cells))
 
     @cached_property
     def _known_variance(self) -> Floats:
-        """(nodes,) c: what the variance of a total would be; infinite where it is not known."""
+        """The variance c (nodes,) of each total if it were estimated; infinite if it is not known."""
         free = np.asarray(self._own.sum(axis=1))
         return free if self.unknown is None else np.where(self.unknown, np.inf, free)
 
@@ -195,7 +196,7 @@ class TreeSquares:
 
 
 def _part(numbers: Floats | float, of: Floats) -> Floats:
-    """(k, 1) quotients; 0 where there is nothing to share."""
+    """The quotients (k, 1), with 0 where the divisor is 0."""
     shares = np.zeros(len(of))
     np.divide(numbers, of, out=shares, where=of > 0)
     return shares[:, None]

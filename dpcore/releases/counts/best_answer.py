@@ -17,17 +17,17 @@ import numpy as np
 CountLoss = Literal["absolute", "squared", "zero-one"]
 
 _REACH = 45.0
-"""Counts further than this many scales from the noisy one have a weight below exp(-45)."""
+"""Counts more than this many scales from the noisy count have a weight below exp(-45)."""
 
 LARGEST_WINDOW = 2**22
 """The most counts in a posterior."""
 
 
 def best_answer(z: int, n: int, scale: float, loss: str, proportion: float | None) -> int:
-    """The answer in {0, ..., n} of least expected loss given the noisy count z.
+    """The answer in {0, ..., n} with the least expected loss, given the noisy count z.
 
-    The prior is uniform, or binomial(n, ``proportion``).  Raises ``ValueError`` where the posterior
-    would have more than LARGEST_WINDOW counts.
+    The prior is uniform, or binomial(n, ``proportion``).  Raises ``ValueError`` if the posterior would
+    have more than LARGEST_WINDOW counts.
     """
     z = min(max(z, 0), n)
     first, last = window(z, n, scale, proportion)
@@ -48,7 +48,7 @@ def best_answer(z: int, n: int, scale: float, loss: str, proportion: float | Non
 
 
 def window(z: int, n: int, scale: float, proportion: float | None) -> tuple[int, int]:
-    """The first and last count with a posterior weight that matters."""
+    """The first and the last count whose posterior weight is not negligible."""
     reach = int(np.ceil(_REACH * scale)) if _REACH * scale < n else n
     first, last = (max(0, z - reach), min(n, z + reach)) if proportion is None else (0, n)
     if last - first >= LARGEST_WINDOW:

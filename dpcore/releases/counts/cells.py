@@ -2,10 +2,9 @@
 
 A categorical axis becomes one column of categories; a whole number that has a cell of its own
 becomes one column of integers; any other interval becomes two columns, ``age_from`` and ``age_to``
-(both included for whole numbers; the upper one excluded, except in the last cell, for real ones),
-and a third that says it in words, ``age_bin``: 3-5, or 10 to under 20.
-Where both are equal the cell is a point mass, and the cell above it does not hold that value.
-Null cells are masked.
+(both included for whole numbers; for real numbers the upper end is excluded, except in the last cell),
+and a third column with the interval in words, ``age_bin``: 3-5, or 10 to under 20.  If both are equal
+the cell is a point mass, and the cell above it excludes that value.  Null cells are masked.
 
 >>> [column.values.tolist() for column in describe_cells(Domain((Bins("x", (0.0, 0.0, 2.5, 9.0)),)))]
 [[0.0, 0.0, 2.5], [0.0, 2.5, 9.0], ['0', 'above 0 to under 2.5', '2.5 to 9']]
@@ -24,11 +23,11 @@ from dpcore.domain.domain import Domain
 from dpcore.releases.table import TableColumn
 
 BIN = "_bin"
-"""Ends the name of a column that says in words what an interval is."""
+"""The suffix of a column that has an interval in words."""
 
 
 MOST_DIGITS = 9
-"""Numbers that are longer are rounded in words."""
+"""Numbers with more digits are rounded in words."""
 
 
 def cell_names(axis: Axis) -> tuple[str, ...]:
@@ -37,7 +36,7 @@ def cell_names(axis: Axis) -> tuple[str, ...]:
 
 
 def describe_cells(domain: Domain, cells: Integers | None = None) -> list[TableColumn]:
-    """Columns that describe cells (k,) of a domain; without them all of its cells."""
+    """Columns that describe cells (k,) of a domain, or all of its cells if none are given."""
     codes = domain.unpack(np.arange(domain.size) if cells is None else cells)
     return [
         TableColumn(
@@ -76,7 +75,7 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
 
 
 def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
-    """(k,) the intervals of cells (k,) as a person would say them."""
+    """The intervals of cells (k,), in words."""
     found, places = np.unique(cells, return_inverse=True)
     words = []
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
@@ -94,7 +93,7 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
 
 
 def _number_words(low: float, high: float) -> list[str]:
-    """Both ends, of which those of many decimals are rounded if they stay different.
+    """Both ends as text; long decimals are rounded if the ends stay different.
 
     >>> _number_words(2500 / 3, 1250.0), _number_words(0.1234567891, 0.1234567892)
     (['833.333', '1250'], ['0.1234567891', '0.1234567892'])
@@ -112,7 +111,7 @@ def _has_points(axis: Bins | Grid) -> bool:
 
 
 def masked_categories(axis: Categories, codes: Integers) -> NDArray[Any]:
-    """The categories of codes (k,), null cells masked."""
+    """The categories of codes (k,), with null cells masked."""
     categories = np.asarray(axis.categories)
     null = (codes == axis.size - 1) if axis.nullable else np.zeros(len(codes), dtype=bool)
     return _mask(categories[np.where(null, 0, codes)], null)

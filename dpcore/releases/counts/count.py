@@ -1,9 +1,9 @@
 """How many records satisfy a condition on one column.
 
-Replacing a record changes a count by one at most, and so does adding or removing one.
+Replacing a record changes a count by at most one, and so does adding or removing a record.
 
-    Count   discrete Laplace noise, and the best answer to it for a public prior and loss: of all
-            alpha-DP mechanisms the one with the least expected loss (METHODS l)
+    Count   discrete Laplace noise, and the best answer to it for a public prior and loss: among all
+            alpha-DP mechanisms it has the least expected loss (METHODS l)
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ PENALTIES = {
     "squared": "squared error",
     "zero-one": "zero-one loss (the probability of an answer that is not exact)",
 }
-AT_LEAST = "The interval holds the exact count with probability 90% at least, whatever it is."
+AT_LEAST = "The interval contains the exact count with probability at least 90%, for any count."
 
 
 @dataclass(frozen=True)
 class SingleCount(Release):
-    """``counted``: the cells of the one column whose records are counted, not all and not none.
+    """One count; ``counted``: the cells of the single column whose records are counted, neither all nor
+    none.
 
     ``what``: those records in words.
     """
@@ -77,20 +78,20 @@ class SingleCount(Release):
     @property
     @abstractmethod
     def answer(self) -> str:
-        """What the column ``count`` holds, in words."""
+        """The meaning of the column ``count``, in words."""
 
     def published(
         self, columns: list[TableColumn], uncertainty: tuple[Uncertainty, ...]
     ) -> Published:
-        """A table of one row."""
+        """A table with one row."""
         table = Table("tables", self.name, columns, uncertainty)
         return Published((table,), {"rows": self.rows} if self.adjacency.public_rows else {})
 
 
 @dataclass(frozen=True)
 class Count(SingleCount):
-    """``proportion``: a binomial prior with this chance for each of the rows; uniform if None, over
-    all counts that a table may have."""
+    """The best answer to a noisy count; ``proportion``: of a binomial prior, or None for a uniform
+    one."""
 
     proportion: float | None = None
 

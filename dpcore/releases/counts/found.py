@@ -1,11 +1,11 @@
-"""The categories of a column that nobody can list: those that enough units have.
+"""The categories of a column without a known list: texts that enough units have.
 
-The texts of the column are counted, one record of each unit, over the domain of all texts
-(``dpcore.domain.texts``), and a text is found where its noisy count passes the threshold
-(``mechanisms.stability``): one that a single unit has is found with probability beta at most.
+The texts of the column are counted, with one record per unit, over the domain of all texts
+(``dpcore.domain.texts``).  A text is found if its noisy count exceeds the threshold
+(``mechanisms.stability``); a text of a single unit is found with probability at most beta.
 
-A unit counts once, whatever its other records say, and not at all where it has no text.  So between
-neighbours one record moves from a cell to another, comes or goes: the sensitivities are those of that
+A unit counts once, whatever its other records are, and not at all if it has no text.  So between
+neighbours one record moves to another cell, or is added or removed: the sensitivities are those of that
 mechanism for units of one record.
 
 Which of the found texts are categories of the plan is post-processing (``schemas.survey.found``).
@@ -38,13 +38,13 @@ from dpcore.releases.table import (
 from dpcore.releases.work import Work, publishing
 
 FOUND = 0.95
-"""The probability with which a category is found that has as many units as is stated."""
+"""The probability of finding a category that has the stated number of units."""
 
 
 @dataclass(frozen=True)
 class FoundCategories(Release):
-    """``column``: whose texts are counted; ``categories``: those that the plan takes from a draw, or as
-    many others before there is one."""
+    """Texts of ``column`` that enough units have; ``categories``: those that the plan takes from a
+    draw, or equally many placeholders before the draw."""
 
     column: str = ""
     categories: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class FoundCategories(Release):
         super().__post_init__()
         if self.adjacency.most > 1:
             raise ValueError(
-                "mechanism: categories are found with one record of each unit, and here a unit may have"
+                "mechanism: categories are found with one record per unit, but here a unit may have"
                 f" {self.adjacency.most}"
             )
 
@@ -89,7 +89,7 @@ class FoundCategories(Release):
 
     @property
     def needed(self) -> int:
-        """How many units a category needs to be found with probability ``FOUND`` at least."""
+        """How many units a category needs to be found with probability at least ``FOUND``."""
         return self.mechanism.threshold + 1 + int(self.mechanism.half_width(2 * FOUND - 1))
 
     def publish(self, noisy: Noisy) -> Published:
@@ -99,7 +99,7 @@ class FoundCategories(Release):
         )
         texts = np.array([text for text in self.categories if text in found], dtype=str)
         scale, threshold = float(mechanism.scale), mechanism.threshold
-        counted, given = "the units of which a record is counted here", "given that it was found"
+        counted, given = "the units that have a record in this count", "given that it was found"
         table = Table(
             "tables",
             self.name,

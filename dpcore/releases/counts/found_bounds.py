@@ -1,10 +1,10 @@
-"""The bounds of a number that nobody can state: the ranges that enough units are in, of a public list.
+"""The bounds of a number without known bounds: ranges from a public list that contain enough units.
 
     ..., -2 to -1, ..., -1e-6 to 0, 0 to 1e-6, ..., 1 to 2, 2 to 5, 5 to 10, ..., 5e15 to 1e16, above
 
-Every range, and null, is a cell of a histogram of one record of each unit.  The bounds are the lower end
-of the first and the upper end of the last range whose noisy count passes a threshold that with
-probability 99% no empty one does: post-processing.
+Every range, and null, is a cell of a histogram of one record per unit.  The bounds are the lower end of
+the first and the upper end of the last range whose noisy count exceeds a threshold (post-processing).
+With probability 99% no empty range exceeds it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcore.releases.counts.found import FOUND
 from dpcore.releases.counts.histogram import Histogram
 
 FALSE = 0.01
-"""The probability that a range which nobody is in is taken."""
+"""The probability that some empty range passes the threshold."""
 
 POWERS = range(-6, 16)
 LARGEST = 1e16
@@ -34,7 +34,7 @@ EDGES = (*(-amount for amount in reversed(_FURTHEST)), 0.0, *_FURTHEST)
 
 
 def ranges(column: str) -> Domain:
-    """The ranges of a column, and null: every number is in one."""
+    """The ranges of a column, and null: every number is in exactly one range."""
     return Domain((Bins(column, EDGES, nullable=True),))
 
 
@@ -48,22 +48,22 @@ class FoundBounds(Histogram):
         super().__post_init__()
         if self.adjacency.most > 1:
             raise ValueError(
-                "mechanism: bounds are found with one record of each unit, and here a unit may have"
+                "mechanism: bounds are found with one record per unit, but here a unit may have"
                 f" {self.adjacency.most}"
             )
 
     @property
     def threshold(self) -> int:
-        """P(noise > t) <= exp(-t/scale)/2 for every one of the cells."""
+        """The threshold t, by P(noise > t) <= exp(-t/scale)/2 for each of the cells."""
         return math.ceil(float(self.mechanism.scale) * math.log(self.domain.size / (2 * FALSE)))
 
     @property
     def needed(self) -> int:
-        """How many units a range needs to be within the bounds with probability ``FOUND`` at least."""
+        """How many units a range needs to be within the bounds with probability at least ``FOUND``."""
         return self.threshold + 1 + int(self.mechanism.half_width(2 * FOUND - 1))
 
     def found(self, noisy: Noisy) -> tuple[float, float] | None:
-        """The bounds; None where no range passes the threshold, or only one beyond ``LARGEST``."""
+        """The bounds; None if no range passes the threshold, or only a range beyond ``LARGEST``."""
         (axis,) = self.domain.axes
         assert isinstance(axis, Bins)
         (passed,) = np.nonzero(noisy.values[: axis.cells] > self.threshold)
@@ -78,5 +78,5 @@ class FoundBounds(Histogram):
         return ErrorStatement(needed, self.needed, note), *super().expected_error()
 
     def agreement(self, noisy: Noisy) -> Agreement | None:
-        """None: other tables may count all records of a unit."""
+        """None, because other tables may count all records of a unit."""
         return None

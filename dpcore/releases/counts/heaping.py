@@ -1,20 +1,20 @@
-"""Which values many records share, and how round the others are.
+"""Values that many records share, and the roundness of the other values.
 
-People round, and some numbers look continuous and are not: 50,000 is a hundred times as common an income
-as 50,137, and a density of five districts has five values.  Neither shows in bins.  So of each column
-are counted, by two tables,
+People round, and some numbers only look continuous: an income of 50,000 is a hundred times as common
+as 50,137, and if there are five districts, their densities have five values.  Bins show neither.  So
+each column is counted in two tables:
 
-    all multiples of its step              of which those are published that no noise would reach
-    powers of ten x degrees of roundness   all of them: how many incomes from 10,000 to 99,999 are
-                                           multiples of 10,000, of others how many of 5,000, ...
+    all multiples of its step              only counts above all likely noise are published
+    powers of ten x degrees of roundness   all counts: how many incomes from 10,000 to 99,999 are
+                                           multiples of 10,000, how many others of 5,000, ...
 
 **Lemma.**  A record adds 1 to one cell of the first table and to at most one of the second, and
-replacing it moves 2 in each.  So of k columns the squared L2 norm moves by at most 2k, or 4k.
+replacing it moves 2 in each.  So for k columns the squared L2 norm changes by at most 2k, or 4k.
 
 **Published values.**  With half-width t of the noise at level 1 - 0.1/K for one of K cells, all K noisy
 counts are within t of the exact ones with a probability of at least 90% (union bound).  Those above t
-are published with the interval +- t, so all intervals hold at once, though the values were chosen; in
-particular, with that probability each of them has a record.
+are published with the interval +- t, so all intervals hold at once, although the values were selected;
+in particular, with that probability each published value has a record.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work
 
 MOST_VALUES = 2**22
-"""Of all columns together."""
+"""The most values of all columns together."""
 
 VALUE, VALUE_BYTES = 1e-6, 64
-"""Seconds and bytes for each value."""
+"""CPU seconds and bytes for each value."""
 
 ROUNDNESS = ("size_from", "size_to", "multiple_of", "values")
 
 
 @dataclass(frozen=True)
 class Heaping(Release):
-    """Values of columns that many records share, and how round others are."""
+    """Values of columns that many records share, and how round other values are."""
 
     values: tuple[StepValues, ...] = ()
 
@@ -88,13 +88,13 @@ class Heaping(Release):
 
     @cached_property
     def _sizes(self) -> list[int]:
-        """The cells of each table: of each column its values, then its classes."""
+        """The number of cells of each table: for each column its values, then its classes."""
         of = ((each.axis.cells, len(each.roundness.power)) for each in self.values)
         return [size for both in of for size in both]
 
     @property
     def work(self) -> Work:
-        """Of all values noise is drawn, and nearly none of them is published."""
+        """Noise is drawn for all values, and nearly none of them are published."""
         return Work(VALUE * sum(self._sizes), VALUE_BYTES * sum(self._sizes))
 
     def statistic(self, tally: Tally) -> Exact:
@@ -116,12 +116,12 @@ class Heaping(Release):
         return (axis.name,)
 
     def threshold(self, column: StepValues) -> int:
-        """What no noise in any value of a column exceeds, with 90% probability."""
+        """The largest noise in all values of a column, with 90% probability."""
         level = 1 - (1 - LEVEL) / column.axis.cells
         return math.ceil(self.mechanism.half_width(level))
 
     def kept(self, noisy: Noisy) -> Noisy:
-        """The counts of shared values and of classes: of a million values nearly all are noise."""
+        """The counts of shared values and of classes; nearly all other counts are pure noise."""
         least = [
             -LARGEST_STATISTIC if own is None else own
             for column in self.values
@@ -131,7 +131,7 @@ class Heaping(Release):
         return Noisy(noisy.values[cells], cells, noisy.reproducible)
 
     def _drawn(self, noisy: Noisy) -> Iterator[tuple[StepValues, Integers, Integers, Integers]]:
-        """Each column with the cells of shared values, their noisy counts, and those of classes."""
+        """For each column the cells of shared values, their noisy counts, and the counts of classes."""
         noisy = self.kept(noisy) if noisy.cells is None else noisy
         assert noisy.cells is not None
         ends = np.cumsum(self._sizes)
@@ -161,8 +161,8 @@ class Heaping(Release):
             *RECORDS.interval(*ends),
         ]
         statement = (
-            f"The values are those of all {column.axis.cells:,} whose noisy count is above {width}. The"
-            " intervals hold for all values at once with at least 90% probability, so also for these."
+            f"Of all {column.axis.cells:,} values, those with a noisy count above {width} are listed."
+            " With at least 90% probability all their intervals are right at once."
         )
         known = Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement)
         return Table("tables", self.table_name(Domain((column.axis,))), columns, (known,))
@@ -180,10 +180,10 @@ class Heaping(Release):
         sizes = 10.0**kinds.power * unit, 10.0 ** (kinds.power + 1) * unit
         about = column.axis.name
         means = (
-            f"Without its sign {about} is at least",
-            f"Without its sign {about} is below",
+            f"Absolute value of {about}: at least",
+            f"Absolute value of {about}: below",
             f"The largest of 1, 5, 10, 50, ... that divides {about}",
-            f"How many values of {about} are such",
+            f"How many values of {about} are in this class",
         )
         described = (*sizes, kinds.every * unit, kinds.values)
         columns = [
@@ -198,11 +198,11 @@ class Heaping(Release):
         return Table("tables", f"{name}.roundness", columns, (known,))
 
     def occurring(self, noisy: Noisy, name: str) -> tuple[StepValues, Floats, Integers, Integers]:
-        """What is known of the values (cells,) of a column.
+        """The relative frequencies of the values (cells,) of a column.
 
         Returns:
-            The values; how often each occurs in proportion to others of its bin, by its roundness as far
-            as that is no noise; cells of shared values (k,), and their noisy counts.
+            The values; the relative frequency of each among the values of its bin, by roundness if that
+            is more than noise; the cells of shared values (k,), and their noisy counts.
         """
         column, cells, counts, classes = next(
             drawn for drawn in self._drawn(noisy) if drawn[0].axis.name == name
@@ -221,7 +221,7 @@ class Heaping(Release):
 
     @property
     def least_seen(self) -> int:
-        """Records that a value needs to be published, in any column."""
+        """The number of records that a value needs to be published, in any column."""
         return max(self.threshold(column) for column in self.values)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -233,11 +233,11 @@ class Heaping(Release):
 
 
 def _by_class(kinds: Roundness, of: Integers, counts: Integers) -> Integers:
-    """Sums by class of the counts (k,) of values of classes ``of`` (k,), without zero."""
+    """For each class but that of value 0, the sum of counts (k,) of values with classes ``of``."""
     return summed(of[of >= 0], counts[of >= 0], len(kinds.power))
 
 
 def _alike(counts: Floats, values: Integers, power: Integers) -> Floats:
-    """(k,) counts of classes in proportion to their ``values``, among those of one power of ten."""
+    """Counts (k,) that divide each power of ten among its classes in proportion to their ``values``."""
     totals = np.maximum(np.bincount(power, counts), 1.0)
     return np.asarray(totals[power] * values / np.maximum(np.bincount(power, values), 1)[power])

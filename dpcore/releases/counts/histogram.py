@@ -1,11 +1,11 @@
 """Histogram over any set of columns.
 
-One record sits in one cell, so replacing it takes one from a cell and gives one to another: the L1
+Each record is in one cell, so replacing it lowers one count and raises another by one: the L1
 sensitivity is 2 (METHODS d), and 1 for a record that is added or removed.  A dense histogram adds
 discrete Laplace noise to every cell; a thresholded one keeps only noisy counts above a public
-threshold, and its cost does not grow with the number of empty cells (METHODS i).  Where the share
-has a beta, a thresholded one adds noise to occupied cells alone, and its threshold does not grow
-with the number of cells either.
+threshold, and its cost does not grow with the number of empty cells (METHODS i).  If the share has a
+beta, a thresholded histogram adds noise to occupied cells only, and its threshold does not grow with
+the number of cells either.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from dpcore.releases.work import Work, publishing
 LARGEST_DENSE = 2**24
 
 SIMULATED = 2**20
-"""Errors of counts are simulated for about this many cells, the table as often as that takes."""
+"""Errors of counts are simulated for at least about this many cells, by repeating the table."""
 
 MOST_REPEATS = 400
 
 
 @dataclass(frozen=True)
 class Histogram(TableOfCounts, Samplable):
-    """Counts of every cell of the domain, or of those above the threshold.
+    """Counts of every cell of the domain, or of the cells above the threshold.
 
-    ``occupied``: how many cells have records at most, if that is public; it may lower the threshold.
+    ``occupied``: the largest number of cells with records, if public; it may lower the threshold.
     """
 
     thresholded: bool = False
@@ -112,14 +112,14 @@ class Histogram(TableOfCounts, Samplable):
         return Exact(tally.dense())
 
     def counts(self, noisy: Noisy) -> Integers:
-        """Non-negative whole counts; those of a dense histogram add up to the rows, or where these
-        are private to what the noisy counts add up to."""
+        """Non-negative whole counts; in a dense histogram they add up to the rows if these are public,
+        else to the rounded sum of the noisy counts."""
         if self.thresholded:
             return np.maximum(noisy.values, 0)
         return self._adjusted(noisy.values)
 
     def _adjusted(self, values: Integers) -> Integers:
-        """(..., cells) whole counts that add up, of noisy ones."""
+        """Whole counts (..., cells) with the right sum, from noisy counts."""
         total: Integers | int = self.rows
         if not self.adjacency.public_rows:
             total = np.maximum(values.sum(axis=-1), 0)
@@ -194,7 +194,7 @@ class Histogram(TableOfCounts, Samplable):
         ]
 
     def interval(self, noisy: Noisy) -> tuple[Integers, Integers]:
-        """Ends of 90% intervals for the exact counts of the published cells, exact."""
+        """The ends of exact 90% intervals for the exact counts of the published cells."""
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             lower, upper = passed_interval(
                 float(self.mechanism.scale), self.mechanism.threshold, noisy.values, LEVEL
@@ -210,8 +210,8 @@ class Histogram(TableOfCounts, Samplable):
         return passed_error(scale, self.mechanism.threshold, noisy.values)
 
     def _count_errors(self, noisy: Noisy, counts: Integers) -> tuple[Floats, tuple[Floats, Floats]]:
-        """Root mean squared errors of ``count`` and both ends of 90% intervals around it, by repeating
-        all that made it on itself."""
+        """Root mean squared errors of ``count`` and the ends of 90% intervals around it, by simulating
+        noise and post-processing on the published counts."""
         generator = post_processing_generator(noisy)
         likely = likely_counts(noisy.values, counts, self.mechanism.stddev)
         repeats = int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))
@@ -228,14 +228,14 @@ class Histogram(TableOfCounts, Samplable):
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         unit = self.unit
         conservative = (
-            f"The interval holds the exact {unit.number} with a probability of at least 90%, whatever it"
-            f" is; as each is a {unit.whole}, with a larger one where the scale of the noise is small."
+            f"The interval contains the exact {unit.number} with a probability of at least 90%, for any"
+            f" value; the probability is larger if the noise is small, as each is a {unit.whole}."
         )
         if self.thresholded:
             statement = (
                 f"Given that the cell passed the threshold. {conservative} The standard error is an"
-                f" average over all {unit.numbers} that may lie behind the noisy one, all taken as"
-                " equally likely: it is cautious, as it allows that the cell is empty."
+                f" average over all {unit.numbers} that could give the noisy one, taken as equally"
+                " likely: it is cautious, because the cell may be empty."
             )
             return (
                 Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),

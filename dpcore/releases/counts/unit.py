@@ -1,8 +1,8 @@
-"""What counts count: records, or survey weights in steps.
+"""The unit of counts: records, or survey weights in steps.
 
 A weighted record counts as a whole number of steps, from none to the largest weight; the tally of a
 weighted release holds steps.  Mechanism and post-processing treat steps like records, with the
-sensitivity of a unit that has as many records as it has steps; only what is published is multiplied by
+sensitivity of a unit that has as many records as it has steps; only published numbers are multiplied by
 the step:
 
     weight 1.4, step 1/2  --engine-->  3 steps  --privacy line, post-processing-->  3 * 1/2
@@ -36,7 +36,7 @@ from dpcore.releases.table import (
 
 @dataclass(frozen=True)
 class Unit:
-    """What is counted, for the columns and texts of counts.  ``step``: the weight of one step."""
+    """The unit of a count, for its columns and descriptions.  ``step``: the weight of one step."""
 
     weighted: bool = False
     step: Fraction = Fraction(1)
@@ -47,7 +47,7 @@ class Unit:
 
     @property
     def number(self) -> str:
-        """One number, after an article: a count, an exact count."""
+        """The word for one number, after an article: a count, an exact count."""
         return "sum of weights" if self.weighted else "count"
 
     @property
@@ -56,16 +56,16 @@ class Unit:
 
     @property
     def amount(self) -> str:
-        """One number as the beginning of a description."""
+        """The phrase for one number at the beginning of a description."""
         return "Sum of weights" if self.weighted else "Count of records"
 
     @property
     def whole(self) -> str:
-        """What every exact number is, in the singular."""
+        """The word for the value of every exact number, in the singular."""
         return "whole number" if self.step == 1 else f"multiple of {decimal_text(self.step)}"
 
     def scaled(self, steps: Any) -> Any:
-        """Steps as the numbers that are published; whole weights stay whole numbers."""
+        """Convert steps into published numbers; whole weights stay whole numbers."""
         whole = self.step.denominator == 1
         return steps * (self.step.numerator if whole else float(self.step))
 
@@ -76,7 +76,7 @@ class Unit:
     def noisy_columns(
         self, steps: Integers, stddev: float, note: str, error: str = "standard_error"
     ) -> list[TableColumn]:
-        """``noisy_count`` (k,), with noise of mean zero, and its standard error."""
+        """Columns ``noisy_count`` (k,), with noise of mean zero, and its standard error."""
         noisy = f"{self.amount} plus noise of mean zero{note}"
         return [
             self.column("noisy_count", steps, noisy),
@@ -86,7 +86,7 @@ class Unit:
     def interval(
         self, lower: Floats | Integers, upper: Floats | Integers, note: str = ""
     ) -> list[TableColumn]:
-        """Both ends of 90% intervals for exact counts."""
+        """Columns with the ends of 90% intervals for exact counts."""
         of = f"the exact {self.number}{note}"
         return interval_columns(self.scaled(lower), self.scaled(upper), of)
 
@@ -97,7 +97,7 @@ class Unit:
         ends: tuple[Floats, Floats],
         meaning: str,
     ) -> list[TableColumn]:
-        """``estimate`` (k,), unbiased, its standard error and both ends of its intervals."""
+        """Columns ``estimate`` (k,), unbiased, its standard error and the ends of its intervals."""
         about = "Standard deviation of the noise left in estimate"
         return [
             self.column("estimate", estimates, f"{self.amount}{meaning}"),
@@ -113,12 +113,12 @@ class Unit:
         most: int,
         meaning: str,
     ) -> list[TableColumn]:
-        """``count`` (k,), its error and both ends of intervals, rounded outwards to possible numbers."""
+        """Columns ``count`` (k,), its error and the ends of intervals, rounded outwards."""
         lower, upper = np.floor(ends[0]), np.ceil(ends[1])
         first, last = (
             self.scaled(np.clip(end, 0, most).astype(np.int64)) for end in (lower, upper)
         )
-        of = f"the exact {self.number}, around count; shorter than the unbiased one if count is small"
+        of = f"the exact {self.number}, around count; shorter than estimate's if count is small"
         return [
             self.column("count", counts, meaning),
             self.column(
@@ -131,17 +131,17 @@ class Unit:
 RECORDS = Unit()
 
 BEST = ("best_estimate", "best_standard_error", "best_lower_90", "best_upper_90")
-"""The columns with what all releases of a bundle say of a table together."""
+"""The columns with the joint estimate from all releases of a bundle."""
 
 OF_COUNTS = (
     *("noisy_count", "standard_error", *ENDS),
     *("count", "count_standard_error", *COUNT_ENDS),
 )
-"""The columns of a table of counts."""
+"""The columns that tables of counts may have."""
 
 
 def estimate_uncertainty(unit: Unit) -> Uncertainty:
-    """How the error and the interval of ``estimate`` are known."""
+    """The statement of how the error and the interval of ``estimate`` are computed."""
     return Uncertainty(
         "estimate",
         "standard_error",
@@ -153,7 +153,7 @@ def estimate_uncertainty(unit: Unit) -> Uncertainty:
 
 
 def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
-    """How the error and the interval of ``count`` are known."""
+    """The statement of how the error and the interval of ``count`` are computed."""
     return Uncertainty(
         "count",
         "count_standard_error",
@@ -173,8 +173,8 @@ def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
 class AsMeasured:
     """A release whose tables agree, with its draw.
 
-    ``groups``: by place of a column, the cell that each of its cells was measured in, of columns that
-    were measured in fewer.
+    ``groups``: for columns that were measured in merged cells, by position: the merged cell of each of
+    their cells.
     """
 
     release: TableOfCounts
@@ -182,7 +182,7 @@ class AsMeasured:
     groups: Mapping[int, Integers] = field(default_factory=dict)
 
     def agreement(self) -> Agreement | None:
-        """What the draw says; before there is one, a draw of nothing."""
+        """The agreement of the draw; before there is a draw, that of a draw of zeros."""
         if self.noisy is None:
             return self.release.of_nothing
         return self.release.agreement(self.noisy)
@@ -192,8 +192,8 @@ class AsMeasured:
 class TableOfCounts(Release):
     """A release of counts of records, or of sums of their weights.
 
-    ``step``: the weight of one step of the tally.  Where weights are counted, ``rows`` is the public
-    scale of their sum, in steps.
+    ``step``: the weight of one step of the tally.  If weights are counted, ``rows`` is the public scale
+    of their sum, in steps.
     """
 
     step: Fraction = field(default=Fraction(1), kw_only=True)
@@ -213,29 +213,29 @@ class TableOfCounts(Release):
 
     @property
     def weight_facts(self) -> dict[str, object]:
-        """Facts for the manifest where weights are counted."""
+        """Facts for the manifest if weights are counted."""
         return {"step": str(self.step)} if self.adjacency.weighted else {}
 
     def noise_alone(self, generator: np.random.Generator) -> Noisy:
-        """The noise of a draw, by an ordinary generator: for replicates."""
+        """A draw of the noise only, from an ordinary generator, for replicates."""
         return Noisy(self.mechanism.simulate(self.mechanism.size, generator))
 
     @cached_property
     def of_nothing(self) -> Agreement | None:
-        """The agreement of a draw of nothing: its variances are those of any draw; None as there."""
+        """The agreement of a draw of zeros, whose variances are those of any draw; None like it."""
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
     def as_measured(self, noisy: Noisy | None) -> AsMeasured:
-        """What answers for this draw, or before there is one: the release itself, but where noisy
-        counts decided which cells were measured together."""
+        """The release as it was measured in this draw (or before a draw): itself, unless noisy counts
+        decided which cells were merged."""
         return AsMeasured(self, noisy)
 
     def as_supposed(self, shares: Mapping[str, Floats]) -> AsMeasured:
-        """What would answer for a table in which cells of columns had these shares."""
+        """The release as it would be measured if the cells of columns had these shares."""
         return self.as_measured(None)
 
     def weighed(self, step: Fraction) -> Self:
-        """The same release, of sums of weights in multiples of ``step``."""
+        """This release for sums of weights, in multiples of ``step``."""
         return replace(self, step=step)
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
@@ -245,18 +245,17 @@ class TableOfCounts(Release):
             weights: one weight for each row of a table, by the name of the table.
 
         Raises:
-            ValueError: where the release's numbers cannot be added up.
+            ValueError: if the release's numbers cannot be added up.
         """
         raise ValueError(f"{self.name}: its numbers cannot be added up")
 
     def agreement(self, noisy: Noisy) -> Agreement | None:
-        """What was measured of counts over ``domain``, to be combined with that of other releases.
+        """The measured counts over ``domain``, in a form that can be combined with other releases.
 
-        None where the numbers are not of this form: sums of cells with independent noise of known
-        variance.
+        None unless the numbers are sums of cells with independent noise of known variance.
         """
         return None
 
     def scaled_margin(self, steps: Floats, stddev: float) -> tuple[Floats, float]:
-        """A supported margin and its error, as the numbers that are published."""
+        """A supported margin and its error, in published numbers."""
         return self.unit.scaled(steps), self.unit.scaled(stddev)

@@ -1,15 +1,15 @@
 """The records of a density or function: those with a value in every column, outside point masses.
 
-The other records are left out.  The number of those that count is then private under every relation: it
-is one of the released numbers, and the density is the released function over it.  A record that is
-replaced by one that is left out is in one of the tables only.  So between neighbours of public rows a
-sum moves by the larger of
+The other records are left out.  The number of records that count is then private under every relation:
+it is one of the released numbers, by which the released function is divided.  If a record is replaced
+by one that is left out, it is in one of the tables only.  So between neighbours of public rows a sum
+moves by the larger of
 
     moved      the difference of the terms of two records
-    present    the term of one, which has the number of records among its coordinates
+    present    the term of one record, which has the number of records among its coordinates
 
-(``Adjacency.sensitivity`` allows for both already where the number of records is private), and what is
-left of a neighbour's m steps after nulls are dropped is m steps at most, each of one of these forms.
+(``Adjacency.sensitivity`` includes both already if the number of records is private).  After nulls are
+dropped, at most m of a neighbour's m steps are left, each of one of these forms.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from dpcore.releases.base import Release, named_points
 class AnsweredRelease(Release):
     """A release of the records that have a value in each of its columns, which are grids.
 
-    ``grouped``: about one of several parts of the records, each with numbers of its own (``parts``);
-    ``law``: Gaussian noise for at least the sensitivity of the numbers, in place of what the share
-    buys: at a bandwidth that was drawn, which must not decide the noise (``tuned``).
+    ``grouped``: whether it is one of several parts of the records, each with its own numbers
+    (``parts``); ``law``: Gaussian noise for at least the sensitivity of the numbers, which replaces
+    what the share affords if the bandwidth was drawn and must not decide the noise (``tuned``).
     """
 
     grouped: bool = field(default=False, kw_only=True)
     law: DiscreteGaussian | None = field(default=None, kw_only=True)
 
     def gaussian(self, size: int, squared: Fraction) -> DiscreteGaussian:
-        """The noise of as many numbers of such a squared sensitivity."""
+        """The noise for ``size`` numbers whose squared sensitivity is ``squared``."""
         if self.law is None:
             return DiscreteGaussian.within(self.share, size, squared)
         if squared > self.law.l2_sensitivity_squared:
@@ -59,30 +59,30 @@ class AnsweredRelease(Release):
 
     @cached_property
     def axes(self) -> tuple[Grid, ...]:
-        """The columns, without their nulls and point masses."""
+        """The columns without nulls and point masses."""
         grids = (axis for axis in self.domain.axes if isinstance(axis, Grid))
         return tuple(replace(axis, nullable=False, points=()) for axis in grids)
 
     @cached_property
     def answered(self) -> Domain:
-        """The cells of records with a value in every column."""
+        """The domain of records with a value in every column."""
         return Domain(self.axes)
 
     @property
     def nullable(self) -> bool:
-        """Whether there may be other records."""
+        """Whether some records may be left out."""
         return any(
             axis.size > own.size for axis, own in zip(self.domain.axes, self.axes, strict=True)
         )
 
     @property
     def counts_mass(self) -> bool:
-        """Whether the number of records that count is private, so that it is released as well."""
+        """Whether the number of records that count is private, so that it is also released."""
         return self.grouped or self.nullable or not self.adjacency.public_rows
 
     @property
     def of_rows(self) -> str:
-        """What the number of records that count is called."""
+        """The phrase for the records that count."""
         with_value = any(axis.nullable for axis in self.domain.axes)
         apart = any(isinstance(axis, Grid) and axis.points for axis in self.domain.axes)
         of = "the group's records" if self.grouped and not apart else "records"
@@ -90,7 +90,7 @@ class AnsweredRelease(Release):
 
     @property
     def of_mass(self) -> str:
-        """What an error statement adds where that number is private."""
+        """The suffix of an error statement if that number is private."""
         if not self.counts_mass:
             return ""
         note = f"; of mass one, with the noise in the number of {self.of_rows}"
@@ -98,17 +98,17 @@ class AnsweredRelease(Release):
 
     @property
     def transforms(self) -> dict[str, TransformName]:
-        """The transform of each column that has one."""
+        """The transforms of the columns that have one."""
         return {axis.name: axis.transform for axis in self.axes if axis.transform != "none"}
 
     @property
     def of_scale(self) -> str:
-        """What a statement about scaled columns adds where they are transformed first."""
+        """The suffix of a statement about scaled columns if they are transformed first."""
         scales = [f"{transform}({name})" for name, transform in self.transforms.items()]
         return f", on the scale of {' and '.join(scales)}" if scales else ""
 
     def scales(self, bandwidths: Sequence[float]) -> dict[str, Any]:
-        """Facts: bandwidths in units of the columns, or of their transforms, and bounds."""
+        """Facts for the manifest: bandwidths in units of the (transformed) columns, and bounds."""
         widths = zip(self.axes, bandwidths, strict=True)
         return {
             "bandwidths": {axis.name: h * axis.span for axis, h in widths},
@@ -117,13 +117,13 @@ class AnsweredRelease(Release):
         }
 
     def unit_density(self, points: Sequence[Floats]) -> Floats:
-        """(k,) a density that is uniform on the scale of the transforms, per unit of the columns, at
-        points (k,) of each column."""
+        """At points (k,) of each column: the density, per unit of the columns, of a distribution that
+        is uniform on the scale of the transforms."""
         slopes = (axis.slope(at) for axis, at in zip(self.axes, points, strict=True))
         return np.asarray(math.prod(slopes))
 
     def unit_density_at(self, points: Mapping[str, NDArray[Any]]) -> Floats:
-        """The same at the points of a question, or ``ValueError`` where it is infinite."""
+        """``unit_density`` at the points of a query, or ``ValueError`` if it is infinite there."""
         given = named_points(points, self.domain.names)
         unit = self.unit_density([np.ma.getdata(values) for values in given])
         if not np.all(np.isfinite(unit)):
@@ -133,19 +133,19 @@ class AnsweredRelease(Release):
         return unit
 
     def between_records(self, moved: float, present: float) -> float:
-        """The squared norm of the difference of two records' terms, where one may have no value, or both
-        may be in different groups."""
+        """The squared norm of the difference of two records' terms, if a record may have no value or
+        both may be in different groups."""
         if self.grouped:
             return max(moved, 2 * present)
         return max(moved, present) if self.nullable else moved
 
     @property
     def touched(self) -> int:
-        """The most groups whose numbers differ between neighbours; 1 where there are no groups."""
+        """The largest number of groups whose numbers differ between neighbours; 1 without groups."""
         return 2 * self.adjacency.most if self.grouped else 1
 
     def with_values(self, tally: Tally) -> Tally:
-        """The records that count, over ``answered``: private."""
+        """The tally over ``answered`` of the records that count: private."""
         if not self.nullable:
             return tally
         codes = tally.domain.unpack(tally.cells)

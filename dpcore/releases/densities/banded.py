@@ -1,8 +1,7 @@
-"""What every smooth density states of its errors: an interval at each point, and a band for all at once.
+"""The error statements of every smooth density: an interval at each point, and a simultaneous band.
 
-Standard errors are about privacy noise alone.  Intervals and bands are for the exact kernel estimate: to
-the noise they add bounds of all that a release leaves out (``left_out``).  They do not count sampling
-error.
+Standard errors describe privacy noise only.  Intervals and bands are for the exact kernel estimate:
+they include noise and bounds of all approximation errors (``left_out``), but not sampling error.
 """
 
 from __future__ import annotations
@@ -37,27 +36,27 @@ POINTWISE = (
     " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
     " are."
 )
-"""How the interval of an estimate is known."""
+"""The statement of how the interval of an estimate is computed."""
 
 REPEATS = 1000
-"""How often noise is drawn again for a simultaneous band: its level is then known to one per cent."""
+"""How often noise is simulated for a simultaneous band: its level is then accurate to one per cent."""
 
 MOST_DIMENSIONS = 3
 
 BAND = ("lower_simultaneous_90", "upper_simultaneous_90")
-"""The columns with both sides of the simultaneous band."""
+"""The columns with the two sides of the simultaneous band."""
 
 SIMULTANEOUS = Uncertainty(
     "estimate",
     "standard_error",
     BAND,
     "simulated",
-    "Holds the exact kernel density everywhere at once, by the simulated distribution of the largest"
-    " noise in standard errors, and left_out_bound on both sides.",
+    "Contains the exact kernel density at all points at once: its width is the simulated quantile of"
+    " the largest noise in standard errors, plus left_out_bound on both sides.",
 )
 
 WHOLE = "typical error of the density, relative to a uniform one"
-"""The error statement of the noise and of all that is left out, of every kind of density."""
+"""The quantity of the error statement for noise and approximation, for every kind of density."""
 
 
 class BandedDensity(AnsweredRelease, EstimatesDensity):
@@ -69,37 +68,36 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
 
     @abstractmethod
     def stated_at(self, noisy: Noisy, points: Floats) -> Mapping[str, Floats]:
-        """The estimate at scaled points (k, d) and all that is said of its error, relative to a uniform
-        density."""
+        """The estimate at scaled points (k, d) and its errors, relative to a uniform density."""
 
     @abstractmethod
     def noisy_mass(self, noisy: Noisy) -> float:
-        """Noisy records over the rows of the plan, where their number is private."""
+        """The noisy number of records over the rows of the plan, if it is private."""
 
     @property
     @abstractmethod
     def mass_stddev(self) -> float:
-        """Of the noise in it: 0 where the number is public."""
+        """The standard deviation of the noise in this ratio: 0 if the number is public."""
 
     def mass(self, noisy: Noisy) -> float:
-        """Records over the rows of the plan: 1 where these are public, else noisy and positive."""
+        """Records over the rows of the plan: 1 if they are public, else noisy and positive."""
         return max(self.noisy_mass(noisy), 1 / self.rows) if self.counts_mass else 1.0
 
     def hides(self, noisy: Noisy) -> bool:
-        """Whether there may be no records, so that nothing is known of their density."""
+        """Whether there may be no records, so that their density is unknown."""
         if not self.counts_mass:
             return False
         return not self.noisy_mass(noisy) > FEWEST_ERRORS * self.mass_stddev
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, with its error, pointwise interval and simultaneous band; all masked
-        where there may be no records."""
+        """``estimate`` at points, with its error, pointwise interval and simultaneous band; all are
+        masked if there may be no records."""
         scaled, unit = unit_points(points, self.axes), self.unit_density_at(points)
         hidden, stated = self.hides(noisy), self.stated_at(noisy, scaled)
         return {name: unless(hidden, column * unit) for name, column in stated.items()}
 
     def facts(self, factor: float, rows: float, error: float) -> dict[str, Any]:
-        """Facts for the manifest; ``rows``: the noisy number of records, and its standard error."""
+        """Facts for the manifest; ``rows``: the noisy number of records and its standard error."""
         known = {
             **self.scales(self.bandwidths),
             "simultaneous_factor": factor,
@@ -109,9 +107,9 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
         return known | counted
 
     def point_columns(self, lines: Sequence[Floats], at: str) -> tuple[list[TableColumn], Floats]:
-        """Columns with the points of a grid, and the density (k,) of a uniform one there.
+        """Columns with the points of a grid, and the density (k,) of a uniform distribution there.
 
-        ``lines``: points of each axis, scaled; ``at``: what they are, in the descriptions.
+        ``lines``: scaled points of each axis; ``at``: the phrase for them in descriptions.
         """
         values = (axis.from_unit(line) for axis, line in zip(self.axes, lines, strict=True))
         places = [place.ravel() for place in np.meshgrid(*values, indexing="ij")]
@@ -124,7 +122,7 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
     def value_columns(
         self, noisy: Noisy, values: Mapping[str, Floats], meanings: Sequence[str]
     ) -> list[TableColumn]:
-        """The ``statistics`` of points (k,), null where there may be no records."""
+        """The columns ``statistics`` at points (k,); null if there may be no records."""
         hidden = np.full(len(values["estimate"]), self.hides(noisy))
         columns = [
             TableColumn(name, unless(hidden, values[name]), text)
@@ -133,7 +131,7 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
         return columns + [reason_column(hidden)] * self.counts_mass
 
     def whole_statement(self) -> ErrorStatement:
-        """The noise and all that is left out."""
+        """The error statement of noise and approximation together."""
         noise, *bounds = self.error_parts.items()
         most = ", ".join(f"{name} {value:.2g}" for name, value in bounds)
         note = f"noise {noise[1]:.2g}; at most {most}{self.of_mass}{self.of_scale}"
@@ -141,7 +139,7 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
 
 
 def require_lines(axes: Sequence[Axis], bandwidths: tuple[float, ...]) -> None:
-    """Raise ``ValueError`` where the axes are not numeric columns with a bandwidth each."""
+    """Raise ``ValueError`` unless the axes are numeric columns with a bandwidth each."""
     if not 1 <= len(axes) <= MOST_DIMENSIONS:
         raise ValueError(f"columns: a function has one to {MOST_DIMENSIONS} columns")
     if len(bandwidths) != len(axes):
@@ -154,7 +152,7 @@ def require_lines(axes: Sequence[Axis], bandwidths: tuple[float, ...]) -> None:
 
 
 def banded(estimate: Floats, error: Floats, factor: float, bound: Floats) -> dict[str, Floats]:
-    """An estimate (k,) with its error, interval and band, both wider by a bound of what is left out."""
+    """An estimate (k,) with error, interval and band; a bound of approximation errors widens both."""
     band = dict(zip(BAND, (estimate - factor * error, estimate + factor * error), strict=True))
     stated = {"estimate": estimate, **normal_interval(estimate, error), **band}
     for lower, upper in (ENDS, BAND):
@@ -163,12 +161,12 @@ def banded(estimate: Floats, error: Floats, factor: float, bound: Floats) -> dic
 
 
 def largest_factor(noises: Iterable[Floats], error: Floats) -> float:
-    """Standard errors that noise nowhere exceeds in 90% of the draws."""
+    """The number of standard errors that noise exceeds at no point in 90% of the draws."""
     return float(np.quantile([np.max(np.abs(away) / error) for away in noises], LEVEL))
 
 
 def band_meanings(of: str) -> Iterator[str]:
-    """What the ends of intervals and of the band mean, in the order of ``ENDS`` and ``BAND``."""
+    """Descriptions of the ends of intervals and of the band, in the order of ``ENDS`` and ``BAND``."""
     for what in ("pointwise 90% interval (normal)", "90% band that holds everywhere at once"):
         for side in ("Lower end", "Upper end"):
             yield f"{side} of a {what} for {of}"
@@ -183,8 +181,8 @@ def as_probabilities(density: Floats) -> Floats:
 
 
 def spread_evenly(probabilities: Floats, rows: int, generator: np.random.Generator) -> Integers:
-    """(rows,) cells, row-major and in random order, each as often as its probability says, give or
-    take one (systematic sampling)."""
+    """Row-major cells (rows,), in random order, as often as their probabilities say, up to one
+    (systematic sampling)."""
     cumulative = np.cumsum(probabilities.ravel())
     levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
     cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)

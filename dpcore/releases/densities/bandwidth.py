@@ -1,8 +1,8 @@
 """Bandwidths for a kernel density, from private interquartile ranges (METHODS m).
 
 Silverman's rule for d columns is h = (4/(d + 2))^(1/(d + 4)) n^(-1/(d + 4)) IQR/1.34, which begins with
-1.06 for one column and with 1 for two (Silverman 1986, section 4.3.2); n is public.  All after the
-choice is post-processing: a density at these bandwidths is a release of its own, which pays for itself
+1.06 for one column and with 1 for two (Silverman 1986, section 4.3.2); n is public.  The rule is
+post-processing of the quartiles; a density at these bandwidths is a separate release with its own price
 (``tuned``).
 """
 
@@ -20,10 +20,10 @@ from dpcore.releases.numbers.quantiles import Quantiles
 
 @dataclass(frozen=True)
 class Bandwidth(Quantiles):
-    """The quartiles of each column, and bandwidths as parts of their ranges.
+    """The quartiles of each column, and the bandwidths as fractions of the columns' ranges.
 
-    ``smallest``: the least bandwidth that is published, public; it is used where the quartiles meet,
-    as they do where half of the records are in one cell.
+    ``smallest``: the smallest bandwidth that is published, public; it is used if the quartiles are
+    equal, as they are if half of the records are in one cell.
     """
 
     levels: tuple[Fraction, ...] = field(default=(Fraction(1, 4), Fraction(3, 4)), init=False)
@@ -39,7 +39,7 @@ class Bandwidth(Quantiles):
             raise ValueError("smallest: must be positive, a part of the column's range")
 
     def bandwidths(self, noisy: Noisy) -> tuple[float, ...]:
-        """The standard deviations of the kernel, as parts of the columns' ranges."""
+        """The standard deviations of the kernel, as fractions of the columns' ranges."""
         cells = self.sorted_cells(noisy)
         spreads = np.diff(cells, axis=0)[0] / self.domain.shape
         found = (silverman(float(spread), self.rows, len(spreads)) for spread in spreads)
@@ -51,7 +51,7 @@ class Bandwidth(Quantiles):
         return max(silverman(1.0, self.rows, len(self.measured)), self.smallest)
 
     def stated(self, noisy: Noisy) -> dict[str, object]:
-        """What was chosen, for the manifest."""
+        """The chosen bandwidths, for the manifest."""
         (table, *_) = self.publish(noisy).tables
         return {name: column.tolist() for name, column in table.columns.items()}
 

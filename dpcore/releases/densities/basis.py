@@ -1,7 +1,8 @@
-"""What the two bases of a smooth density have in common: which functions are kept, and how damped.
+"""The common part of the two bases of a smooth density: which functions are kept, and their damping.
 
-A density is 1 plus a sum of basis functions, each damped by its lambda; the coefficient of the constant
-one is the mass, which is public where the number of records is, and kept with the others where not.
+A density is 1 plus a sum of basis functions, each damped by its lambda.  The coefficient of the
+constant function is the mass; it is public if the number of records is, and else kept with the other
+coefficients.
 ``cosines`` reflects a column at its bounds, ``waves`` wraps it around.
 """
 
@@ -18,15 +19,15 @@ import numpy as np
 from dpcore.arrays import Booleans, Floats, Integers
 
 NEGLIGIBLE = 1e-8
-"""Functions damped below this are left out: public, and it only lowers the sensitivity."""
+"""Functions damped below this are left out, which is public and only lowers the sensitivity."""
 
 
 @dataclass(frozen=True)
 class Basis(ABC):
     """Functions kept for a grid of the given shape and public bandwidths (1 or 2 dimensions).
 
-    ``limits``: functions with numbers below these are kept, at most; the same limits and bandwidths
-    give the same functions, in the same order, on every grid that is fine enough for them.  ``mass``:
+    ``limits``: only functions with numbers below these are kept; the same limits and bandwidths give
+    the same functions, in the same order, on every grid that is fine enough for them.  ``mass``:
     whether the constant function is one of them, the first.
     """
 
@@ -37,43 +38,42 @@ class Basis(ABC):
 
     meaning: ClassVar[str]
     half_turns: ClassVar[int]
-    """Of the lowest frequency, from bound to bound; there are as many functions of each frequency."""
+    """Half turns of the lowest frequency from bound to bound; as many functions have each frequency."""
 
     @classmethod
     def limit(cls, frequencies: int) -> int:
-        """Functions of one axis that are constant or of the lowest frequencies."""
+        """The limit for one axis that keeps the constant functions and the lowest frequencies."""
         return 1 + cls.half_turns * frequencies
 
     @classmethod
     def limit_above(cls, damped: float, bandwidth: float) -> int:
-        """The same of those that are damped no further than to ``damped``."""
+        """The limit for one axis that keeps the functions with a damping of at least ``damped``."""
         reach = math.sqrt(2 * math.log(1 / damped)) / math.pi
         return cls.limit(math.floor(reach / (cls.half_turns * bandwidth)))
 
     @classmethod
     def frequency(cls, numbers: Integers) -> Integers:
-        """How many half turns functions have from bound to bound, by their numbers along an axis."""
+        """The half turns from bound to bound of functions, given their numbers along an axis."""
         return np.asarray((numbers + cls.half_turns - 1) // cls.half_turns * cls.half_turns)
 
     @property
     def extremes(self) -> tuple[float, float]:
-        """Largest k(x, x) and smallest k(x, y) of the kernel, products over the axes."""
+        """The largest k(x, x) and the smallest k(x, y) of the kernel, as products over the axes."""
         ends = [self.kernel_extremes(bandwidth) for bandwidth in self.bandwidths]
         return math.prod(high for high, _ in ends), math.prod(low for _, low in ends)
 
     @cached_property
     def kept(self) -> Booleans:
-        """Which functions are kept, of the shape of ``damping``."""
+        """Which functions are kept, in the shape of ``damping``."""
         keep = np.zeros(self.damping.shape, dtype=bool)
         keep[tuple(self.frequencies.T)] = True
         return keep
 
     @cached_property
     def frequencies(self) -> Integers:
-        """(coefficients, dimensions) numbers of the functions that are kept, in row-major order: none
-        that is negligible.
+        """The numbers (coefficients, dimensions) of the functions that are kept, in row-major order.
 
-        Only functions below the limits are looked at: there are far more on a fine grid.
+        Only functions below the limits are examined: a fine grid has far more.
         """
         low = [line[:limit] for line, limit in zip(self.lines, self.limits, strict=True)]
         keep = reduce(np.multiply.outer, low, np.ones(())) >= NEGLIGIBLE
@@ -87,17 +87,17 @@ class Basis(ABC):
 
     @cached_property
     def lambdas(self) -> Floats:
-        """(coefficients,) lambda."""
+        """lambda (coefficients,) of each function."""
         places = self.frequencies.T
         factors = (line[place] for line, place in zip(self.lines, places, strict=True))
         return np.asarray(reduce(np.multiply, factors, np.ones(len(self.frequencies))))
 
     @classmethod
     def kernel_extremes(cls, bandwidth: float) -> tuple[float, float]:
-        """Largest k(x, x) and smallest k(x, y) of the kernel in one dimension.
+        """The largest k(x, x) and the smallest k(x, y) of the kernel in one dimension.
 
         They are 1 + 2 times the sum of lambda_j over the frequencies, and of (-1)^j lambda_j: at one
-        bound, and of opposite bounds or half a turn apart.  The kernel is a heat kernel, and so positive
+        bound, and at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive
         (METHODS g).
         """
         count = math.ceil(9 / (cls.half_turns * math.pi * bandwidth)) + 1
@@ -108,57 +108,58 @@ class Basis(ABC):
 
     @property
     def heights(self) -> Floats:
-        """(coefficients,) squares of basis functions, the largest at any point: a cosine has 2, and
-        with its sine always 2 together, so that each of them counts as 1."""
+        """The largest squares (coefficients,) of basis functions: 2 for a cosine; a cosine and its sine
+        always have 2 together, so each of them counts as 1."""
         varying = np.count_nonzero(self.frequencies, axis=1)
         return np.asarray((2.0 / self.half_turns) ** varying)
 
     @property
     def longest(self) -> float:
-        """An upper bound of the squared length of a point in the whitened basis: a sum of bounds."""
+        """An upper bound of the squared length of a point in the whitened basis."""
         return float(self.heights @ self.lambdas)
 
     @property
     def widest(self) -> float:
-        """An upper bound of the squared distance of two whitened points, in which constants cancel."""
+        """An upper bound of the squared distance of two whitened points, without the constant."""
         return 4 * (self.longest - self.mass)
 
     @property
     def known(self) -> float:
-        """The density where all coefficients are zero: 1, the mass, where that is public."""
+        """The density if all coefficients are zero: 1 if the mass is public, else 0."""
         return 0.0 if self.mass else 1.0
 
     @classmethod
     def line(cls, size: int, bandwidth: float) -> Floats:
-        """lambda of all functions of one axis that a grid of this size distinguishes."""
+        """lambda for all functions of one axis that a grid of this size distinguishes."""
         numbers = np.arange(cls.limit((size - 1) // cls.half_turns))
         return np.asarray(np.exp(-0.5 * (np.pi * bandwidth * cls.frequency(numbers)) ** 2))
 
     @cached_property
     def lines(self) -> tuple[Floats, ...]:
-        """``line`` of every axis."""
+        """The ``line`` of every axis."""
         return tuple(map(self.line, self.shape, self.bandwidths))
 
     @cached_property
     def damping(self) -> Floats:
-        """lambda over all functions that the grid distinguishes: products over the axes."""
+        """lambda for all functions that the grid distinguishes, as products over the axes."""
         return np.asarray(reduce(np.multiply.outer, self.lines, np.ones(())))
 
     @abstractmethod
     def means(self, weights: Floats) -> Floats:
-        """Sum over cells of weight times basis function at the centre, for every one kept.
+        """The sums over cells of weight times basis function at the centre, for every function that is
+        kept.
 
         ``weights``: of the grid's shape; counts divided by n give the empirical means.
         """
 
     @abstractmethod
     def functions(self, points: Floats) -> Floats:
-        """Basis functions kept, at points (m, dimensions) of the unit box: (m, coefficients)."""
+        """Kept basis functions (m, coefficients) at points (m, dimensions) of the unit box."""
 
     @abstractmethod
     def density(self, coefficients: Floats) -> Floats:
-        """``known`` + sum of coefficient times function at the cell centres, of the grid's shape."""
+        """``known`` + sum of coefficient times function, at the cell centres, in the grid's shape."""
 
     @abstractmethod
     def variance(self, variances: Floats) -> Floats:
-        """Pointwise variance at the cell centres, for independent coefficients."""
+        """The pointwise variance at the cell centres, for independent coefficients."""

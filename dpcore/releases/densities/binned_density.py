@@ -1,8 +1,8 @@
 """A pure-alpha density by binning (METHODS c).
 
-Records are shared out smoothly among cells (``splines``), the cells get discrete Laplace noise, and the
-coefficients are corrected for the sharing; exact integers throughout.  The more records and alpha, the
-more cells: what binning leaves out, in the worst case, stays small compared with the noise.
+Records are divided smoothly among cells (``splines``), the cells get discrete Laplace noise, and the
+coefficients are corrected for the division; all arithmetic is in exact integers.  More records or alpha
+give more cells, so that the worst-case error of binning stays small compared with the noise.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from dpcore.releases.densities.splines import DEGREE, best_cells, kept, most_cel
 from dpcore.sampling.discrete_laplace import laplace_stddev
 
 MOST_BITS = 30
-"""A record is shared out among cells in 2^30 whole parts at most, so that all sums are of integers."""
+"""A record is divided into at most 2^30 whole parts, so that all sums are of integers."""
 
 _BLOCK = 2**18
-"""Occupied cells that are shared out at once."""
+"""The number of occupied cells that are divided at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class BinnedDensity(Density):
 
     @property
     def whole(self) -> int:
-        """Parts of a record: a power of two, of which the largest table has less than 2^60."""
+        """Parts of a record: a power of two such that the largest table has less than 2^60 parts."""
         return 1 << max(1, min(MOST_BITS, 60 - self.most_rows.bit_length()))
 
     @cached_property
     def cells(self) -> tuple[int, ...]:
-        """Cells along each axis, from public values alone."""
+        """The number of cells along each axis, from public values only."""
         scale = laplace_scale(self._sensitivity, self.share.pure_alpha)
         stddev = laplace_stddev(scale) / self.whole / self.rows
         return best_cells(self.functions, self.answered.shape, self.bandwidths, stddev)
@@ -68,9 +68,10 @@ class BinnedDensity(Density):
         return DiscreteLaplace.within(self.share, math.prod(self.cells), self._sensitivity)
 
     def parts(self, codes: Integers) -> tuple[Integers, Integers]:
-        """How a record at each fine cell (k, axes) is shared out: cells and parts (k, corners).
+        """How a record in each fine cell (k, axes) is divided: its cells and its parts (k, corners).
 
-        Non-negative parts that add up to ``whole``, by a public rule that acts on each record alone.
+        The parts are non-negative and add up to ``whole``, by a public rule that acts on each record
+        alone.
         """
         cells, weights = np.zeros((len(codes), 1), dtype=np.int64), np.ones((len(codes), 1))
         for i, (fine, size) in enumerate(zip(self.answered.shape, self.cells, strict=True)):
@@ -101,18 +102,18 @@ class BinnedDensity(Density):
         return np.minimum(totals, self.largest_statistic).astype(np.int64)
 
     def _along_axes(self, factors: Callable[[type[Basis], int, int], Floats]) -> Iterator[Floats]:
-        """(coefficients,) factors of ``splines`` for each axis."""
+        """The factors (coefficients,) of ``splines``, as products over the axes."""
         for i, (fine, cells) in enumerate(zip(self.answered.shape, self.cells, strict=True)):
             yield factors(self.functions, fine, cells)[self.basis.frequencies[:, i]]
 
     @cached_property
     def correction(self) -> Floats:
-        """(coefficients,) damping over the factor that binning put on each frequency."""
+        """The damping (coefficients,) over the factor that binning put on each frequency."""
         return np.asarray(self.basis.lambdas / math.prod(self._along_axes(kept)))
 
     @property
     def binning(self) -> float:
-        """What sharing adds to the functions, and rounding to whole parts, if all of it adds up."""
+        """A bound of the error from division and from rounding to whole parts, if all of it adds up."""
         added = math.prod(1 + s for s in self._along_axes(strange)) - 1
         corners = math.prod(
             1 if fine == cells else DEGREE + 1

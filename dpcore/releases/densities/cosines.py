@@ -1,4 +1,4 @@
-"""The cosine basis of a density on a box, and what it makes of noisy coefficients.
+"""The cosine basis of a density on a box.
 
 A bounded column is scaled to [0, 1] and reflected at both ends, so that smoothing loses no mass
 there (METHODS g).  The basis functions are 1 and sqrt2 cos(pi j x); in two dimensions their
@@ -73,14 +73,14 @@ class Cosines(Basis):
 
     @cached_property
     def _norms(self) -> Floats:
-        """sqrt2 for each axis with a non-zero frequency."""
+        """The factors sqrt2 for each axis with a non-zero frequency."""
         result = np.ones(())
         for size in self.shape:
             result = np.multiply.outer(result, np.r_[1.0, np.full(size - 1, math.sqrt(2))])
         return np.asarray(result)
 
     def _synthesis(self, spectrum: Floats) -> Floats:
-        """sum over k of spectrum_k prod cos(pi k x) at the cell centres: DCT-III up to scale."""
+        """The sum over k of spectrum_k prod cos(pi k x) at the cell centres: DCT-III up to scale."""
         from scipy import fft
 
         halves = spectrum

@@ -5,18 +5,16 @@ All kinds release noisy coefficients of a basis (``basis``) and differ in the no
     spectral_density   Gaussian noise of the kernel's own covariance: (alpha, beta)
     binned_density     discrete Laplace noise on wide cells, deconvolved: pure alpha
 
-Errors are stated as ``banded`` says; the smoothing bias of the kernel is estimated in a column of its
-own.
+Errors are stated as in ``banded``; the smoothing bias of the kernel is estimated in a separate column.
 
-Records without a value in some column are left out (``answered``).  Where the number of the others is
-private, the released coefficients are those of the density times m, the
-records over the rows of the plan, and m is the first of them.  The published density is f/m, and
+Records without a value in some column are left out (``answered``).  If the number of the other records
+is private, the released coefficients are those of the density times m, where m is that number over the
+rows of the plan, and m is the first coefficient.  The published density is f/m, and
 
     noisy f / noisy m - f/m  =  (noise in f - f/m * noise in m) / noisy m
 
-exactly, so its error is that of a noise of known law, but for f/m, for which the estimate is put in.
-Where noisy m is below ``FEWEST_ERRORS`` of its standard errors there may be no records, and no number
-is published but m.
+exactly, so its error has a known law except for f/m, which is replaced by its estimate.  If noisy m is
+below ``FEWEST_ERRORS`` of its standard errors there may be no records, and only m is published.
 """
 
 from __future__ import annotations
@@ -65,23 +63,23 @@ from dpcore.releases.table import (
 )
 
 LARGEST_GRID = 2**24
-"""The most cells that the columns' own grids may have together."""
+"""The most cells of the joint grid of the columns."""
 
 PRINTED_CELLS = {1: 512, 2: 96}
-"""Cells per axis of the published grid, by dimensions, unless the bandwidth asks for more."""
+"""Cells per axis of the published grid, by dimensions; small bandwidths get more."""
 
 MEANINGS = (
-    "Density per unit of the columns: the nearest to estimate that is nowhere negative and has mass one",
+    "Density per unit of the columns: the non-negative one of mass one that is nearest to estimate",
     "Root mean squared error of density, simulated",
     "Noisy kernel density{divided}; may be negative",
     "Standard deviation of the privacy noise in estimate",
     *band_meanings("the exact kernel density"),
-    "How far estimate without noise may be from the exact kernel density: bounds of binning, rounding"
-    " and truncation, already in the interval and the band",
-    "How far the kernel moved the density, an estimate: what smoothing once more does to estimate; in"
-    " neither interval nor band",
+    "Bound on the difference of estimate without noise from the exact kernel density, by binning,"
+    " rounding and truncation; the interval and the band include it",
+    "Estimate of the smoothing bias: how much a second smoothing moves estimate; neither interval nor"
+    " band includes it",
 )
-"""What the columns of values mean, in their order."""
+"""Descriptions of the value columns, in their order."""
 
 UNCERTAINTY = (
     Uncertainty(
@@ -106,9 +104,9 @@ UNCERTAINTY = (
 
 @dataclass(frozen=True)
 class Density(BandedDensity, Samplable):
-    """Density over the Grid axes of the domain; bandwidths in units of each column's range.
+    """Density over the Grid axes of the domain; bandwidths are in units of each column's range.
 
-    ``periodic``: the ends of every axis meet, instead of reflecting.
+    ``periodic``: the ends of every axis meet; otherwise the kernel is reflected there.
     """
 
     finer = "a larger bandwidth, fewer columns or mechanism: best"
@@ -145,12 +143,12 @@ class Density(BandedDensity, Samplable):
     @property
     @abstractmethod
     def mechanism(self) -> Mechanism:
-        """The noise that the share buys."""
+        """The mechanism that the share affords."""
 
     @property
     def one_record(self) -> int:
-        """How much one record adds to a count that is drawn together with these numbers, which it moves
-        by at least as much."""
+        """The weight of one record in a count that is drawn together with these numbers; it is at most
+        the change of these numbers."""
         raise NotImplementedError
 
     @abstractmethod
@@ -164,7 +162,7 @@ class Density(BandedDensity, Samplable):
         return float(self.coefficients(noisy)[0])
 
     def _mass_of(self, theta: Floats) -> float:
-        """``mass`` of noisy coefficients."""
+        """The ``mass`` that noisy coefficients imply."""
         return max(float(theta[0]), 1 / self.rows) if self.counts_mass else 1.0
 
     @property
@@ -173,64 +171,64 @@ class Density(BandedDensity, Samplable):
 
     @property
     def functions(self) -> type[Basis]:
-        """The functions of which the density is a sum."""
+        """The kind of functions whose sum is the density."""
         return Waves if self.periodic else Cosines
 
     @property
     @abstractmethod
     def basis(self) -> Basis:
-        """The frequencies, on the grid on which the statistic is computed."""
+        """The basis on the grid on which the statistic is computed."""
 
     @abstractmethod
     def coefficients(self, noisy: Noisy) -> Floats:
-        """(coefficients,) noisy theta_k."""
+        """The noisy theta_k (coefficients,)."""
 
     @property
     @abstractmethod
     def coefficient_variances(self) -> Floats:
-        """(coefficients,) variances of the noise in theta_k."""
+        """The variances (coefficients,) of the noise in theta_k."""
 
     @property
     def most_numbers(self) -> int:
-        """Numbers that are drawn at this bandwidth, or at a wider one, at most."""
+        """The most numbers that are drawn at this bandwidth or at a wider one."""
         return self.mechanism.size
 
     @property
     def binning(self) -> float:
-        """A bound of what counting in cells adds, relative to a uniform density."""
+        """A bound of the error from counting in cells, relative to a uniform density."""
         return 0.0
 
     @cached_property
     def moves(self) -> tuple[float, ...]:
-        """By how many bandwidths a record may be moved along each axis before it is counted."""
+        """How far, in bandwidths, a record may be moved along each axis before it is counted."""
         return half_cells(self.axes, self.bandwidths)
 
     @cached_property
     def left_out(self) -> ApproximationBounds:
-        """Bounds of all by which a release without noise differs from the exact kernel density."""
+        """Bounds of all differences between a release without noise and the exact kernel density."""
         return ApproximationBounds(self.basis, self.binning, self.moves)
 
     def grid_variance(self, basis: Basis) -> Floats:
-        """Pointwise variance at the centres of a grid, of the grid's shape: noise is uncorrelated."""
+        """The pointwise variance at the centres of a grid, in its shape, for uncorrelated noise."""
         return basis.variance(self.coefficient_variances)
 
     @cached_property
     def printed_variance(self) -> Floats:
-        """The same on the published grid."""
+        """The pointwise variance on the published grid."""
         return self.grid_variance(self.printed)
 
     def _variance_of(self, functions: Floats) -> Floats:
-        """(m,) the same where the basis functions are given, (m, coefficients)."""
+        """The pointwise variances (m,), given basis functions (m, coefficients)."""
         return np.asarray(functions**2 @ self.coefficient_variances)
 
     @cached_property
     def fine(self) -> Basis:
-        """The same frequencies on the columns' own grids."""
+        """The basis on the columns' own grids."""
         return replace(self.basis, shape=self.answered.shape)
 
     @cached_property
     def printed(self) -> Basis:
-        """The same frequencies on the published grid."""
+        """The basis on the published grid."""
         target = PRINTED_CELLS[len(self.bandwidths)]
         shape = tuple(
             min(size, max(target, math.ceil(2 / h)))
@@ -290,8 +288,7 @@ class Density(BandedDensity, Samplable):
         return Table("densities", self.name, columns, UNCERTAINTY)
 
     def _error(self, variance: Floats, relative: Floats, mass: float) -> Floats:
-        """Standard errors of the density of mass one, where the noise in the density times ``mass`` has
-        this variance."""
+        """Standard errors of the density of mass one, given the variance for the given ``mass``."""
         if self.counts_mass:
             variance = variance + self.coefficient_variances[0] * ((1 - relative) ** 2 - 1)
         return np.sqrt(np.maximum(variance, 0)) / mass
@@ -299,9 +296,10 @@ class Density(BandedDensity, Samplable):
     def stated(
         self, theta: Floats, factor: float, values: Callable[[Floats], Floats], variance: Floats
     ) -> dict[str, Floats]:
-        """The estimate and all that is said of its error, relative to a uniform density.
+        """The estimate and all statements of its error, relative to a uniform density.
 
-        ``values``: the density of coefficients, at some points; ``variance``: of its noise there.
+        ``values``: the density that the coefficients give, at some points; ``variance``: of its noise
+        there.
         """
         mass = self._mass_of(theta)
         known, left = self.basis.known, self.left_out
@@ -322,7 +320,8 @@ class Density(BandedDensity, Samplable):
             yield self.coefficients(Noisy(again))
 
     def band_factor(self, noisy: Noisy) -> float:
-        """Standard errors that the noise nowhere exceeds in 90% of releases, by simulation.
+        """The number of standard errors that the noise exceeds nowhere in 90% of releases, by
+        simulation.
 
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """
@@ -338,7 +337,7 @@ class Density(BandedDensity, Samplable):
         return largest_factor(map(away, self._noise(noisy, REPEATS)), error)
 
     def _density_error(self, noisy: Noisy, published: Floats, mass: float) -> Floats:
-        """Of the published density, of mass one; all noise is that of an estimate of the given mass."""
+        """The error of the published density of mass one, for an estimate of the given mass."""
         squares = np.zeros(published.shape)
         repeats, known = REPEATS // 4, self.printed.known
         for noise in self._noise(noisy, repeats):
@@ -358,7 +357,7 @@ class Density(BandedDensity, Samplable):
         )
 
     def probabilities(self, noisy: Noisy) -> Floats:
-        """Probability of every cell of the columns' own grids, of the domain's shape."""
+        """The probability of every cell of the columns' own grids, in the domain's shape."""
         return as_probabilities(self.fine.density(self.coefficients(noisy)) / self.mass(noisy))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
@@ -369,12 +368,12 @@ class Density(BandedDensity, Samplable):
 
     @property
     def noise_squared(self) -> float:
-        """Integrated squared error from noise; in a uniform density that of the mass cancels."""
+        """The integrated squared error from noise; in a uniform density that of the mass cancels."""
         return float(self.coefficient_variances[int(self.counts_mass) :].sum())
 
     @property
     def error_parts(self) -> dict[str, float]:
-        """The typical noise, and the bounds of what is left out, relative to a uniform density."""
+        """The typical noise, and the bounds of approximation errors, relative to a uniform density."""
         return {"noise": math.sqrt(self.noise_squared), **self.left_out.parts}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -388,7 +387,6 @@ class Density(BandedDensity, Samplable):
         )
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records with a value in every column, on the columns' own grids, spread evenly over the
-        density."""
+        """Records with a value in every column, spread evenly over the density on the columns' grids."""
         cells = spread_evenly(self.probabilities(noisy), rows, post_processing_generator(noisy))
         return self.answered, self.answered.unpack(cells)

@@ -1,13 +1,12 @@
-"""What is published of a kernel density behind a Gaussian process, and how wrong it may be.
+"""The published form of a kernel density with Gaussian-process noise, and its errors.
 
 **What is left out.**  Records are moved to the middle of a cell of their column's grid, and their
 vectors to whole numbers.  The second adds half a step times a row of L (``Whitening.blur``).  The first
-is bounded from the released function itself, as for densities (``left_out``): by a function smoothed
-once more, whose values beyond the bounds are not above those reflected there, because no record lies
-beyond.
+is bounded from the released function itself, as for densities (``left_out``), after it is smoothed once
+more; beyond the bounds its values do not exceed the reflected ones, because no record is there.
 
-Where the number of records is private the published function is f/m, with m the noisy records over the
-rows of the plan, and its error includes that of m.
+If the number of records is private, the published function is f/m, where m is their noisy number over
+the rows of the plan, and its error includes that of m.
 """
 
 from __future__ import annotations
@@ -55,18 +54,18 @@ OF_ESTIMATE = Uncertainty(
 )
 
 LARGEST_MARGIN = 2**24
-"""Cells of the columns' own grids, in which records are compared with the function."""
+"""The most cells of the columns' own grids in which records are compared with the function."""
 
 MOST_SIMULATED = 2**24
-"""Numbers that are drawn again for a band, at most."""
+"""The most numbers that are simulated for a band."""
 
 ENOUGH, NEAR = 1.25, 1.001
-"""With this many points for a bandwidth, sums over them are this near to integrals."""
+"""With this many points per bandwidth, sums over them are accurate integrals, up to this factor."""
 
 
 @dataclass(frozen=True)
 class SmoothFunction(GridProcess, BandedDensity, Samplable):
-    """The function with its errors, interval and band on the grid, and anywhere else."""
+    """The function with its errors, interval and band on the grid, and at any other point."""
 
     refines = "density"
     statistics = (
@@ -80,14 +79,13 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
     )
 
     def _error(self, relative: Floats, lengths: Floats | float, mass: float) -> Floats:
-        """Standard errors of the density of mass one: the noise in f/m is that in f less f/m times that
-        in m, over m."""
+        """Standard errors of the density of mass one, f/m: its noise is that in f - (f/m) m, over m."""
         noise = self.mechanism.stddev * self.unit * lengths
         return np.asarray(np.sqrt(noise**2 + (relative * self.mass_stddev) ** 2) / mass)
 
     @property
     def binning(self) -> float:
-        """What whole numbers may add at any point, relative to a uniform density."""
+        """A bound, at any point, of the error from whole numbers, relative to a uniform density."""
         return self.height * (math.prod(1 + w.blur(self.bits) for w in self.whitenings) - 1)
 
     @cached_property
@@ -96,22 +94,23 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
 
     @property
     def rounding(self) -> float:
-        """The bound of rounding to the columns' grids for a uniform density, away from the bounds."""
+        """The bound of rounding to the columns' grids for a uniform density, not close to the bounds."""
         return math.prod(1 + c for c in self._widened) - 1
 
     @property
     def _farthest(self) -> float:
-        """The same where all records are at one place: the bump of bandwidth h sqrt 2 is the lower."""
+        """The bound of rounding if all records are at one place, where the wider bump is lower."""
         highest = [1 / math.sqrt(2 * math.pi) / h for h in self.bandwidths]
         return math.prod(highest) * (math.prod(1 + c / math.sqrt(2) for c in self._widened) - 1)
 
     @property
     def _fine(self) -> bool:
-        """Whether sums over the grid are as good as integrals."""
+        """Whether the grid is so fine that sums over it are as accurate as integrals."""
         return all(m * h >= ENOUGH for m, h in zip(self.points, self.bandwidths, strict=True))
 
     def band_factor(self, noisy: Noisy) -> float:
-        """Standard errors that the noise nowhere on the grid exceeds in 90% of releases, by simulation.
+        """The number of standard errors that the noise exceeds nowhere on the grid in 90% of releases,
+        by simulation.
 
         The distribution of the noise is public; ``noisy`` only seeds the simulation.
         """
@@ -132,9 +131,9 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
     def stated(
         self, noisy: Noisy, factor: float, points: Floats | None = None
     ) -> dict[str, Floats]:
-        """The function and all that is said of its error, relative to a uniform density.
+        """The function and all statements of its error, relative to a uniform density.
 
-        ``points``: (k, d) scaled; None: all of the grid, in row-major order.
+        ``points``: (k, d) scaled; None for the whole grid, in row-major order.
         """
         whitened, mass = self.whitened(noisy), self.mass(noisy)
         everywhere = self._error(self.on_grid(noisy) / mass, self.length, mass)
@@ -179,8 +178,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
             f"Noisy kernel density per unit of the columns{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
             *band_meanings("the exact kernel density of the records"),
-            "How far estimate without noise may be from the exact kernel density: a bound of rounding,"
-            " already in the interval and the band",
+            "Bound on the difference of estimate without noise from the exact kernel density, by"
+            " rounding; the interval and the band include it",
             "Coefficient of the kernel centred at this point, in the sum that is the function",
         ]
         columns += self.value_columns(noisy, stated, meanings)
@@ -199,7 +198,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
         return Published((table,), facts)
 
     def probabilities(self, noisy: Noisy) -> Floats:
-        """Probability of each of as many equal cells as there are points, around these."""
+        """The probabilities of equal cells around the points, one cell per point."""
         return as_probabilities(self.on_grid(noisy) / self.mass(noisy))
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
@@ -231,7 +230,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
 
     @property
     def error_parts(self) -> dict[str, float]:
-        """The noise, and the bounds of what is left out, relative to a uniform density."""
+        """The noise, and the bounds of approximation errors, relative to a uniform density."""
         noise = float(self._error(np.ones(1), self.length, 1.0)[0])
         rounding = min(self.rounding if self._fine else math.inf, self._farthest)
         return {"noise": noise, "binning": self.binning, "rounding": rounding}

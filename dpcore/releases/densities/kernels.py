@@ -34,7 +34,7 @@ KernelName = Literal["gaussian", "exponential"]
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """``bandwidth``: h, in units of the axis."""
+    """A kernel of one axis; ``bandwidth``: h, in units of the axis."""
 
     bandwidth: float
 
@@ -53,12 +53,12 @@ class Kernel(ABC):
 
     @abstractmethod
     def overlap(self, apart: float) -> float:
-        """<phi_a, phi_b> for |a - b| = apart."""
+        """<phi_a, phi_b> for |a - b| = ``apart``."""
 
     @property
     @abstractmethod
     def least(self) -> float:
-        """The least overlap on [0, 1]."""
+        """The smallest overlap of two bumps on [0, 1]."""
 
     def _gaussian(self, x: Floats, y: Floats) -> Floats:
         return np.asarray(np.exp(-0.5 * ((x - y) / self.bandwidth) ** 2))
@@ -66,7 +66,7 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class GaussianKernel(Kernel):
-    """The squared exponential: very smooth paths."""
+    """The squared exponential kernel, with very smooth paths."""
 
     def covariance(self, x: Floats, y: Floats) -> Floats:
         return self._gaussian(x, y)
@@ -88,7 +88,7 @@ class GaussianKernel(Kernel):
 
 @dataclass(frozen=True)
 class ExponentialKernel(Kernel):
-    """The Ornstein-Uhlenbeck process, whose Hilbert space is the first Sobolev space: rough paths."""
+    """The Ornstein-Uhlenbeck process, with rough paths; its Hilbert space is the first Sobolev space."""
 
     def covariance(self, x: Floats, y: Floats) -> Floats:
         return np.asarray(np.exp(-np.abs(x - y) / self.bandwidth))

@@ -1,13 +1,13 @@
-"""A bandwidth of one column by the error of records left out (Hall, Rinaldo & Wasserman 2013, 4.1.2).
+"""A bandwidth for one column by cross-validation (Hall, Rinaldo & Wasserman 2013, 4.1.2).
 
-For a record x and the others x_j, f_h is the kernel estimate with bandwidth h, and what counts of its
-squared error is, up to a number that is the same for all h,
+Let f_h be the kernel estimate with bandwidth h from the records x_1, ..., x_n.  Its integrated squared
+error is estimated, up to a constant that does not depend on h, by
 
     J(h) = integral of f_h^2 - (2/n) sum_i f_h(x_i without record i)
          = (1/n^2) sum_ij K2(x_i, x_j) - 2/(n (n - 1)) sum_(i != j) K(x_i, x_j)
 
-with the kernel K of h, and K2 = K * K.  The bandwidth is one of a public ladder, by the exponential
-mechanism, with relative scores of the values J(h) + V(h) (``mechanisms.exponential``), where V(h) is the
+with the kernel K of h, and K2 = K * K. The exponential mechanism chooses the bandwidth from a public
+ladder, with relative scores of the values J(h) + V(h) (``mechanisms.exponential``), where V(h) is the
 squared error of the noise.
 
 **Sensitivity.**  Replacing record a by b moves J(h) by the mean over the n - 1 others y of
@@ -47,13 +47,12 @@ from dpcore.releases.densities.density import Density
 from dpcore.releases.table import LEVEL
 
 _BLOCK = 2**12
-"""Occupied cells whose basis functions are in memory at once."""
+"""The number of occupied cells whose basis functions are in memory at a time."""
 
 
 @dataclass(frozen=True)
 class LeastError:
-    """``densities``: of one column, at each bandwidth of the ladder, from the smallest on; ``share``: of
-    the choice."""
+    """A cross-validated choice; ``densities``: at each bandwidth, ascending; ``share``: its price."""
 
     densities: tuple[Density, ...]
     share: Budget
@@ -64,12 +63,12 @@ class LeastError:
 
     @property
     def smallest(self) -> float:
-        """The least bandwidth."""
+        """The smallest bandwidth."""
         return self._smallest.bandwidths[0]
 
     @property
     def ladder(self) -> Floats:
-        """(candidates,) bandwidths."""
+        """The bandwidths (candidates,)."""
         return np.array([density.bandwidths[0] for density in self.densities])
 
     @property
@@ -83,19 +82,19 @@ class LeastError:
 
     @cached_property
     def _basis(self) -> Basis:
-        """All functions that the smallest bandwidth leaves, on the column's own grid."""
+        """All functions that the smallest bandwidth keeps, on the column's own grid."""
         shape = self._smallest.answered.shape
         return self._smallest.functions(shape, (self.smallest,), shape)
 
     @cached_property
     def _damping(self) -> Floats:
-        """(candidates, coefficients) lambda."""
+        """lambda (candidates, coefficients)."""
         size, kept = self._basis.shape[0], self._basis.frequencies[:, 0]
         return np.stack([self._basis.line(size, h)[kept] for h in self.ladder.tolist()])
 
     @cached_property
     def sensitivities(self) -> Floats:
-        """(candidates,) D."""
+        """The sensitivities D (candidates,)."""
         basis, n = self._basis, self._smallest.rows
         terms = 2 // basis.half_turns
         steps = math.ceil(8 / self.smallest)
@@ -105,7 +104,7 @@ class LeastError:
         once, twice = self._damping, self._damping**2
 
         def spread(weights: Floats) -> Floats:
-            """The range of sum over k of weights_k kernel_k over all points."""
+            """The range, over all points, of the sum over k of weights_k kernel_k."""
             found = weights @ kernel.T
             curved = np.abs(weights) @ (waves[0] ** 2 * turns**2) / terms
             return np.asarray(np.ptp(found, axis=1) + 2 * curved / (8 * steps**2))
@@ -117,11 +116,11 @@ class LeastError:
 
     @cached_property
     def noise(self) -> Floats:
-        """(candidates,) V."""
+        """The squared errors V (candidates,) of the noise."""
         return np.array([density.noise_squared for density in self.densities])
 
     def errors(self, tally: Tally) -> Floats:
-        """(candidates,) J: private."""
+        """The estimated errors J (candidates,): private."""
         n = self._smallest.rows
         means, own = np.zeros(self._basis.size), np.zeros(len(self.densities))
         for start in range(0, len(tally.cells), _BLOCK):
@@ -136,7 +135,7 @@ class LeastError:
         return np.asarray(self._damping**2 @ squared - 2 * n / max(n - 1, 1) * paired)
 
     def scores(self, tally: Tally) -> Integers:
-        """(candidates,) the exact scores: private."""
+        """The exact scores (candidates,): private."""
         return relative_scores(self.errors(tally) + self.noise, self.sensitivities)
 
     def bandwidths(self, noisy: Noisy) -> tuple[float]:
@@ -144,15 +143,15 @@ class LeastError:
         return (float(self.ladder[noisy.values[0]]),)
 
     def require_publishable(self) -> None:
-        """Its mechanism can always be drawn: there is nothing else to check."""
+        """Nothing to check: the mechanism can always be drawn."""
         _ = self.mechanism
 
     def stated(self, noisy: Noisy) -> dict[str, object]:
-        """What was chosen, for the manifest."""
+        """The chosen bandwidth, for the manifest."""
         return {"candidates": len(self.densities), "largest": self.widest}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        """Beside the rule of thumb, for a column whose middle half is a quarter of its range."""
+        """The expected error of the choice, compared with the rule of thumb."""
         usual = silverman(0.25, self._smallest.rows)
         nearest = int(np.argmin(np.abs(np.log(self.ladder / usual))))
         moves = float(self.sensitivities[nearest] + self.sensitivities.max())

@@ -1,10 +1,10 @@
 """How far a density without noise may be from the exact kernel estimate: bounds for any table.
 
 The exact estimate is f(x) = mean over records y of k(x, y), with k the kernel of the basis, reflected or
-wrapped around.  A release without noise differs from it by three parts, relative to a uniform density
+wrapped around.  A release without noise differs from it by three errors, relative to a uniform density
 of the same mass:
 
-    truncation   functions that the basis leaves out, of damping lambda: no record brings more than the
+    truncation   functions that the basis leaves out, of damping lambda: a record contributes at most the
                  sum of 2^(axes that vary) lambda over them, attained by records in one corner
     binning      records counted in cells (``splines``): a public factor for each function
     rounding     continuous values are moved to the middle of a cell of the column's grid
@@ -46,8 +46,8 @@ PARTS = ("binning", "rounding", "truncation")
 
 @dataclass(frozen=True)
 class ApproximationBounds:
-    """``basis``: the functions kept; ``binning``: a bound, public; ``moves``: by how many bandwidths a
-    record may be moved along each axis before it is counted."""
+    """Bounds of approximation errors; ``basis``: the functions kept; ``binning``: a public bound;
+    ``moves``: how far, in bandwidths, a record may be moved along each axis before it is counted."""
 
     basis: Basis
     binning: float
@@ -55,7 +55,7 @@ class ApproximationBounds:
 
     @property
     def truncation(self) -> float:
-        """All that the kernel has at its highest point, less what is kept of it."""
+        """The kernel at its highest point, minus the part of it that is kept."""
         highest, _ = self.basis.extremes
         return max(highest - self.basis.longest - self.basis.known, 0.0)
 
@@ -75,15 +75,15 @@ class ApproximationBounds:
 
     @cached_property
     def weights(self) -> Floats:
-        """(coefficients,) prod (1 + C_i lambda_i) - 1: those of the bound, from those of a density."""
+        """The factors (coefficients,) prod (1 + C_i lambda_i) - 1 from a density to its bound."""
         lines = [1 + c * line for c, line in zip(self._widened, self.basis.lines, strict=True)]
         return np.asarray(reduce(np.multiply.outer, lines, np.ones(()))[self.basis.kept] - 1)
 
     def bound(self, moved: Floats, error: float) -> Floats:
-        """The bound of all parts for a density of mass one, at points (k,).
+        """The bound of all errors for a density of mass one, at points (k,).
 
-        ``moved``: the density of coefficients times ``weights``, which is the bound of rounding but for
-        the error of the released function, at most ``error`` anywhere.
+        ``moved``: the density with coefficients times ``weights``.  It is the bound of rounding up to
+        the error of the released function, which is at most ``error`` everywhere.
         """
         highest, _ = self.basis.extremes
         rounding = np.maximum(moved, 0) + self.moved * (error + self.fixed)
@@ -91,12 +91,12 @@ class ApproximationBounds:
 
     @property
     def parts(self) -> Mapping[str, float]:
-        """The bound of each part where the density is that of a uniform one."""
+        """The bound of each error for a uniform density."""
         return dict(zip(PARTS, (self.binning, self.moved, self.truncation), strict=True))
 
 
 def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float, ...]:
-    """By how many bandwidths the columns' own grids move a record at most: whole numbers stay."""
+    """The most, in bandwidths, by which the columns' own grids move a record; whole numbers stay."""
     return tuple(
         0.0 if axis.integer else 0.5 / axis.cells / h
         for axis, h in zip(axes, bandwidths, strict=True)
@@ -104,7 +104,7 @@ def half_cells(axes: Sequence[Grid], bandwidths: Sequence[float]) -> tuple[float
 
 
 def widened(move: float) -> float:
-    """C of the theorem; beyond twenty bandwidths it says nothing."""
+    """The constant C of the module's theorem; for moves beyond twenty bandwidths it is useless."""
     u = min(move, 20.0)
     s = (u + math.sqrt(u * u + 8)) / 2
     return u * math.sqrt(2) * s * math.exp(-s * s / 4 + s * u / 2 + u * u / 4)

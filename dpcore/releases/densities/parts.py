@@ -1,28 +1,28 @@
 """Densities and counts of several parts of the records, where each record is in one part.
 
     a group        a density of its records.  Their number is private under every relation, so it is
-                   divided by its own noisy mass (``answered``)
-    a point mass   the number of records at a value that many share, in each group: a kernel estimate
-                   of incomes, a fifth of which are 0, would have a bump where nobody is.  So the
-                   density is that of the others
+                   divided by the group's noisy mass (``answered``)
+    a point mass   the number of records, in each group, at a value that many share.  If a fifth of all
+                   incomes are 0, a kernel estimate would have a bump where nobody is, so the density
+                   is that of the other records
 
 The statistic has for each group the counts of its point masses, then the numbers of its density.  A
-count is in steps of ``Density.one_record``, which is at most what a record moves the numbers of the
-density by, in either norm.
+count is in steps of ``Density.one_record``, which is at most a record's effect on the numbers of the
+density, in either norm.
 
-**Lemma.**  Let a record that comes or goes move the numbers of its part by ``present`` at most, and one
-that is replaced within a part by ``moved``.  Then a step to a neighbour moves all numbers by
+**Lemma.**  Let adding or removing a record change the numbers of its part by at most ``present``, and
+replacing it within a part by at most ``moved``.  Then a step to a neighbour moves all numbers by
 
     L1    moved, or 2 present where a record leaves one part for another
     L2    the root of moved^2, or of 2 present^2: the numbers of two parts have no coordinate in common
 
-*Proof.*  A record is in one part, or in none.  A step adds or removes a record, which is ``present``, or
-replaces one: within its part, or as one that goes from a part and one that comes to another.  All other
-parts stay as they are.  QED
+*Proof.*  A record is in one part, or in none.  A step adds or removes a record, which gives
+``present``, or replaces one within its part, or removes one from a part and adds one to another.  All
+other parts stay as they are.  QED
 
-Of ``binned-laplace`` moved is 2 present already, so that the parts cost nothing; of
-``spectral-gaussian`` moved^2 is 2 (largest - smallest) and present^2 is ``largest``, so that they cost
-little where the bandwidth is small.  Rounding to a lattice counts in each part that a step may touch.
+For ``binned-laplace``, moved is 2 present already, so that the parts cost nothing; for
+``spectral-gaussian``, moved^2 is 2 (largest - smallest) and present^2 is ``largest``, so that they cost
+little if the bandwidth is small.  Rounding to a lattice counts in each part that a step may touch.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ from dpcore.releases.table import (
 from dpcore.releases.work import Work
 
 OF_EACH = ("simultaneous_factor", "noisy_rows", "rows_standard_error")
-"""Facts of one density that every group has of its own, in the order of the groups."""
+"""Facts of a density that each group has separately, in the order of the groups."""
 
 MOST_DENSITIES = 256
-"""The bands of each group are simulated on their own."""
+"""The most groups with a density, because the band of each group is simulated separately."""
 
 OF_POINTS = Uncertainty(
     "estimate", "standard_error", ENDS, "exact", "From the distribution of the noise."
@@ -77,9 +77,10 @@ OF_POINTS = Uncertainty(
 
 @dataclass(frozen=True)
 class DensityOfParts(EstimatesDensity, Samplable):
-    """``density``: its columns and form are those of each group's density.
+    """Densities of groups, with counts of point masses; ``density``: its columns and form are those of
+    each group's density.
 
-    The first axes of the domain, before those of the density, have the groups; there may be none.
+    The first axes of the domain, before those of the density, define the groups; there may be none.
     """
 
     density: Density | None = None
@@ -105,7 +106,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
     @cached_property
     def each(self) -> Density:
-        """The density of one group, of this share and for these neighbours."""
+        """The density of one group, with this share and neighbouring relation."""
         assert self.density is not None
         return replace(
             self.density,
@@ -117,24 +118,24 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
     @cached_property
     def by(self) -> Domain:
-        """The columns of groups."""
+        """The columns that define the groups."""
         assert self.density is not None
         return Domain(self.domain.axes[: -len(self.density.domain.axes)])
 
     @property
     def groups(self) -> int:
-        """How many groups there are: one if the plan names no column of groups."""
+        """The number of groups: one if the plan names no column of groups."""
         return self.by.size
 
     @cached_property
     def points(self) -> Floats:
-        """(k,) the values of the column that are counted."""
+        """The values (k,) of the column that are counted as point masses."""
         axis, *others = self.each.domain.axes
         return np.asarray(axis.points if isinstance(axis, Grid) and not others else (), np.float64)
 
     @property
     def numbers(self) -> int:
-        """How many numbers a group has."""
+        """The number of values that the statistic has for each group."""
         return len(self.points) + self.each.mechanism.size
 
     @cached_property
@@ -164,14 +165,14 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return [steps * self.each.one_record, self.each.numbers(tally)]
 
     def of_group(self, noisy: Noisy, group: int) -> tuple[Floats, Noisy]:
-        """The noisy numbers (k,) of records at the point masses of a group, and those of its density."""
+        """A group's noisy numbers (k,) of records at the point masses, and those of its density."""
         here = slice(group * self.numbers, (group + 1) * self.numbers)
         points, density = np.split(noisy.values[here], [len(self.points)])
         return points / self.each.one_record, Noisy(density, reproducible=noisy.reproducible)
 
     @property
     def stddev(self) -> float:
-        """Of the noise in the number of records at a point mass."""
+        """The standard deviation of the noise in the number of records at a point mass."""
         return self.mechanism.stddev / self.each.one_record
 
     def publish(self, noisy: Noisy) -> Published:
@@ -194,12 +195,12 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return replace(tables[0], parts=[*self._described(rows), *columns])
 
     def _described(self, rows: Sequence[int]) -> list[TableColumn]:
-        """The columns of groups, each group as often as it has rows."""
+        """The columns of groups, in which each group is repeated as often as it has rows."""
         groups = np.repeat(np.arange(self.groups), rows)
         return describe_cells(self.by, groups) if self.by.axes else []
 
     def table_of_points(self, counts: Floats) -> Table:
-        """The noisy counts (groups x k,) of records at the point masses."""
+        """The table of noisy counts (groups x k,) of records at the point masses."""
         (name,) = self.each.domain.names
         both, one = (
             self.mechanism.half_width(level) / self.each.one_record
@@ -218,8 +219,8 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return Table("tables", f"{self.name}.points", columns, (OF_POINTS,))
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """The density of the records at none of the point masses, as ``Density.evaluate``; at points of
-        the columns of groups too."""
+        """The density of the records at none of the point masses, as in ``Density.evaluate``; the
+        points also have values in the columns of groups."""
         given, group = named_points(points, self.domain.names), np.zeros(1, dtype=np.int64)
         *groups, names = (*given[: len(self.by.axes)], self.each.domain.names)
         own = dict(zip(names, given[len(self.by.axes) :], strict=True))
@@ -237,7 +238,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return {n: a if np.ma.is_masked(a) else np.asarray(a) for n, a in found.items()}
 
     def _likely_counts(self, noisy: Noisy) -> Floats:
-        """(groups, k + 1) records at the point masses and elsewhere, not negative, that add up to the
+        """Non-negative records (groups, k + 1) at the point masses and elsewhere; they sum to the
         rows."""
         found = np.empty((self.groups, len(self.points) + 1))
         for i in range(self.groups):
@@ -266,8 +267,8 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return counts.sum(axis=left_out).ravel(), math.nan
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records with a value: of each group, and at each point mass, as many as their noisy number
-        says, others by the density."""
+        """Records with a value: each group and each point mass has its noisy number of records, and the
+        others follow the density."""
         numbers = round_to_total(self._likely_counts(noisy).ravel() * (rows / self.rows), rows)
         numbers = numbers.reshape(self.groups, -1)
         drawn = []
@@ -291,8 +292,8 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
     @property
     def error_parts(self) -> dict[str, float]:
-        """The typical noise in a group with an equal part of the records, and bounds of what is left
-        out, relative to a uniform density."""
+        """The typical noise in a group with an equal share of the records, and bounds of approximation
+        errors, relative to a uniform density."""
         parts = self.each.error_parts
         return parts | {"noise": parts["noise"] * self.groups}
 
@@ -313,7 +314,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
 
 def _together(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Columns of all groups below each other, with what is masked."""
+    """Columns of all groups, concatenated, with their masks."""
     mask = np.concatenate([np.ma.getmaskarray(each) for each in parts])
     values = np.concatenate([np.ma.getdata(each) for each in parts])
     return np.ma.masked_array(values, mask) if mask.any() else values

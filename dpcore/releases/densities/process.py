@@ -1,12 +1,12 @@
-"""A kernel density as one draw of a Gaussian process, on a public grid and from there anywhere.
+"""A kernel density plus one draw of a Gaussian process, on a public grid and interpolated from it.
 
 The function is the kernel estimate itself, over one to three numeric columns scaled to [0, 1],
 
     f_D(x) = (1/n) sum over records a of  prod over axes of  height_i phi_a(x_i),
 
-neither reflected at the bounds nor cut at zero.  What is released is f_D + s G, where G is a Gaussian
-process with the chosen covariance (``kernels``; Hall, Rinaldo & Wasserman 2013,
-sections 4.1 and 4.2), at all points of a public grid at once.
+neither reflected at the bounds nor cut at zero.  The release is f_D + s G, where G is a Gaussian
+process with the chosen covariance (``kernels``; Hall, Rinaldo & Wasserman 2013, sections 4.1 and 4.2),
+at all points of a public grid at once.
 
 **What is private, and at what sensitivity.**  On the grid T_1 x ... x T_d a record is the tensor
 product U(a) of whole vectors U_i(a_i), which are rounded whitened bumps and depend on the record's
@@ -15,18 +15,19 @@ cell alone (``whitening``).  The statistic is the sum of U(a) over the records, 
 
     |U(a) - U(b)| <= 2^bits (distance + 2 slack),
 
-where ``distance`` is that in the Hilbert space of the kernel and ``slack`` what rounding may add to
-a tensor product of vectors of norm one at most.  This integer vector is perturbed as one, by discrete
-Gaussian noise of one variance: s^2 K is the covariance of the result, not s K as printed (METHODS f).
+where ``distance`` is the distance in the Hilbert space of the kernel, and ``slack`` bounds the rounding
+error of a tensor product of vectors of norm at most one.  This integer vector is perturbed as one, by
+discrete Gaussian noise of one variance: s^2 K is the covariance of the result, not s K as printed
+(METHODS f).
 
-Where the number of records is private, or that of those with a value, a record has one more coordinate,
-w 2^bits, whose sum is that number; one that is added or removed moves the vector by
-2^bits sqrt((1 + slack)^2 + w^2) at most.  With H the height of the kernel, the error of a uniform
-density of noisy mass is least at w^2 = 1/H, where it is (H + 1)/H times that of a known mass.
+If the number of records (with a value) is private, a record has one more coordinate, w 2^bits, whose
+sum is that number; adding or removing a record moves the vector by at most 2^bits sqrt((1 + slack)^2 +
+w^2).  With H the height of the kernel, the error of a uniform density of noisy mass is least at w^2 =
+1/H, where it is (H + 1)/H times that of a known mass.
 
 **Between the grid's points** the published function is the kernel interpolant of the noisy values.
-It is post-processing: questions that come later cost nothing, and the same question has the same
-answer.  ``papers.online_function.online`` is for points that no grid reaches.
+It is post-processing: later queries cost nothing, and the same query has the same answer.
+``papers.online_function.online`` is for points that no grid reaches.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ LARGEST_AXIS = 2**25
 """The most numbers in the public vectors U_i of one axis: its cells times its points."""
 
 _BLOCK = 2**22
-"""Numbers in a block of records."""
+"""The number of values in a block of records."""
 
 
 @dataclass(frozen=True)
 class GridProcess(AnsweredRelease):
-    """``kernel``: covariance of the noise; ``bandwidths``: h of each axis, in units of its range;
-    ``points``: points of the public grid along each axis."""
+    """A noisy function on a public grid; ``kernel``: covariance of the noise; ``bandwidths``: h of each
+    axis, in units of its range; ``points``: number of grid points along each axis."""
 
     finer = "a larger bandwidth or fewer columns"
 
@@ -87,7 +88,7 @@ class GridProcess(AnsweredRelease):
 
     @property
     def bits(self) -> int:
-        """Of precision in the vector of one axis: as many as the sum over the records allows."""
+        """Bits of precision in the vector of one axis: as many as the sum over the records allows."""
         d = len(self.bandwidths)
         return max(8, min(22, 30 // d, (60 - self.most_rows.bit_length()) // d))
 
@@ -104,7 +105,7 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def longest(self) -> float:
-        """Upper bound for the length of U, divided by 2^bits for each axis."""
+        """An upper bound for the length of U, divided by 2^bits for each axis."""
         return math.prod(1 + whitening.slack(self.bits) for whitening in self.whitenings)
 
     @property
@@ -113,7 +114,7 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def sensitivity(self) -> float:
-        """Euclidean sensitivity of the sum of U, divided by 2^bits for each axis."""
+        """The Euclidean sensitivity of the sum of U, divided by 2^bits for each axis."""
         moved = distance(self.kernels) + 2 * (self.longest - 1)
         present = math.hypot(self.longest, self.mass_steps / self.whole)
         moved = self.between_records(moved, present)
@@ -121,17 +122,17 @@ class GridProcess(AnsweredRelease):
 
     @property
     def whole(self) -> int:
-        """The whole numbers in a vector of length one."""
+        """The integer steps in a vector of length one."""
         return 1 << (self.bits * len(self.points))
 
     @property
     def height(self) -> float:
-        """The most that a record adds to the function times the records."""
+        """The largest contribution of a record to the function, times the number of records."""
         return math.prod(kernel.height for kernel in self.kernels)
 
     @property
     def mass_steps(self) -> int:
-        """w in whole numbers: what a record adds to the last number."""
+        """w in integer steps: the contribution of a record to the last number."""
         weight = min(1.0, 1 / math.sqrt(self.height))
         return max(1, int(self.whole * weight)) if self.counts_mass else 0
 
@@ -142,7 +143,7 @@ class GridProcess(AnsweredRelease):
 
     @cached_property
     def _vectors(self) -> list[Integers]:
-        """U_i of every cell: (cells of the axis, points) for each axis."""
+        """The whole vectors U_i of every cell, (cells of the axis, points) for each axis."""
         return [
             whitening.integers((np.arange(axis.size) + 0.5) / axis.size, self.bits)
             for whitening, axis in zip(self.whitenings, self.axes, strict=True)
@@ -178,17 +179,17 @@ class GridProcess(AnsweredRelease):
 
     @property
     def unit(self) -> float:
-        """A whitened step as a density, relative to a uniform one."""
+        """The factor from whitened steps to a density relative to a uniform one."""
         return self.height / self.rows / self.whole
 
     @property
     def length(self) -> float:
-        """Of the weights of whitened noise at a point of the grid."""
+        """The Euclidean length of the weights of whitened noise at a point of the grid."""
         return math.pow(1 + JITTER, len(self.points) / 2)
 
     @property
     def stddev(self) -> float:
-        """Of the noise at every point, relative to a uniform density."""
+        """The standard deviation of the noise at every point, relative to a uniform density."""
         return self.mechanism.stddev * self.unit * self.length
 
     @property
@@ -200,30 +201,29 @@ class GridProcess(AnsweredRelease):
         return int(noisy.values[-1]) / self.mass_steps / self.rows
 
     def whitened(self, noisy: Noisy) -> Floats:
-        """The noisy whitened vector in the shape of the grid, relative to a uniform density, times the
-        mass."""
+        """The noisy whitened vector in the grid's shape, relative to a uniform density, times mass."""
         return np.asarray(noisy.values[: math.prod(self.points)].reshape(self.points) * self.unit)
 
     def on_grid(self, noisy: Noisy) -> Floats:
-        """f_D + s G at the public points, in the grid's shape, in units of ``whitened``."""
+        """f_D + s G at the public points, in the grid's shape and the units of ``whitened``."""
         return along_axes([w.factor for w in self.whitenings], self.whitened(noisy))
 
 
 def default_points(bandwidths: tuple[float, ...]) -> tuple[int, ...]:
-    """Four points for each bandwidth along each axis, as far as they fit in the largest grid."""
+    """Four points per bandwidth along each axis, or as many as the largest grid allows."""
     most = (512, 128, 40)[min(len(bandwidths), MOST_DIMENSIONS) - 1]
     return tuple(min(most, max(16, math.ceil(4 / max(h, 0.002)))) for h in bandwidths)
 
 
 def at_points(rows: Sequence[Floats], tensor: Floats) -> Floats:
-    """For each point (k,) the sum over the tensor of the product of its rows (k, m) of all axes."""
+    """For each point (k,), the sum over the tensor times the product of the axes' rows (k, m)."""
     axes = "abc"[: len(rows)]
     sums = axes + "".join(f",k{axis}" for axis in axes) + "->k"
     return np.asarray(np.einsum(sums, tensor, *rows, optimize=True))
 
 
 def along_axes(matrices: Sequence[Floats], tensor: Floats) -> Floats:
-    """Each matrix applied along its own axis."""
+    """Apply each matrix along its own axis of the tensor."""
     for i, matrix in enumerate(matrices):
         tensor = np.moveaxis(np.tensordot(matrix, tensor, axes=(1, i)), 0, i)
     return tensor

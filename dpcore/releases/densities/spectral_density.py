@@ -1,7 +1,6 @@
-"""A density by noise on whitened coefficients, sqrt(lambda_k) mean phi_k (METHODS g).
+"""A density from noisy whitened coefficients, sqrt(lambda_k) mean phi_k (METHODS g).
 
-Gaussian noise on them has the covariance of the kernel, which is the best allocation to within a few
-per cent.
+Gaussian noise on them has the covariance of the kernel, which is optimal to within a few per cent.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class WhitenedDensity(Density):
     """Noise on sqrt(lambda_k) mean phi_k, measured in steps of a lattice."""
 
     most_bits: ClassVar[int] = 24
-    """The sensitivity is at most this many bits of steps."""
+    """The sensitivity is at most 2 to this power steps."""
 
     @property
     @abstractmethod
@@ -40,9 +39,9 @@ class WhitenedDensity(Density):
         """The L2 sensitivity of the whitened coefficients.
 
         The squared distance of the whitened coefficients of two records is k(x,x) + k(y,y) -
-        2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners,
-        or half a turn apart; leaving frequencies out only lowers it, at last to a sum of bounds.  The
-        squared length of those of one record is k(x,x) at most, and lower likewise.
+        2 k(x,y) <= 2 (product of largest k - product of smallest k), attained at opposite corners, or
+        half a turn away; leaving out frequencies only lowers it, and then a sum of bounds applies.  The
+        squared length for one record is at most k(x,x), and is lowered likewise.
         """
         largest, smallest = self.basis.extremes
         moved = min(2 * (largest - smallest), self.basis.widest or math.inf)
@@ -88,7 +87,7 @@ class WhitenedDensity(Density):
 
 @dataclass(frozen=True)
 class SpectralDensity(WhitenedDensity):
-    """Gaussian noise with the covariance of the kernel: (alpha, beta).
+    """Gaussian noise with the covariance of the kernel: (alpha, beta)-DP.
 
     ``terms``: frequencies kept along each axis, a truncated Mercer expansion of the kernel (None: all
     that are not negligible).

@@ -1,4 +1,4 @@
-"""Sharing records out among cells by B-splines, and what that leaves of a kernel density (METHODS c).
+"""Dividing records among cells by B-splines, and its effect on a kernel density (METHODS c).
 
 A record at x of [0, 1] gives cell g of G the share B(x G - g - 1/2), where B is the B-spline of degree
 p = 7, reflected at both ends, or wrapped around where the ends of the column meet.  The shares are not
@@ -8,10 +8,11 @@ Poisson's formula
     sum over g of share_g cos(pi j (g + 1/2)/G) = sum over whole k of (-1)^k sinc(j/(2 G) + k)^(p + 1)
                                                    cos(pi (j + 2 G k) x)
 
-exactly; where it is wrapped around, for even j, and for sines too.  k = 0 is the function itself times
-``kept``, by which it is divided.  The rest is at most ``strange`` of a cosine, for any record; it falls
-like (j/(2 G - j))^(p + 1).  More cells leave less of it and cost noise, because a coefficient adds up
-all G cells.  Linear sharing, p = 1, would need many more cells for the same accuracy.
+exactly; on a wrapped axis this holds for even j, and for sines too.  k = 0 is the function itself times
+``kept``, by which it is divided.  The other terms are at most ``strange`` times a cosine, for any
+record, and fall like (j/(2 G - j))^(p + 1).  More cells reduce them but add noise, because a
+coefficient adds up all G cells.  Linear sharing, p = 1, would need many more cells for the same
+accuracy.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ from dpcore.releases.densities.basis import Basis
 
 DEGREE = 7
 FINER = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0)
-"""Cells for each bandwidth that are considered."""
+"""The numbers of cells per bandwidth that are considered."""
 
 IMAGES = 9
-"""k up to this is summed, and what lies beyond is bounded by an integral."""
+"""Terms up to this k are summed; an integral bounds the rest."""
 
 SMALL = 8.0
-"""A bound of what is left out weighs as much as noise eight times as large: so bands that add it to
-the noise hold little more often than they say."""
+"""A bound of approximation errors counts like noise eight times as large, so that bands that add it to
+the noise hardly exceed their stated coverage."""
 
 
 def shares(
     codes: Integers, fine: int, wide: int, periodic: bool = False
 ) -> tuple[Integers, Floats]:
-    """Along one axis, for records in fine cells (k,): wide cells and shares (k, DEGREE + 1).
+    """For records in fine cells (k,) along one axis: wide cells, and their shares (k, DEGREE + 1).
 
-    Grids of one size are the same grid: a record is all in its own cell.
+    If both grids have the same size, each record is entirely in its own cell.
     """
     if fine == wide:
         return codes[:, None], np.ones((len(codes), 1))
@@ -87,17 +88,17 @@ def kept(basis: type[Basis], fine: int, wide: int) -> Floats:
 
 
 def strange(basis: type[Basis], fine: int, wide: int) -> Floats:
-    """A bound of what sharing adds to a cosine, or to it and its sine together, divided by ``kept``."""
+    """A bound of the error that sharing adds to a cosine, or to a cosine and its sine, over ``kept``."""
     return _factors(basis, fine, wide)[1]
 
 
 def best_cells(
     basis: type[Basis], fine: Sequence[int], bandwidths: Sequence[float], noise: float
 ) -> tuple[int, ...]:
-    """Cells along each axis of the least error in the worst case: public.
+    """The number of cells along each axis with the smallest worst-case error: public.
 
     ``noise``: standard deviation of the noise in the share of one cell.  A grid that is coarser than
-    the cells, or hardly finer, may be used as it is: sharing would blur more than it saves.
+    these cells, or hardly finer, may be used unchanged: sharing would blur more than it saves.
     """
     found = []
     for finer, as_it_is in product(FINER, (1.0, 1.5)):
@@ -117,7 +118,7 @@ def best_cells(
 
 
 def most_cells(fine: Sequence[int], bandwidths: Sequence[float]) -> int:
-    """No more than these are best, whatever the noise, at these bandwidths or wider ones."""
+    """The most cells that can be best at these bandwidths or wider ones, for any noise."""
     return math.prod(
         min(n, math.ceil(1.5 * math.ceil(max(FINER) / h)))
         for n, h in zip(fine, bandwidths, strict=True)

@@ -1,12 +1,12 @@
 """A density or function at a bandwidth that is drawn from the records first.
 
-By ``rule`` the bandwidth is Silverman's, from private quartiles (``bandwidth``), or that of least error,
-from records left out (``least_error``).
+``rule`` is Silverman's rule, from private quartiles (``bandwidth``), or cross-validation
+(``least_error``).
 
 Before the choice is known, everything is stated for the smallest bandwidth, where noise is largest.  The
 noise itself is that of the smallest bandwidth: the sensitivity at any other is hardly smaller.
-Chosen bandwidths are rounded to a public ladder, smallest * 2^(k/8), so that few of them have to be
-prepared.
+Chosen bandwidths are rounded to a public ladder, smallest * 2^(k/8), so that only few of them have to
+be prepared.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from dpcore.releases.tuned import TunedRelease
 MOST_COLUMNS = 2
 
 RUNGS = 8
-"""Bandwidths in each doubling."""
+"""The number of bandwidths in each doubling."""
 
 BandwidthRule = Literal["quantiles", "error"]
 
 
 @dataclass(frozen=True)
 class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Samplable):
-    """``smooth``: what is released, as it is at the smallest bandwidth.
+    """A density at a bandwidth that is drawn first; ``smooth``: the density at the smallest bandwidth.
 
-    The rows and the share that ``smooth`` states itself are ignored.
+    The rows and the share in ``smooth`` are ignored.
     """
 
     smooth: Density | SmoothFunction
@@ -84,7 +84,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
 
     @cached_property
     def choice(self) -> Bandwidth | LeastError:
-        """The first step."""
+        """The first step, which chooses the bandwidth."""
         if self.rule == "error":
             return LeastError(self._ladder, self._shares[0])
         facts = (self.name, self.domain, self.rows, self._shares[0])
@@ -92,15 +92,15 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
 
     @property
     def _ladder(self) -> tuple[Density, ...]:
-        """The second step at every bandwidth from the smallest to the range of the column."""
+        """The second step at each bandwidth from the smallest to the range of the column."""
         rungs = range(math.floor(RUNGS * math.log2(1 / self.smooth.bandwidths[0])) + 1)
         steps = (self._at_rungs([rung]) for rung in rungs)
         return tuple(step for step in steps if isinstance(step, Density))
 
     def after(self, chosen: Integers) -> Density | SmoothFunction:
-        """The second step at the chosen bandwidths, on the ladder.
+        """The second step at the chosen bandwidths, rounded to the ladder.
 
-        Raises ``PrivacyLineError`` where a record moves its numbers further than the noise is for.
+        Raises ``PrivacyLineError`` if a record moves its numbers further than the noise is for.
         """
         release = self._at(self.choice.bandwidths(Noisy(chosen)))
         _ = (
@@ -109,7 +109,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         return release
 
     def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
-        """The second step at the rungs of the ladder that are nearest."""
+        """The second step at the nearest rungs of the ladder."""
         smallest = self.smooth.bandwidths[0]
         return self._at_rungs([round(RUNGS * math.log2(h / smallest)) for h in bandwidths])
 
@@ -137,7 +137,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         super().require_publishable()
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``estimate`` at points, as the release at the chosen bandwidth has it."""
+        """``estimate`` at points, from the density at the chosen bandwidth."""
         release, drawn = self.settled(noisy)
         return release.evaluate(drawn, points)
 
@@ -152,7 +152,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
 
     @property
     def usual(self) -> Density | SmoothFunction:
-        """The second step at the bandwidth for columns whose middle half is a quarter of their range."""
+        """The second step at the rule-of-thumb bandwidth of a typical column."""
         columns = len(self.domain.axes)
         return self._at(
             [max(silverman(0.25, self.rows, columns), self.smooth.bandwidths[0])] * columns
@@ -160,5 +160,5 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
 
     @property
     def error_parts(self) -> Mapping[str, float]:
-        """The typical noise, and bounds of what is left out, at the smallest bandwidth."""
+        """The typical noise, and bounds of approximation errors, at the smallest bandwidth."""
         return self._first.error_parts

@@ -54,17 +54,17 @@ class Waves(Basis):
         return spectrum
 
     def variance(self, variances: Floats) -> Floats:
-        """Pointwise variance: the same everywhere, if a cosine and its sine have the same."""
+        """The pointwise variance, the same everywhere if a cosine and its sine have equal variances."""
         return np.full(self.shape, variances.sum())
 
 
 def _odd(size: int) -> int:
-    """How many basis functions a grid of ``size`` cells distinguishes."""
+    """The number of basis functions that a grid of ``size`` cells distinguishes."""
     return size - 1 + size % 2
 
 
 def _analysis(values: Floats, axis: int) -> Floats:
-    """Sums against the basis functions along one axis."""
+    """The inner products with the basis functions along one axis."""
     from scipy import fft  # slow to import, and a plan is explained without
 
     size = values.shape[axis]
@@ -79,7 +79,7 @@ def _analysis(values: Floats, axis: int) -> Floats:
 
 
 def _synthesis(spectrum: Floats, axis: int, size: int) -> Floats:
-    """Sums of the basis functions at the cell centres along one axis."""
+    """The sums of the basis functions at the cell centres along one axis."""
     from scipy import fft
 
     moved = np.moveaxis(spectrum, axis, -1)

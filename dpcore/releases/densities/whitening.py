@@ -35,10 +35,10 @@ from dpcore.arrays import Floats, Integers
 from dpcore.releases.densities.kernels import Kernel
 
 JITTER = 2.0**-24
-"""Added to the variance at every point of the grid; relative to it, as small as a rounding."""
+"""The jitter added to the variance at every grid point; relative to it, as small as a rounding."""
 
 MOST_POINTS = 1024
-"""Points per axis: with this many, JITTER is over a hundred times the error bound of Cholesky."""
+"""The most points per axis: JITTER is then over a hundred times the error bound of Cholesky."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,39 +50,40 @@ class Whitening:
 
     @cached_property
     def factor(self) -> Floats:
-        """(m, m) lower triangular L."""
+        """The lower triangular factor L (m, m)."""
         covariance = self.kernel.covariance(self.points[:, None], self.points[None, :])
         covariance[np.diag_indices(len(self.points))] += JITTER
         return np.asarray(cholesky(covariance, lower=True))
 
     def integers(self, positions: Floats, bits: int) -> Integers:
-        """(k, m) U(a) for records at the positions (k,)."""
+        """The whole vectors U(a) (k, m) for records at the positions (k,)."""
         bumps = self.kernel.bump(self.points[:, None], positions[None, :])
         whitened = solve_triangular(self.factor, bumps, lower=True, overwrite_b=True)
         return np.asarray(np.rint(np.ldexp(whitened.T, bits)), dtype=np.int64)
 
     def slack(self, bits: int) -> float:
-        """A bound on the distance of U(a) / 2^bits from u(a)."""
+        """A bound on the distance between U(a) / 2^bits and u(a)."""
         m = len(self.points)
         return math.ldexp(math.sqrt(m), -bits - 1) + math.ldexp(16 * m**1.5, -53) / math.sqrt(
             JITTER
         )
 
     def blur(self, bits: int) -> float:
-        """A bound on the distance of L U(a) / 2^bits from the bump at any of the points."""
+        """A bound on the distance between L U(a) / 2^bits and the bump, at any of the points."""
         solved = math.sqrt(1 + JITTER) * (
             self.slack(bits) - math.ldexp(math.sqrt(len(self.points)), -bits - 1)
         )
         return math.ldexp(float(np.abs(self.factor).sum(axis=1).max()), -bits - 1) + solved
 
     def between(self, x: Floats) -> Floats:
-        """(k, m) weights of the whitened vector in the interpolated values at x (k,)."""
+        """The weights (k, m) of the whitened vector in the interpolated values at x (k,)."""
         covariance = self.kernel.covariance(self.points[:, None], x[None, :])
         return np.asarray(solve_triangular(self.factor, covariance, lower=True).T)
 
     def smoothed(self, x: Floats) -> Floats:
-        """(k, m) weights of the whitened vector in the function at x (k,), reflected at 0 and 1 and
-        smoothed once more; in the values at the points they are positive and add up to one."""
+        """The weights (k, m) of the whitened vector in the function at x (k,), reflected at 0 and 1 and
+        smoothed once more; as weights of the values at the points they are positive and add up to
+        one."""
         images = np.stack([turn + sign * self.points for turn in (-2, 0, 2) for sign in (1, -1)])
         away = (x[:, None, None] - images) / self.kernel.bandwidth
         weights = np.exp(-0.5 * away**2).sum(axis=1)
@@ -90,6 +91,6 @@ class Whitening:
 
     @cached_property
     def dual(self) -> Floats:
-        """(m, m) L'^-1: whitened values to coefficients of the kernels centred at the points."""
+        """The matrix L'^-1 (m, m): whitened values to coefficients of kernels centred at the points."""
         identity = np.eye(len(self.points))
         return np.asarray(solve_triangular(self.factor, identity, lower=True, trans="T"))

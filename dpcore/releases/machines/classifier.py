@@ -22,8 +22,9 @@ LossName = Literal["hinge", "logistic"]
 
 @dataclass(frozen=True)
 class Classifier(KernelMachine):
-    """``signs``: +1 or -1 for each code of the label, the last axis; ``loss_name``: hinge, or
-    logistic, for which 1/(1 + exp(-f)) estimates the chance of a positive label."""
+    """A kernel classifier; ``signs``: +1 or -1 for each code of the label, the last axis;
+    ``loss_name``: hinge, or logistic, with which 1/(1 + exp(-f)) estimates the probability of a
+    positive label."""
 
     signs: tuple[int, ...] = ()
     loss_name: LossName = "hinge"
@@ -51,7 +52,8 @@ class Classifier(KernelMachine):
         return "decision value"
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``decision`` at points, with its interval; ``sign_error``: how easily noise turns it.
+        """``decision`` at points, with its interval and ``sign_error``, the chance that noise flips its
+        sign.
 
         ``sign_error`` is the probability of noise at least as large as the decision value, in its
         direction: 0.5 on the boundary, near 0 far from it.
@@ -79,7 +81,7 @@ class Classifier(KernelMachine):
 
 
 def require_answers(label: Axis) -> None:
-    """Raise ``ValueError`` where a label may be null."""
+    """Raise ``ValueError`` if a label may be null."""
     if label.nullable:
         raise ValueError(
             f"label.column: {label.name} has nulls, which are neither positive nor negative;"
@@ -88,7 +90,7 @@ def require_answers(label: Axis) -> None:
 
 
 def positive_side(axis: Axis, signs: tuple[int, ...]) -> object:
-    """What f > 0 means: categories, or [from, to] of numbers."""
+    """The labels for which f > 0: categories, or [from, to] for numbers."""
     codes = [code for code, sign in enumerate(signs) if sign > 0]
     if isinstance(axis, Categories):
         return [axis.categories[code] for code in codes]

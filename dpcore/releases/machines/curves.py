@@ -1,14 +1,14 @@
 """Public features of one column each, in whole numbers.
 
-    numbers       TERMS cosines of the value's place u in [0, 1], cos(pi k u) / k: smooth curves, of
-                  which the first ones weigh most
-    null of one   a coordinate of its own, 0.7 where the value is null, when all cosines are 0
-    categories    a coordinate for each, 0.7 for the record's own and 0 for the others
+    numbers       TERMS cosines of the value's place u in [0, 1], cos(pi k u) / k: smooth curves;
+                  the first ones have the largest weight
+    null number   a separate coordinate, 0.7 if the value is null, and then all cosines are 0
+    categories    a coordinate for each, 0.7 for the record's category and 0 for the others
 
-All are multiplied by ``SCALE`` and rounded.  A place is an even one inside the column's bounds, or the
-share of all cumulated square roots of noisy counts below it (the rule by which Dalenius & Hodges
-1959 cut strata): half way between even places and ranks, it spreads out where records are many, and
-leaves room to rare values.
+All are multiplied by ``SCALE`` and rounded.  A place is either linear between the column's bounds, or
+the cumulated share of square roots of noisy counts (the rule of Dalenius & Hodges 1959 for strata).
+The latter is half way between linear places and ranks: it has a finer scale where records are many, and
+leaves room for rare values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dpcore.releases.machines.features import (
 )
 
 TERMS = 4
-"""Cosines of a column of numbers; one of k values has k - 1 at most."""
+"""The number of cosines of a numeric column; a column with k values has at most k - 1."""
 
 SCALE = 2**10
 
@@ -38,11 +38,11 @@ PART = round(0.7 * SCALE)
 """The coordinate of a category, or of a null."""
 
 Places = tuple[tuple[float, ...], ...]
-"""Of each feature the places of its values (cells without null); of categories none."""
+"""For each feature the places of its values (cells without null); () for categories."""
 
 
 def even_places(axis: Axis) -> tuple[float, ...]:
-    """The middle of each cell, in [0, 1] of the column's bounds; () for categories."""
+    """The middle of each cell as a fraction of the column's range; () for categories."""
     if not ordered(axis):
         return ()
     if isinstance(axis, Categories):
@@ -54,7 +54,7 @@ def even_places(axis: Axis) -> tuple[float, ...]:
 
 
 def spread_places(axis: Axis, counts: Floats) -> tuple[float, ...]:
-    """The place of the middle of each cell by noisy counts (size,), which may be negative."""
+    """The place of the middle of each cell, from noisy counts (size,), which may be negative."""
     even = even_places(axis)
     found = np.sqrt(np.maximum(counts[: len(even)], 0.0))
     if not found.sum() > 0:
@@ -63,13 +63,13 @@ def spread_places(axis: Axis, counts: Floats) -> tuple[float, ...]:
 
 
 def terms_of(axis: Axis) -> Integers:
-    """The numbers k of the cosines of a column of numbers."""
+    """The numbers k of the cosines for a numeric column."""
     values = axis.size - axis.nullable
     return np.arange(1, min(TERMS, max(values - 1, 1)) + 1)
 
 
 def coordinates_of(axis: Axis, places: tuple[float, ...]) -> Integers:
-    """The features of each cell of an axis: (size, coordinates)."""
+    """The features of each cell of an axis, as (size, coordinates)."""
     if not places:
         require_few(axis, MOST_CATEGORIES)
         return PART * np.eye(axis.size, dtype=np.int64)
@@ -84,9 +84,9 @@ def coordinates_of(axis: Axis, places: tuple[float, ...]) -> Integers:
 
 
 def cells_at(axis: Axis, values: NDArray[Any]) -> Integers:
-    """The cells of values (k,) in the column's own units; a null is masked, None or NaN.
+    """Cells of values (k,) in the column's own units; a null is masked, None or NaN.
 
-    Raises ``ValueError`` where a value is not one of the axis.
+    Raises ``ValueError`` if a value is not on the axis.
     """
     null, codes = nulls_and_codes(axis, values)
     if codes is not None:
@@ -103,7 +103,7 @@ def cells_at(axis: Axis, values: NDArray[Any]) -> Integers:
 
 
 def largest_square(axis: Axis) -> int:
-    """The most that the squares of a cell's coordinates can add up to, at any places."""
+    """The largest sum of squares of a cell's coordinates, at any places."""
     if not ordered(axis):
         return PART**2
     curves: int = sum(round(SCALE / k) ** 2 for k in terms_of(axis).tolist())

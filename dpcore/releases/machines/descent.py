@@ -1,32 +1,32 @@
-"""Descent by noisy gradients: a sum of curves and of waves that run over several columns at once.
+"""Gradient descent with noise, for a sum of curves of columns and waves over several columns.
 
 A record's row is made of whole numbers, by public rules (``design``).  The loss is a smoothed hinge,
-whose slope is max(0, min(1, 1 - margin)).  In each of ``rounds`` rounds the noisy gradient of its mean
-over all records moves the coefficients by one of Nesterov's accelerated steps, and those of the last
-third of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in which
-the noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy gradients
-show that the loss bends too much for them (``STABLE``).  To give both sides the same weight, the
-first of these rounds only counts them, and moves nothing.
+whose slope is max(0, min(1, 1 - margin)).  Each of ``rounds`` rounds makes one of Nesterov's
+accelerated steps with the noisy gradient of the mean loss over all records, and the coefficients of the
+last third of the rounds are averaged.  No penalty shrinks them: steps are so short that directions in
+which the noise would hide the gradient hardly move (``LEARNT``), and become shorter where two noisy
+gradients show that the loss bends too much for them (``STABLE``).  To give both sides the same weight,
+the first of these rounds only counts them, and moves nothing.
 
-Columns of numbers may be counted in a round before all others, so that their features are finer where
-records are many; else values have even places.  Counts are multiplied by a public whole number, which
-gives them ``FOR_PLACES`` of the precision at the noise that all rounds have.
+Columns of numbers may be counted in a first round, so that their features are finer where records are
+many; else places are linear.  Counts are multiplied by a public whole number, which gives them the
+fraction ``FOR_PLACES`` of the precision with the noise that all rounds have.
 
 Claim.  In a round a record adds q y z, where z is its row, y its label of +1 or -1, and q a whole
 number from 0 to ``SLOPE`` that follows from z, y and the public coefficients.  With R >= |z|^2 for
-every row, the squared L2 norm of what one record adds is at most SLOPE^2 R, and that of the change
-where one replaces another at most 4 SLOPE^2 R.  Of the counts of m columns, each times t, these are
-m t^2 and 2 m t^2.
+every row, the squared L2 norm of a record's contribution is at most SLOPE^2 R, and the squared change
+if one record replaces another is at most 4 SLOPE^2 R. For the counts of m columns, each times t, the
+two bounds are m t^2 and 2 m t^2.
 
 Proof.  |q y z| <= SLOPE sqrt(R), and the triangle inequality.  A record is in one cell of each
 column.  QED
 
 R adds up the largest values of each column's coordinates at any places, and of all waves.  No record's
-term depends on another one's, to the last bit: rows are looked up in tables of whole numbers;
+term depends on another record, to the last bit: rows are looked up in tables of whole numbers;
 coefficients are rounded so that every product z.phi is a whole number below 2^52, which floats add in
-any order without rounding; q is a floor of it.  Of more than ``MOST`` records only about so many
-count: of a cell with c of them floor(p c + u), where u in [0, 1) follows from the cell alone, so one
-record more changes that by 1 at most.  What a table larger than ``most_rows`` adds is cut.
+any order without rounding; q is a floor of it.  If there are more than ``MOST`` records, only about
+that many count: floor(p c + u) of the c records in a cell, where u in [0, 1) depends on the cell alone,
+so one more record changes this by at most 1.  Contributions beyond ``most_rows`` records are cut.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from dpcore.releases.machines.design import Design
 from dpcore.releases.machines.features import ordered
 
 FOR_PLACES = Fraction(1, 20)
-"""Of the precision (of rho) for the counts of columns, where they are worth it.  In tables of
+"""The fraction of the precision (of rho) for the counts of columns, if they are useful.  In tables of
 ``python -m benchmarks.classifiers`` 1/10 and 1/50 are as good."""
 
 ROUNDS, WAVES = 100, 200
-"""Of tables of ``python -m benchmarks.classifiers``: 50 rounds have half a point less, 200 no more."""
+"""With 50 rounds ``python -m benchmarks.classifiers`` loses half a point; with 200 it gains nothing."""
 
 LEARNT = 0.8
 """Steps end where this times the standard deviation of all noise, in units of the mean gradient, is the
@@ -64,24 +64,25 @@ inverse of their length: with 0.6 and 1 tables of ``python -m benchmarks.classif
 LONGEST, MOMENTUM, AVERAGED = 5.0, 0.9, Fraction(1, 3)
 
 STABLE = 1.3
-"""The most that a step may be, times the curvature: above (2 + 2 m) / (1 + 2 m) = 1.357, m the momentum,
-steps grow, and noise with them."""
+"""The largest step times the curvature.  With momentum m, above (2 + 2 m) / (1 + 2 m) = 1.357, steps
+grow, and noise with them."""
 
 SLOPE = 2**14
 
 PARTS = 2**32
-"""Records are left out by whole parts of all."""
+"""The unit, as a fraction of all records, in which records are left out."""
 
 MOST = 2**16
-"""About how many records are looked at."""
+"""About how many records are used."""
 
 ROWS_AT_ONCE = 2**13
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Private.  ``codes``: (k, features) of distinct records; ``signs``: (k,) of their labels;
-    ``counts``: (k,) how many are looked at; ``margins``: the counts of columns, as they are measured."""
+    """The records, private.  ``codes``: (k, features) of distinct records; ``signs``: (k,) of their
+    labels; ``counts``: (k,) how many of each are used; ``margins``: the counts of columns, as they are
+    measured."""
 
     codes: Integers
     signs: NDArray[np.int16]
@@ -90,8 +91,8 @@ class Records:
     _known: dict[Design, NDArray[np.int16]] = field(default_factory=dict)
 
     def values(self, design: Design) -> NDArray[np.int16]:
-        """(k, d) rows times labels, small whole numbers.  Those of one design are kept: a draw has the
-        same in all of its rounds."""
+        """The rows (k, d) times labels, small whole numbers.  They are cached for one design, because
+        all rounds of a draw use the same."""
         if design not in self._known:
             values = np.empty((len(self.codes), design.width), dtype=np.int16)
             for part in _parts(len(self.codes)):
@@ -103,13 +104,15 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """``coefficients``: (n, d) whole numbers below 2^bits in size; ``slopes``: (n, 2) of 0 to SLOPE, the
-    largest q of a record of the negative and of the positive side; ``designs``: those that rows are of,
-    and ``of``: (n,) which one.
+    """The state of the descent after a round.
 
-    What the next step needs: ``settled``: (n, d) where the last one ended, and its ``speed``; ``steps``:
-    (n,) its length; ``before``: coefficients and sums of the point before, None at the first one;
-    ``measures``: what sums here only count, without moving anything: places, sides, or nothing.
+    ``coefficients``: (n, d) whole numbers below 2^bits in size; ``slopes``: (n, 2) from 0 to SLOPE, the
+    largest q of a record of the negative and of the positive side; ``designs``: the designs of rows;
+    ``of``: (n,) the design of each repetition.
+
+    For the next step: ``settled``: (n, d) where the last step ended; ``speed``: its momentum;
+    ``steps``: (n,) its length; ``before``: coefficients and sums of the previous point, None at first;
+    ``measures``: what the sums only count, without moving anything: places, sides, or nothing.
     """
 
     coefficients: Floats
@@ -124,8 +127,8 @@ class Point:
 
 
 class Learnt(NamedTuple):
-    """``coefficients``: (d,) of rows of the ``design`` as they are; ``stddev``: of the noise in each, at
-    most, to first order; ``step``: the shortest."""
+    """The result of all rounds; ``coefficients``: (d,) for unscaled rows of the ``design``; ``stddev``:
+    a bound, to first order, on the noise in each; ``step``: the shortest step."""
 
     coefficients: Floats
     design: Design
@@ -138,8 +141,9 @@ class Descent:
     """The rounds of a classifier; all public.
 
     ``signs``: +1 or -1 for each code of the label, which is the last axis of a tally; ``weight``: how
-    many times a record of the positive side counts, None: both sides weigh the same; ``counted``:
-    whether columns of numbers are counted first; ``noise``: the standard deviation of that in each sum.
+    many times a record of the positive side counts, or None if both sides have equal weight;
+    ``counted``: whether columns of numbers are counted first; ``noise``: its standard deviation in each
+    sum.
     """
 
     axes: tuple[Axis, ...]
@@ -155,29 +159,29 @@ class Descent:
 
     @cached_property
     def even(self) -> Design:
-        """The design at even places; its sizes are those at any places."""
+        """The design with linear places; its sizes hold for any places."""
         return Design(self.axes, tuple(map(even_places, self.axes)), self.waves)
 
     @cached_property
     def numbers(self) -> tuple[Axis, ...]:
-        """The columns that may be counted."""
+        """The columns of numbers, which may be counted."""
         return tuple(axis for axis in self.axes if ordered(axis))
 
     @property
     def once(self) -> Fraction:
-        """The squared sensitivity of a gradient."""
+        """The squared sensitivity of one gradient."""
         one = Fraction(SLOPE**2 * self.even.norm_squared)
         return self.adjacency.squared(moved=4 * one, present=one)
 
     @cached_property
     def _of_counts(self) -> Fraction:
-        """That of counts, before they are multiplied."""
+        """The squared sensitivity of the counts before multiplication."""
         columns = Fraction(len(self.numbers))
         return self.adjacency.squared(moved=2 * columns, present=columns)
 
     @cached_property
     def times(self) -> int:
-        """What counts are multiplied by; nothing is counted without columns of numbers."""
+        """The factor that multiplies counts; 1 without columns of numbers."""
         if not self.numbers:
             return 1
         part = FOR_PLACES / (1 - FOR_PLACES) * self.rounds * self.once / self._of_counts
@@ -185,7 +189,7 @@ class Descent:
 
     @cached_property
     def laws(self) -> tuple[tuple[int, Fraction], ...]:
-        """How many numbers each round has, and its squared sensitivity."""
+        """For each round, how many numbers it has and its squared sensitivity."""
         gradients = self.rounds * ((self.even.width, self.once),)
         if not self.counted:
             return gradients
@@ -194,7 +198,7 @@ class Descent:
 
     @property
     def largest(self) -> int:
-        """No number of one record is larger in size."""
+        """The largest number, in size, that one record contributes."""
         return max(SLOPE * self.even.largest, self.times * self.counted)
 
     def records_of(self, tally: Tally) -> Records:
@@ -209,7 +213,7 @@ class Descent:
         return Records(codes, signs, counts[seen], margins)
 
     def _kept(self, tally: Tally) -> Integers:
-        """Of the records of each cell, how many are looked at."""
+        """How many of the records of each cell are used."""
         part = min(PARTS, PARTS * MOST // self.rows)
         if part == PARTS:
             return tally.counts
@@ -226,12 +230,12 @@ class Descent:
 
     @property
     def _bits(self) -> int:
-        """Coefficients stay below 2^bits, so that products with rows are exact."""
+        """Coefficients stay below 2 to this power, so that products with rows are exact."""
         return 52 - (self.even.width * self.even.largest).bit_length()
 
     @property
     def _unit(self) -> int:
-        """What a coefficient of 1, of a row as it is, is as a whole number: a power of 2."""
+        """The whole number, a power of 2, that represents a coefficient of 1 for an unscaled row."""
         return int(2 ** (self._bits + 4))
 
     def at(self, records: Records, point: Point) -> Integers:
@@ -248,7 +252,7 @@ class Descent:
     def _gradients(
         self, records: Records, rows: NDArray[np.int16], coefficients: Floats, slopes: Integers
     ) -> Integers:
-        """(n, d) the exact sums of gradients."""
+        """The exact sums of gradients (n, d)."""
         sums, most = np.zeros(coefficients.shape, dtype=object), self.most_rows * self.largest
         exact = int(records.counts.sum()) * self.largest < LARGEST_EXACT
         kind = np.float64 if exact else object
@@ -263,19 +267,18 @@ class Descent:
 
     @cached_property
     def step(self) -> float:
-        """The length of a step, for rows of norm 1 at most and the mean of slopes up to 1."""
+        """The length of a step for rows of norm at most 1, if the mean of slopes is up to 1."""
         noise = self.noise * self._unit_step
         return min(LEARNT * (1 - MOMENTUM) / (math.sqrt(self.rounds) * noise), LONGEST)
 
     @cached_property
     def _unit_step(self) -> float:
-        """What a step of length 1 moves a coefficient, of rows of norm 1 at most, for each unit of a
-        sum."""
+        """The change of a coefficient per unit of a sum, for steps of 1 and rows of norm at most 1."""
         return 1 / (SLOPE * math.sqrt(self.even.norm_squared) * min(self.rows, MOST))
 
     @property
     def _moved(self) -> float:
-        """The same of rows as they are."""
+        """The change of a coefficient of unscaled rows per unit of a sum, for steps of 1."""
         return self._unit_step / math.sqrt(self.even.norm_squared)
 
     def first_point(self, times: int) -> Point:
@@ -322,7 +325,7 @@ class Descent:
         )
 
     def _spread(self, counts: Integers) -> Design:
-        """The design at the places that noisy counts (cells,) of columns show."""
+        """The design whose places follow the noisy counts (cells,) of columns."""
         places = dict(zip((axis.name for axis in self.axes), self.even.places, strict=True))
         ends = np.cumsum([axis.size for axis in self.numbers])[:-1]
         for axis, own in zip(self.numbers, np.split(counts, ends), strict=True):
@@ -330,9 +333,10 @@ class Descent:
         return replace(self.even, places=tuple(places.values()))
 
     def _balancing(self, noisy: Integers) -> Floats:
-        """(n,) how many times the positive side counts: the intercept counts one side less the other.
+        """The weights (n,) of the positive side, from the intercept's noisy sum: one side minus the
+        other.
 
-        No share counts as less than two standard deviations of its noise.
+        The share of a side is taken as at least two standard deviations of its noise.
         """
         counted = SLOPE * self.even.intercept * min(self.rows, MOST)
         least = min(max(0.001, self.noise / counted), 0.5)
@@ -340,7 +344,7 @@ class Descent:
         return np.asarray((1 - share) / share)
 
     def learnt(self, rounds: Sequence[Integers]) -> Learnt:
-        """The mean of the last third of steps, by the noisy sums (1, width) of all rounds."""
+        """The mean over the last third of steps, from the noisy sums (1, width) of all rounds."""
         point, ends, steps = self.first_point(1), list[Floats](), list[float]()
         for sums in rounds:
             point = self.next_point(point, sums)
@@ -356,7 +360,7 @@ class Descent:
 
     @cached_property
     def averages(self) -> Floats:
-        """How far the sum of each gradient moves the mean of the last third of steps of 1."""
+        """The effect of each gradient's sum on the mean over the last third, with steps of 1."""
         rounds = np.arange(self.rounds)
         ages = np.maximum(rounds[-self._averaged :, None] - rounds + 1, 0)
         found = np.mean((1 - MOMENTUM**ages) / (1 - MOMENTUM), axis=0)
@@ -365,7 +369,7 @@ class Descent:
         return np.asarray(found)
 
     def stddev(self, steps: Floats) -> float:
-        """Of the noise in a coefficient, at most, to first order, for steps (rounds,)."""
+        """A bound, to first order, on the noise's standard deviation in a coefficient, for steps."""
         return float(np.linalg.norm(self.averages * steps)) * self._moved * self.noise
 
 
@@ -374,6 +378,6 @@ def _parts(rows: int) -> Iterator[slice]:
 
 
 def _slopes(weight: Floats) -> Integers:
-    """(n, 2): the largest slope of either side; the side that weighs more has all of it."""
+    """The largest slope (n, 2) of each side; the side with more weight has all of it."""
     sides = np.stack([1 / weight, weight], axis=1)
     return np.asarray(np.rint(SLOPE * np.minimum(sides, 1.0)).astype(np.int64))

@@ -1,13 +1,13 @@
-"""Rows of whole numbers: an intercept, curves of each column, and waves over several at once.
+"""Rows of whole numbers: an intercept, curves of single columns, and waves over several columns.
 
-    intercept     one number for all
+    intercept     the same number for all records
     curves        of each column alone (``dpcore.releases.machines.curves``)
     waves         cos and sin of a phase that adds up over ``TOGETHER`` columns: the random features of a
                   Gaussian kernel (Rahimi & Recht 2007), each on a few columns
 
 Curves and waves each have about half of a row's squared norm, which has a public bound whatever places
 the values of the columns have.  Rows are looked up in tables, so that a record's row is the same to the
-last bit whoever else is there.
+last bit, whatever the other records are.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from dpcore.releases.machines.curves import SCALE, Places, coordinates_of, large
 from dpcore.releases.machines.features import coordinate_names, ordered
 
 TOGETHER = 4
-"""Columns of a wave."""
+"""The number of columns of a wave."""
 
 BANDWIDTH = 0.5
-"""Of the kernel, for places in [0, 1]; different categories lie at distance 1/sqrt(2)."""
+"""The bandwidth of the kernel, for places in [0, 1]; different categories are at distance 1/sqrt(2)."""
 
 TURN = 2**16
-"""Phases are whole parts of a turn."""
+"""The number of phases in a full turn; phases are whole numbers."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """``axes``: the features; ``places``: of the values of each, () for categories; ``waves``: how many
-    there are."""
+    """The rule of rows; ``axes``: the features; ``places``: of their values; ``waves``: how many."""
 
     axes: tuple[Axis, ...]
     places: Places
@@ -52,12 +51,12 @@ class Design:
 
     @cached_property
     def positions(self) -> tuple[Floats, ...]:
-        """Where each cell of a feature lies, a number at its place less 1/2: (size, coordinates)."""
+        """The coordinates (size, coordinates) of each cell of a feature; numbers have place - 1/2."""
         return tuple(_positions(a, p) for a, p in zip(self.axes, self.places, strict=True))
 
     @cached_property
     def frequencies(self) -> tuple[Floats, ...]:
-        """Of the waves along the coordinates of each feature: (coordinates, waves)."""
+        """The frequencies (coordinates, waves) along the coordinates of each feature."""
         return _frequencies(
             tuple((len(coordinate_names(a)), ordered(a)) for a in self.axes), self.waves
         )
@@ -71,12 +70,12 @@ class Design:
 
     @property
     def _curved(self) -> int:
-        """The most that the squares of a row's curves come to."""
+        """The largest sum of squares of a row's curves."""
         return sum(map(largest_square, self.axes))
 
     @cached_property
     def amplitude(self) -> int:
-        """Of a wave."""
+        """The amplitude of a wave."""
         return math.isqrt(self._curved // self.waves)
 
     @cached_property
@@ -86,21 +85,21 @@ class Design:
 
     @cached_property
     def norm_squared(self) -> int:
-        """R of the claim."""
+        """The bound R on a row's squared norm, as in the claim of ``descent``."""
         return self.intercept**2 + self._curved + self.waves * _largest_wave(self.amplitude)
 
     @cached_property
     def width(self) -> int:
-        """d: numbers of a row."""
+        """d, the length of a row."""
         return 1 + sum(int(table.shape[1]) for table in self.curves) + 2 * self.waves
 
     @property
     def largest(self) -> int:
-        """No number of a row is larger in size."""
+        """The largest number of a row, in size."""
         return max(self.intercept, SCALE, self.amplitude)
 
     def rows(self, codes: Integers) -> NDArray[np.int16]:
-        """(k, d) rows of records with these codes (k, features)."""
+        """The rows (k, d) of records with these codes (k, features)."""
         found = np.empty((len(codes), self.width), dtype=np.int16)
         found[:, 0] = self.intercept
         phases, start = np.zeros((len(codes), self.waves), dtype=np.int64), 1
@@ -115,13 +114,13 @@ class Design:
         return found
 
     def phases(self, codes: Integers) -> Floats:
-        """(k, waves) the phase of each wave, not rounded, at cells of the features (k, features)."""
+        """The phase (k, waves) of each wave, not rounded, at cells (k, features)."""
         parts = zip(self.positions, self.frequencies, strict=True)
         return np.asarray(sum(where[codes[:, i]] @ often for i, (where, often) in enumerate(parts)))
 
 
 def norms(rows: NDArray[np.integer[Any]]) -> Floats:
-    """(k,) of rows (k, d)."""
+    """The norms (k,) of rows (k, d)."""
     return np.asarray(np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1)))
 
 
@@ -136,9 +135,9 @@ def _positions(axis: Axis, places: tuple[float, ...]) -> Floats:
 
 @lru_cache
 def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floats, ...]:
-    """(coordinates, waves) of each feature, from (coordinates, whether it is a number): the first
-    numbers of a generator whose stream is fixed for ever.  A wave runs over ``TOGETHER`` features, or
-    all."""
+    """The frequencies (coordinates, waves) of each feature, given its number of coordinates and whether
+    it is a number.  They are the first numbers of a generator with a fixed stream.  A wave involves
+    ``TOGETHER`` features, or all if there are fewer."""
     from scipy.special import ndtri  # slow to import, and a plan is explained without
 
     needed = len(shapes) * waves + sum(number for number, _ in shapes) * waves
@@ -155,7 +154,7 @@ def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floa
 
 @lru_cache
 def _circle(amplitude: int) -> tuple[Integers, Integers]:
-    """cos and sin of every phase."""
+    """The cosine and sine of every phase."""
     phases = np.arange(TURN) * (2 * np.pi / TURN)
     cosines, sines = np.rint(amplitude * np.cos(phases)), np.rint(amplitude * np.sin(phases))
     return cosines.astype(np.int16), sines.astype(np.int16)
@@ -163,6 +162,6 @@ def _circle(amplitude: int) -> tuple[Integers, Integers]:
 
 @lru_cache
 def _largest_wave(amplitude: int) -> int:
-    """The most that the squares of a wave's two numbers add up to, rounded as they are."""
+    """The largest sum of squares of a wave's two rounded numbers."""
     cosines, sines = (numbers.astype(np.int64) for numbers in _circle(amplitude))
     return int((cosines**2 + sines**2).max())

@@ -1,13 +1,13 @@
-"""Where records lie in the space of a kernel: columns as coordinates, by public rules.
+"""The coordinates of records in the space of a kernel, by public rules.
 
     numbers           one coordinate, scaled to [0, 1]
     text categories   one coordinate per category, 1/sqrt(2) for the record's own and 0 for the
                       others, so that two different categories lie at distance 1
-    null              of a numeric column: the middle of the scale, and 1 in a coordinate of its own
-                      that is 0 otherwise, so at distance 1 to 1.12 from every value; of a text
+    null              in a numeric column: the middle of the scale, and 1 in a separate coordinate
+                      that is 0 otherwise, so at distance 1 to 1.12 from every value; in a text
                       column: one more category
 
-Every record has its place, so a machine's sensitivity is the same with nulls as without.
+Every record has coordinates, so a machine's sensitivity is the same with and without nulls.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LARGEST_AXIS = 2**24
 """The most values that a numeric feature may have."""
 
 MOST_CATEGORIES = 64
-"""The most categories of a text feature: each is a dimension of the kernel's space."""
+"""The most categories of a text feature, because each is a dimension of the kernel's space."""
 
 
 def scaled_positions(axis: Axis) -> Floats:
-    """Where each code of an axis lies: (size,) on [0, 1], or (size, coordinates).
+    """The position of each code of an axis: (size,) on [0, 1], or (size, coordinates).
 
-    Raises ``ValueError`` where a feature cannot be made of the axis.
+    Raises ``ValueError`` if the axis cannot be a feature.
     """
     if isinstance(axis, Bins):
         raise ValueError(f"features: {axis.name} is binned; a kernel needs its values")
@@ -52,9 +52,9 @@ def scaled_positions(axis: Axis) -> Floats:
 
 
 def nulls_and_codes(axis: Axis, values: NDArray[Any]) -> tuple[Booleans, Integers | None]:
-    """Which of the values (k,) of a column are null, and their codes where it has categories.
+    """Which of the values (k,) of a column are null, and their codes if it has categories.
 
-    A null is masked, None or NaN.  Raises ``ValueError`` where a value is not one of the axis.
+    A null is masked, None or NaN.  Raises ``ValueError`` if a value is not on the axis.
     """
     null = np.ma.getmaskarray(np.ma.asarray(values)) | np.array(
         [value is None or value != value for value in np.ma.getdata(values).tolist()], dtype=bool
@@ -74,9 +74,9 @@ def nulls_and_codes(axis: Axis, values: NDArray[Any]) -> tuple[Booleans, Integer
 
 
 def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
-    """Where values (k,) lie, in their column's own units: (k,) or (k, coordinates), as above.
+    """The positions of values (k,), in their column's own units: (k,) or (k, coordinates), as above.
 
-    A null is masked, None or NaN.  Raises ``ValueError`` where a value is not one of the axis.
+    A null is masked, None or NaN.  Raises ``ValueError`` if a value is not on the axis.
     """
     null, codes = nulls_and_codes(axis, values)
     if codes is not None:
@@ -91,16 +91,16 @@ def scaled_values(axis: Axis, values: NDArray[Any]) -> Floats:
 
 
 def require_few(axis: Axis, most: int) -> None:
-    """Raise ``ValueError`` where a feature has more values than ``most``."""
+    """Raise ``ValueError`` if a feature has more than ``most`` values."""
     if axis.size > most:
         raise ValueError(
-            f"features: {axis.name} has {axis.size:,} values, and may have {most:,} at most; leave it"
+            f"features: {axis.name} has {axis.size:,} values, but may have at most {most:,}; leave it"
             " out, or choose a column of fewer"
         )
 
 
 def require_names_apart(axes: Sequence[Axis]) -> None:
-    """Raise ``ValueError`` where two coordinates of the features would be one column of a table."""
+    """Raise ``ValueError`` if two coordinates of the features would have the same name in a table."""
     names = Counter(name for axis in axes for name in coordinate_names(axis))
     if twice := [name for name, times in names.items() if times > 1]:
         raise ValueError(
@@ -110,7 +110,7 @@ def require_names_apart(axes: Sequence[Axis]) -> None:
 
 
 def coordinate_names(axis: Axis) -> list[str]:
-    """The coordinates that a feature has in the kernel's space."""
+    """The names of the coordinates that a feature has in the kernel's space."""
     null = [f"{axis.name} is null"] if axis.nullable else []
     if isinstance(axis, Categories) and not ordered(axis):
         return [f"{axis.name}={category}" for category in axis.categories] + null
@@ -125,8 +125,8 @@ def wave_columns(
     at: str,
     note: str = "",
 ) -> list[TableColumn]:
-    """A published sum of k waves: the ``frequencies`` (coordinates, k) of each, and its noisy
-    ``coefficients`` (2 k,) of the cosine and of the sine of ``at``, with their standard error."""
+    """The columns of a published sum of k waves: the ``frequencies`` (coordinates, k), and the noisy
+    ``coefficients`` (2 k,) of the cosine and sine of ``at`` with their standard error."""
     names = [name for axis in axes for name in coordinate_names(axis)]
     cosines, sines = np.split(coefficients, 2)
     about = f"Standard deviation of the noise in each of cos and sin{note}"
@@ -142,7 +142,7 @@ def wave_columns(
 
 
 def coordinates(axis: Axis) -> dict[str, object]:
-    """The rule that makes coordinates of a value, as JSON."""
+    """The rule from a value to its coordinates, as JSON."""
     if not ordered(axis):
         rule = "1/sqrt(2) for the category, 0 for others"
         return {"names": coordinate_names(axis), "rule": rule}
@@ -160,7 +160,7 @@ def ordered(axis: Axis) -> bool:
 
 
 def scaling(axis: Axis) -> tuple[float, float]:
-    """(lower, width): a value v of the column is scaled to (v - lower) / width."""
+    """The (lower, width) by which a value v of the column is scaled to (v - lower) / width."""
     if isinstance(axis, Categories):
         values = [float(c) for c in axis.categories]
         return min(values), (max(values) - min(values)) or 1.0

@@ -5,11 +5,11 @@
 
     phase of a wave = sum over the coordinates of frequency * coordinate
 
-A coordinate is the place of a number less 1/2 (0 for null), 1 for the record's own category and for a
-null of a number, and 0 otherwise; the tables of contributions hold the place of each cell.
+A coordinate is the place of a number minus 1/2 (0 for null), 1 for the record's category and for a null
+number, and 0 otherwise; the tables of contributions list the place of each cell.
 
 Each column of numbers is counted first, so that its features are finer where records are many, unless
-the noise of such counts would hide the places (``counts_worth``).
+noise makes such counts useless (``counts_worth``).
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work, publishing
 
 BLURRED = 0.25
-"""Counts are worth it where half of those of a column err by less than this part of the records."""
+"""Counts are useful if the error of half a column's counts is below this fraction of the records."""
 
 DESCENDED = 1.2e-9
-"""Seconds for each distinct row, number in it, and round."""
+"""CPU seconds for each distinct row, number in it, and round."""
 
 KNOWN = (
     "At most, and to first order: the noise of all gradients where the loss is flat. Steps that stop"
@@ -65,10 +65,10 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class GradientClassifier(Release):
-    """``signs``: +1 or -1 for each code of the label, the last axis; ``counted``: whether columns of
-    numbers are counted first; ``weight``: how many times a record of the positive side counts, where one
-    of the negative side counts once; None: both sides weigh the same; ``rounds`` gradients of all
-    records, in the curves and ``waves`` waves."""
+    """A classifier by noisy gradients; ``signs``: +1 or -1 for each code of the label, the last axis;
+    ``counted``: whether columns of numbers are counted first; ``weight``: how many times a record of
+    the positive side counts relative to the negative side, or None for equal total weights; ``rounds``
+    and ``waves``: the numbers of gradients and of waves."""
 
     finer = "fewer features"
     chart = "predictions"
@@ -108,7 +108,7 @@ class GradientClassifier(Release):
 
     @cached_property
     def descent(self) -> Descent:
-        """The rounds, at the noise that the share buys."""
+        """The rounds, with the noise that the share affords."""
         return replace(self._unpriced, noise=self._noise.stddev)
 
     @cached_property
@@ -130,14 +130,14 @@ class GradientClassifier(Release):
         return drawn + publishing(self._unpriced.even.width * (1 + self.rounds / 20))
 
     def learnt(self, noisy: Noisy) -> Learnt:
-        """What the rounds of a draw led to."""
+        """The result of the rounds of a draw."""
         return self.descent.learnt(self.mechanism.by_round(noisy.values[None, :]))
 
     def decide(self, noisy: Noisy, codes: Integers) -> tuple[Floats, Floats]:
-        """f, and its standard error at most, at cells of the features (k, features).
+        """The decision value f and an upper bound of its standard error, at cells (k, features).
 
-        It is that of the published tables: waves are not rounded, as they are where gradients are
-        summed.
+        f is computed from the published tables, so waves are not rounded here as they are in the
+        gradients.
         """
         learnt = self.learnt(noisy)
         design = learnt.design
@@ -148,7 +148,7 @@ class GradientClassifier(Release):
         return value, learnt.stddev * norms(rows)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``decision`` at points, with its interval, and ``sign_error`` as of a kernel machine."""
+        """``decision`` at points, with its interval and ``sign_error``, as for a kernel machine."""
         from scipy.special import ndtr
 
         given = named_points(points, tuple(axis.name for axis in self.feature_axes))
@@ -204,7 +204,7 @@ class GradientClassifier(Release):
         return Table("classifiers", self.name, columns, known)
 
     def middles(self, noisy: Noisy) -> list[int]:
-        """The cell of each feature in the middle of places; of categories the one in the middle."""
+        """The cell of each feature with the middle place; for categories the middle one."""
         places = self.learnt(noisy).design.places
         return [
             int(np.argmin(np.abs(np.asarray(place) - 0.5))) if place else axis.size // 2
@@ -232,7 +232,8 @@ class GradientClassifier(Release):
 def counts_worth(release: GradientClassifier) -> bool:
     """Whether counts of columns show where records are many, in spite of their noise.
 
-    Half of a column's counts err, added up, by sqrt(cells / 2) standard deviations of one.
+    The sum of half of a column's counts has an error of sqrt(cells / 2) standard deviations of one
+    count.
     """
     numbers = [axis.size for axis in release.feature_axes if ordered(axis)]
     if not numbers:

@@ -8,13 +8,13 @@ one is added or removed, plus what the solver's certified gap allows (METHODS h)
 Gaussian noise on the weights is Gaussian-process noise with the kernel as covariance: the function
 has the same standard error everywhere.
 
-What is minimised is the sum of losses + lambda n ||f||^2.  Where the number of records is private, n is
-the public guess, and the table may be several times larger: for a number k, lambda / k and k n in place
-of lambda and n have the same minimiser, and the solver's proof asks for no more than k n records.  A
-table of any size meets that, because the losses are counted with the share ``taper`` of each record
-(``domain.adjacency``): at the guess 1 - 1/(4 k), as if lambda were 3% larger.  The lemma there bounds
-how far apart the sums of the losses' subgradients of neighbours are at any one f, which is all that
-the sensitivity of the minimiser rests on.
+Training minimises the sum of losses + lambda n ||f||^2.  If the number of records is private, n is the
+public guess, and the table may be several times larger.  For any k, lambda / k and k n instead of
+lambda and n have the same minimiser, and the solver's proof then needs at most k n records.  A table of
+any size satisfies this, because the losses are multiplied by the ``taper`` of each record
+(``domain.adjacency``): at the guess it is 1 - 1/(4 k), as if lambda were 3% larger.  The lemma there
+bounds the difference of the sums of the losses' subgradients of neighbours at any f, and the
+sensitivity of the minimiser needs no more than this.
 
 The function of x, columns as coordinates (``dpcore.releases.machines.features``), is
 
@@ -57,18 +57,18 @@ from dpcore.releases.table import Published, Table, Uncertainty
 from dpcore.releases.work import Work
 
 TRAINED = 2e-9
-"""Seconds for each distinct row and pair of features, of the training and those of the audit."""
+"""CPU seconds for each distinct row and pair of features, for the training and those of the audit."""
 
 MARGIN = 8
-"""Where the number of records is private: the losses count as those of this many times the guess."""
+"""k if the number of records is private: the losses are those of at most k times the guess."""
 
 
 @dataclass(frozen=True)
 class KernelMachine(Release):
-    """The last axis of the domain is what is predicted, the others are features.
+    """A kernel machine that predicts the last axis of the domain from the other axes.
 
-    ``bandwidths``: of the Gaussian kernel, one per feature; ``regularisation``: lambda in
-    mean loss + lambda ||f||^2; ``frequencies``: half the dimension of the feature space.
+    ``bandwidths``: of the Gaussian kernel, one per feature; ``regularisation``: lambda in mean loss +
+    lambda ||f||^2; ``frequencies``: half the dimension of the feature space.
     """
 
     finer = "more regularisation, a larger bandwidth or fewer features"
@@ -79,7 +79,7 @@ class KernelMachine(Release):
 
     chart = "features"
     boundary: ClassVar[float | None] = None
-    """The output at which the prediction turns, if it is a decision."""
+    """The output at which the decision changes, if the prediction is a decision."""
 
     def __post_init__(self) -> None:
         for axis in self.feature_axes:
@@ -96,16 +96,17 @@ class KernelMachine(Release):
     @property
     @abstractmethod
     def loss(self) -> Loss:
-        """What the machine minimises."""
+        """The loss that training minimises."""
 
     @property
     @abstractmethod
     def targets(self) -> Floats:
-        """What the loss takes for each code of the last axis: (size,)."""
+        """The target (size,) of the loss for each code of the last axis."""
 
     @property
     def margin(self) -> int:
-        """k: 1 where the number of records is public."""
+        """The factor k on lambda and n in the module's docstring; 1 if the number of records is
+        public."""
         return 1 if self.adjacency.public_rows else MARGIN
 
     @property
@@ -114,7 +115,7 @@ class KernelMachine(Release):
 
     @property
     def strength(self) -> float:
-        """lambda / k."""
+        """The regularisation lambda / k that the solver uses."""
         return self.regularisation / self.margin
 
     @property
@@ -170,7 +171,7 @@ class KernelMachine(Release):
         return self.lattice.encode(self.trained(tally)[0])
 
     def trained(self, tally: Tally) -> tuple[Floats, float]:
-        """The weights (D,) without noise, and what they minimise: private."""
+        """The weights (D,) without noise, and the minimised problem: private."""
         share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows)
         codes = tally.domain.unpack(tally.cells)
         points = np.column_stack(
@@ -184,12 +185,12 @@ class KernelMachine(Release):
         return weights, float(minimum)
 
     def weights(self, noisy: Noisy) -> Floats:
-        """(D,) noisy weights."""
+        """The noisy weights (D,)."""
         return self.lattice.decode(noisy.values)
 
     @property
     def decision_stddev(self) -> float:
-        """Standard deviation of the noise in f(x), the same at every x."""
+        """The standard deviation of the noise in f(x), the same at every x."""
         return self.lattice.step * self.mechanism.stddev
 
     def decide(self, noisy: Noisy, points: Floats) -> Floats:
@@ -197,14 +198,14 @@ class KernelMachine(Release):
         return np.asarray(self.features.transform(points) @ self.weights(noisy))
 
     def at(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> Floats:
-        """f at points (k,) of the features in their own units; nulls are masked, None or NaN."""
+        """f at points (k,) of the features in their own units; a null is masked, None or NaN."""
         given = named_points(points, tuple(axis.name for axis in self.feature_axes))
         scaled = [scaled_values(axis, v) for axis, v in zip(self.feature_axes, given, strict=True)]
         return self.decide(noisy, np.column_stack(scaled))
 
     @abstractmethod
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """What is predicted at points, with its errors (``dpcore.releases.base.Evaluable``)."""
+        """The predictions at points, with their errors (``dpcore.releases.base.Evaluable``)."""
 
     def publish(self, noisy: Noisy) -> Published:
         weights = self.weights(noisy) / np.sqrt(self.frequencies)
@@ -230,7 +231,7 @@ class KernelMachine(Release):
     @property
     @abstractmethod
     def output(self) -> str:
-        """What is predicted, in words."""
+        """The predicted quantity, in words."""
 
     def outputs(self, f: Floats) -> Floats:
         """The predictions at values of f (k,)."""
@@ -238,14 +239,14 @@ class KernelMachine(Release):
 
     @property
     def output_stddev(self) -> float:
-        """Standard deviation of the noise in a prediction, the same everywhere."""
+        """The standard deviation of the noise in a prediction, the same everywhere."""
         return self.decision_stddev
 
     @property
     @abstractmethod
     def folder(self) -> str:
-        """Of the published table."""
+        """The folder of the published table."""
 
     @abstractmethod
     def facts(self) -> dict[str, object]:
-        """What a reader needs to make a prediction of f."""
+        """Facts that turn f into a prediction."""

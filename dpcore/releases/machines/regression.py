@@ -1,7 +1,8 @@
 """Kernel regression of a bounded number (``dpcore.releases.machines.machine``).
 
 The target is scaled to its public bounds and centred there, so that f = 0 is the middle of its range
-and no intercept is needed.  Huber's loss grows linearly at last, which bounds what one record can do.
+and no intercept is needed.  Huber's loss is linear for large residuals, which bounds the influence of
+one record.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from dpcore.releases.table import normal_interval
 
 @dataclass(frozen=True)
 class Regression(KernelMachine):
-    """``threshold``: where Huber's loss turns linear, in units of the target's range; it is also its
-    largest slope."""
+    """A kernel regression; ``threshold``: the residual beyond which Huber's loss is linear, in units of
+    the target's range; it is also the largest slope."""
 
     threshold: float = 0.1
 

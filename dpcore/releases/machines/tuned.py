@@ -1,29 +1,29 @@
 """A kernel machine whose regularisation is drawn from the records first (Hall 2012, section 1.2.3).
 
-Of each public candidate lambda, what counts is a bound of the mean loss of noisy predictions on the
-records:
+Each public candidate lambda is valued by a bound of the mean loss of noisy predictions on the records:
 
     F(lambda) + M s(lambda) sqrt(2/pi),    F = the least value of  mean loss + lambda ||f||^2,
 
-where s is the standard error that noise gives to f(x), and M the largest slope of the loss: noise Z in
-f(x) adds at most M E|Z| to a loss.  F grows with lambda, and the noise falls.  The choice is by the
-exponential mechanism, with relative scores of these values (``mechanisms.exponential``).
+where s is the standard deviation of the noise in f(x), and M the largest slope of the loss: noise Z in
+f(x) adds at most M E|Z| to the expected loss.  F rises with lambda, and the noise falls.  The choice is
+by the exponential mechanism, with relative scores of these values (``mechanisms.exponential``).
 
-**Sensitivity.**  Let f minimise it for one table, with n records, and let a record z be replaced by z'.
-Then the least value of the other table is at most that of f there, which is (l(f, z') - l(f, z))/n
-higher, and likewise with both tables exchanged.  Losses are not negative.  As 2 lambda f is a mean of
--l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
+**Sensitivity.**  Let f be the minimiser for one table of n records, and let a record z be replaced by
+z'.  Then the minimum for the other table is at most the value of f for it, which is (l(f, z') - l(f,
+z))/n higher, and likewise with both tables exchanged.  Losses are not negative.  As 2 lambda f is a
+mean of -l' Phi, and lambda ||f||^2 is at most the loss of f = 0,
 
     ||f|| <= B = min(M kappa/(2 lambda), sqrt(l(0)/lambda)),    F moves by at most l(kappa B)/n,
 
 where l(u) is the largest loss of outputs of at most u in size.
 
-**Rounding.**  A certified gap G of the solver bounds ||gradient||^2/(2 lambda), so what it finds is at
-most G/2 too high.  The value is then a sum over at most n rows, of losses of sums over D features, which
-errs by at most (n + D + 64) u (2 l(kappa B) + M kappa B), u = 2^-53.  The sensitivity counts both twice.
+**Rounding.**  A certified gap G of the solver bounds ||gradient||^2/(2 lambda), so its minimum is at
+most G/2 too high.  The value is then a sum over at most n rows, of losses of sums over D features,
+which errs by at most (n + D + 64) u (2 l(kappa B) + M kappa B), u = 2^-53.  The sensitivity counts both
+twice.
 
-The second step trains again at the lambda chosen, and its noise has the rest of the share.  The lattice
-of weights has the same number of steps to the sensitivity at each lambda, so their law is the same.
+The second step trains again at the chosen lambda, and its noise is paid by the rest of the share.  The
+lattice of weights has equally many steps per sensitivity at each lambda, so the noise law is the same.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MOST_CANDIDATES = 16
 
 @dataclass(frozen=True)
 class LeastLoss:
-    """``machines``: at each candidate, from the smallest lambda on; ``share``: of the choice."""
+    """The choice of lambda; ``machines``: one per candidate, ascending; ``share``: its price."""
 
     machines: tuple[KernelMachine, ...]
     share: Budget
@@ -69,21 +69,21 @@ class LeastLoss:
 
     @cached_property
     def sensitivities(self) -> Floats:
-        """(candidates,) the most by which a record moves the least value."""
+        """The largest changes (candidates,) of the minimum F by one record."""
         return np.array([_moved(machine) for machine in self.machines])
 
     @property
     def noise(self) -> Floats:
-        """(candidates,) the most that noise adds to the mean loss."""
+        """The largest increases (candidates,) of the mean loss by noise."""
         spread = [machine.loss.slope * machine.decision_stddev for machine in self.machines]
         return np.array(spread) * math.sqrt(2 / math.pi)
 
     def losses(self, tally: Tally) -> Floats:
-        """(candidates,) the least values: private."""
+        """The minima F (candidates,): private."""
         return np.array([machine.trained(tally)[1] for machine in self.machines])
 
     def scores(self, tally: Tally) -> Integers:
-        """(candidates,) the exact scores: private."""
+        """The exact scores (candidates,): private."""
         return relative_scores(self.losses(tally) + self.noise, self.sensitivities)
 
     def stated(self, noisy: Noisy) -> dict[str, object]:
@@ -91,7 +91,7 @@ class LeastLoss:
         return {"candidates": [machine.regularisation for machine in self.machines]}
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        """Beside the candidate whose noise and sensitivity are least, the largest."""
+        """The expected error compared with the largest candidate, which has the least noise."""
         worse = self.mechanism.shortfall(1 - LEVEL)
         worse *= float(self.sensitivities[-1] + self.sensitivities.max())
         what = "90% bound of what the choice of the regularisation adds to the mean loss"
@@ -101,9 +101,9 @@ class LeastLoss:
 
 @dataclass(frozen=True)
 class TunedMachine(TunedRelease[KernelMachine]):
-    """``machine``: what is released, at the smallest candidate; ``candidates``: ascending.
+    """A machine at a chosen lambda; ``machine``: at the smallest candidate; ``candidates``: ascending.
 
-    The rows and the share that ``machine`` states itself are ignored.
+    The rows and the share in ``machine`` are ignored.
     """
 
     machine: KernelMachine
@@ -123,7 +123,7 @@ class TunedMachine(TunedRelease[KernelMachine]):
         super().__post_init__()
 
     def at(self, regularisation: float, share: Budget | None = None) -> KernelMachine:
-        """The second step at a candidate."""
+        """The second step at this candidate."""
         share = self.rest if share is None else share
         changed: dict[str, Any] = {"rows": self.rows, "share": share}
         return replace(self.machine, regularisation=regularisation, **changed)
@@ -149,7 +149,7 @@ class TunedMachine(TunedRelease[KernelMachine]):
 
     @property
     def feature_axes(self) -> tuple[Axis, ...]:
-        """What it predicts from."""
+        """The axes of the features."""
         return self.machine.feature_axes
 
     @property
@@ -158,13 +158,13 @@ class TunedMachine(TunedRelease[KernelMachine]):
         return Work((len(self.candidates) + 1) * trained.seconds, trained.bytes)
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """What the machine at the chosen candidate predicts."""
+        """The predictions of the machine at the chosen candidate."""
         release, drawn = self.settled(noisy)
         return release.evaluate(drawn, points)
 
 
 def _largest_loss(machine: KernelMachine, output: float) -> float:
-    """Of outputs of at most this size: a convex loss is largest at an end."""
+    """The largest loss of outputs of at most this size: a convex loss is largest at an end."""
     targets = np.array([machine.targets.min(), machine.targets.max()])
     outputs = np.array([-output, output])
     return float(machine.loss.value(outputs[:, None], targets).max())

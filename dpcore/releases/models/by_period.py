@@ -1,19 +1,20 @@
-"""One run of a series of estimates: a model or moments of one period, and how they changed.
+"""One run of a series of estimates: a model or moments of one period, and their changes.
 
-Run t measures the records of period t alone, as its release would measure a table of them:
+Run t measures only the records of period t, like an ordinary release on a table of these records:
 
     period x age x pay  --those of period t-->  age x pay  --release-->  y_t  --with y_(t-1)-->  tables
 
 **Privacy.**  Run t depends on the records of period t alone, given any earlier runs.  Neighbours differ
 in one unit that is added or removed, and so in the periods that it is in.  In all other periods both
-tables give run t the same law.  So all runs together cost no more than the dearest one for each period
-that a unit can be in: those of ``domain.series``, with weights 1, 0, 0, ...  (A unit that replaces one
-of other periods is a removal in one run and an addition in another, which may move sums of products by
-more than a replacement within a run does: only add-remove is proved.)
+tables give run t the same law.  So the joint price of all runs is that of the most expensive run for
+each period that a unit can be in, as in ``domain.series`` with weights 1, 0, 0, .  (Replacing a unit by
+one of other periods is a removal in one run and an addition in another, which may change sums of
+products by more than a replacement within a run does: only add-remove is proved.)
 
 **Changes.**  The noises of two runs are independent, so the squares of privacy errors add up.  So do
-those of sampling errors where each unit is in one period.  Otherwise estimates may be correlated in
-either direction, and the error of the change is at most the sum of both (triangle inequality).
+the squares of sampling errors if each unit is in only one period.  Otherwise estimates may be
+correlated in either direction, and the error of the change is at most the sum of both (triangle
+inequality).
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ ONE, SEVERAL = (
 
 @dataclass(frozen=True)
 class EstimatesRun(Release):
-    """Run ``run`` of a series of ``inner``, which is over the records of one period.
+    """Run ``run`` of a series of ``inner``, a release for the records of one period.
 
-    ``domain``: the period, and the columns of ``inner``; without a period, where each run's table holds
-    one period alone.  ``most``: how many periods a unit can be in; ``year``: the periods in a year.
+    ``domain``: the period, and the columns of ``inner``; without a period if each run's table contains
+    only one period.  ``most``: how many periods a unit can be in; ``year``: the periods in a year.
     """
 
     inner: MeasuredModel | Moments
@@ -105,7 +106,7 @@ class EstimatesRun(Release):
         return self.inner.statistic(self.in_statistic(tally))
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """Records of this period, as those of others do not count."""
+        """Tables of records of this period, because records of other periods do not count."""
         size = self.inner.domain.size
         first = size * (self.run - 1) if self.period else 0
         for label, others in (("like the first", first), ("in the middle", first + size // 2)):
@@ -115,9 +116,9 @@ class EstimatesRun(Release):
     def publish(
         self, noisy: Noisy, earlier: Sequence[tuple[EstimatesRun, Noisy]] = ()
     ) -> Published:
-        """Tables for this run's period; ``earlier``: runs 1..run-1 and what they published, in order.
+        """Tables for this run's period; ``earlier``: runs 1..run-1 and their published draws, in order.
 
-        Without the earlier runs there are no changes.
+        Without the earlier runs, no changes are published.
         """
         own = self.inner.publish(noisy)
         now, *others = own.tables
@@ -136,7 +137,7 @@ class EstimatesRun(Release):
         return Published((self._table(found), *others), {**own.facts, **facts})
 
     def _change(self, now: Table, before: Table) -> Table:
-        """The same rows, of the difference; null where either is."""
+        """The difference in the same rows, with its errors; null if either estimate is null."""
         new, old = (
             {n: _floats(t.columns[n]) for n in ("estimate", *ERRORS)} for t in (now, before)
         )
@@ -160,7 +161,7 @@ class EstimatesRun(Release):
         return replace(now, parts=parts)
 
     def _table(self, found: dict[str, Table]) -> Table:
-        """All quantities, one below the other."""
+        """The table of all quantities, one after another."""
         now, size = found["period"], len(found["period"].parts[0].values)
         words = QUANTITIES | {"period": "estimate of the period"}
         meaning = ", ".join(f"{name} ({words[name]})" for name in found)

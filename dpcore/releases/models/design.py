@@ -1,15 +1,14 @@
-r"""The design of a survey, as a model needs it: weights, units of several records, strata and clusters.
+r"""The survey design for a model: weights, units of several records, strata and clusters.
 
 A privacy unit is one record of a wide domain: the cells of up to ``members`` records, each with its
-weight in steps, and the stratum and cluster of its first record.  What a member is not there for is
-null.
+weight in steps, and the stratum and cluster of its first record.  Columns of absent members are null.
 
     unit  age  _steps             age.1  _steps.1  age.2  _steps.2  _stratum
     7     31   4       ----->     31     4         34     9         north
     7     34   9                  80     5         null   null      north
     9     80   5
 
-So tables that differ in one unit differ in one such record, and a unit is what is clipped.
+So tables that differ in one unit differ in one such record, and clipping acts on units.
 
 >>> from dpcore.domain.axes import Categories
 >>> two = SurveyDesign(members=2, steps=9, usual=3.0)
@@ -34,8 +33,7 @@ from dpcore.domain.axes import Axis, Grid
 from dpcore.domain.domain import Domain
 
 STEPS, STRATUM, CLUSTER = "_steps", "_stratum", "_cluster"
-"""Columns of weights in steps, and of the groups of units.  No column of a plan begins with an
-underscore."""
+"""Columns of weights in steps, strata and clusters.  Columns of plans never begin with an underscore."""
 
 MOST_MEMBERS, MOST_STRATA, MOST_CLUSTERS = 50, 200, 10_000
 
@@ -44,10 +42,10 @@ MOST_MEMBERS, MOST_STRATA, MOST_CLUSTERS = 50, 200, 10_000
 class SurveyDesign:
     """How a survey was drawn; all public.
 
-    ``members``: the most records of a unit; ``steps``: the most steps of weight of a record, 0 where all
-    count once; ``usual``: the steps that count as 1, about their mean; ``step``: what a step counts;
-    ``strata``, ``clusters``: their columns as in the survey; ``drawn_clusters``: how many of the listed
-    clusters were drawn, 0 for all; ``weight``, ``unit``: names in words.
+    ``members``: the most records of a unit; ``steps``: the largest weight of a record in steps, 0 if
+    all records count once; ``usual``: the weight in steps that counts as 1, about the mean; ``step``:
+    the weight of a step; ``strata``, ``clusters``: their columns, as in the survey; ``drawn_clusters``:
+    how many of the listed clusters were drawn, 0 for all; ``weight``, ``unit``: names in words.
     """
 
     members: int = 1
@@ -62,33 +60,33 @@ class SurveyDesign:
 
     @property
     def simple(self) -> bool:
-        """Whether records are counted as for any other release."""
+        """Whether records are counted as in any other release: no weights, units or groups."""
         return self.members == 1 and not self.steps and not self.groups
 
     @property
     def size(self) -> float:
-        """About how long a unit's score is, in scores of a record that counts once."""
+        """The approximate length of a unit's score, relative to that of a record that counts once."""
         return math.sqrt(self.members * (2.0 if self.steps else 1.0))
 
     @property
     def groups(self) -> dict[str, Axis]:
-        """The columns of groups of units, by the name that they have here."""
+        """The columns of strata and clusters, under the names used here."""
         found = {STRATUM: self.strata, CLUSTER: self.clusters}
         return {name: axis for name, axis in found.items() if axis}
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many strata and clusters there are, none without."""
+        """The numbers of strata and of clusters; empty without any."""
         return self.strata.size if self.strata else 0, self.clusters.size if self.clusters else 0
 
     @property
     def clusters_in_survey(self) -> int:
-        """How many clusters were drawn, none without."""
+        """The number of clusters that were drawn; 0 without clusters."""
         return self.drawn_clusters or self.sizes[1]
 
     @property
     def drawn(self) -> str:
-        """What is drawn independently, in words."""
+        """The independently drawn units, in words."""
         units = f"{self.unit} units, and not their records," if self.unit else "records"
         if self.clusters:
             units = f"clusters ({self.clusters.name})"
@@ -97,19 +95,19 @@ class SurveyDesign:
 
     @property
     def population(self) -> str:
-        """What is estimated, in words."""
+        """The population of the estimates, in words."""
         if self.weight:
             return f"the population that the weights ({self.weight}) describe"
         return "the population from which the survey is taken to be drawn"
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What errors assume in addition to records that are drawn independently, in sentences."""
+        """The assumptions of the errors besides independently drawn records, in sentences."""
         said = f"Intervals are for {self.population}, and assume that {self.drawn}."
         return () if self.simple else (said,)
 
     def domain(self, axes: Sequence[Axis]) -> Domain:
-        """The cells of units, of which these are the axes of a record."""
+        """The domain of units, given the axes of a record."""
         found = [*axes]
         if self.steps:
             found.append(Grid(STEPS, 0, self.steps + 1, self.steps + 1, integer=True))
@@ -124,18 +122,18 @@ class SurveyDesign:
         return Domain((*found, *groups))
 
     def columns(self, domain: Domain) -> list[str]:
-        """The columns of the survey that make the cells of units, but for weights and strata."""
+        """The survey columns that make up the cells of units, except weights and strata."""
         found = [axis.name for axis in domain.axes if axis.name not in self.groups]
         if self.members > 1:
             found = [name.rpartition(".")[0] for name in found]
         return [name for name in dict.fromkeys(found) if name != STEPS]
 
     def unpacked(self, codes: Integers, axes: Sequence[Axis]) -> tuple[Integers, Floats, Integers]:
-        """Codes (n, members, axes) of the records, their weights (n, members), and groups
-        (n, groups) of units.
+        """Codes (n, members, axes) of the records, their weights (n, members), and the groups (n,
+        groups) of units.
 
-        ``codes``: (n, axes of ``domain``).  A record that is not there, or has no value where the plan
-        says that there always is one, has the weight 0.
+        ``codes``: (n, axes of ``domain``).  A record that is absent, or lacks a value that the plan
+        requires, has the weight 0.
         """
         several = len(axes) + bool(self.steps)
         records = codes[:, : several * self.members].reshape(-1, several, self.members)
@@ -150,7 +148,7 @@ class SurveyDesign:
     def packed(
         self, codes: Integers, weights: Floats, groups: Integers, domain: Domain
     ) -> Integers:
-        """(n,) or (n, words) the cells of ``domain`` from which this is unpacked."""
+        """The cells (n,) or (n, words) of ``domain`` for which ``unpacked`` gives these arguments."""
         found = np.swapaxes(codes, 1, 2)
         if self.steps:
             steps = np.rint(weights * self.usual).astype(np.int64)

@@ -6,10 +6,11 @@ The rounds are those of ``rounds``.  The last Newton step starts near the soluti
 
 whose covariance is the privacy part.  The sampling part is inverse * meat * inverse, with the measured
 variance ``meat`` of scores of units (Huber 1967; Binder 1983), so that it needs no assumption on
-residuals, or on how similar the records of a unit are.  What clipping takes from scores is estimated
-from counts of their lengths (``tails``), and is one more standard error in every direction; the scores
-of a mean without weights are not clipped.  Where noise may change the information on a coefficient by
-the part b, its errors are divided by sqrt(1 - b); from ``MOST_BLUR`` on it has none.
+residuals, or on the similarity of the records of a unit.  The effect of clipping on scores is estimated
+from counts of their lengths (``tails``), and is an additional standard error in every direction; the
+scores of a mean without weights are not clipped.  If noise may change the information on a coefficient
+by the fraction b, its errors are divided by sqrt(1 - b); if b is at least ``MOST_BLUR`` it has no
+errors.
 """
 
 from __future__ import annotations
@@ -48,40 +49,40 @@ from dpcore.releases.work import Work, publishing
 MOST_BLUR = 0.9
 
 MOST_LEAST = 0.6
-"""From this part of the usual curvature on, the least that noise leaves makes steps too short."""
+"""Steps are too short if the least curvature that noise allows is this fraction of the usual one."""
 
 IN_GROUPS = 4.0
-"""Times as certain must the size of a group be, which may be any part of the records."""
+"""How much more certain the size of a group must be, because it may be any share of the records."""
 
 TRIES = 32
-"""Draws of noise, over which expected widths are averaged."""
+"""The number of noise draws over which expected widths are averaged."""
 
 NO_INTERVAL = 100.0
-"""Widths of the survey's own that are expected where most groups would have no interval."""
+"""The expected relative width that is stated if most groups would have no interval."""
 
 FAR = 3.0
-"""Times its expected length, what a last step is beyond is an error."""
+"""A last step beyond this multiple of its expected length counts as an error."""
 
-HIDDEN = "noise hides how much the records say of this term: there may be too few of a kind"
+HIDDEN = "too much noise for this term: too few records may be informative about it"
 
 STATED = (
-    "Sampling and noise together, to first order and by the normal law; the interval is for {}, and"
-    " holds it 19 times in 20 where the model is right. Sampling errors assume that {}. The error"
-    " includes an estimate of what the cutting of very large residuals moves. Not included: records with"
-    " unusual terms count less, which moves coefficients where the model is wrong; a value beyond a"
-    " bound, where the plan clamps, counts as the bound, and one on a grid as the middle of its cell"
+    "Errors include sampling and noise, to first order and for a normal law. The 95% interval is for"
+    " {}, if the model is right. Sampling errors assume that {}. Errors include an estimate of the bias"
+    " from cutting very large residuals. Not included: records with unusual terms count less, which"
+    " moves coefficients if the model is wrong; if the plan clamps, a value beyond a bound counts as"
+    " the bound; on a grid, a value counts as the middle of its cell"
 )
 
 Points = tuple[ScorePoint, ...]
-"""One for each part (``MeasuredModel.parts``)."""
+"""One point for each part (``MeasuredModel.parts``)."""
 
 SCORED = 2e-8
-"""Seconds for each record, pair of terms and round."""
+"""CPU seconds for each record, pair of terms and round."""
 
 
 class ModelFit(NamedTuple):
-    """Coefficients (p,) in the order of the formula's terms, and the parts (p, p) of their covariance;
-    infinite errors where there are none."""
+    """Coefficients (p,) in the order of the formula's terms, and the sampling and privacy parts (p, p)
+    of their covariance; ``hidden``: those without errors."""
 
     values: Floats
     sampling: Floats
@@ -91,8 +92,8 @@ class ModelFit(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredModel(Release):
-    """``terms``: what the formula makes of the columns of a record; ``formula``: as it was written;
-    ``design``: how a cell of the domain is one unit of the survey."""
+    """A measured model; ``terms``: the formula applied to the columns of a record; ``formula``: its
+    text; ``design``: how a cell of the domain represents a unit of the survey."""
 
     finer = "fewer terms, or categories with more records"
     chart = "coefficients"
@@ -104,13 +105,13 @@ class MeasuredModel(Release):
 
     @property
     def parts(self) -> int:
-        """How many separate groups of records have a mean of their own; 1 of any other model."""
+        """The number of groups of records if the model has a mean for each of them; else 1."""
         assert self.terms is not None
         return 1 if self.terms.separate is None else self.terms.size
 
     @cached_property
     def _unpriced(self) -> ModelScores:
-        """Of one part."""
+        """The rounds of one part, without the noise."""
         assert self.terms is not None
         terms, parts, design = self.terms, self.parts, self.design
         if parts > 1:  # strata hold units of other groups, which are not counted here
@@ -147,7 +148,7 @@ class MeasuredModel(Release):
         return Exact(tally.counts, tally.cells)
 
     def records_of(self, tally: Tally) -> tuple[ScoredRecords, ...]:
-        """Those of each part."""
+        """The records of each part."""
         if self.parts == 1:
             return (self.scores.records_of(tally),)
         assert self.terms is not None
@@ -175,7 +176,7 @@ class MeasuredModel(Release):
 
     @property
     def _apart(self) -> bool:
-        """Whether the means of separate groups are uncorrelated: each unit that is drawn is in one."""
+        """Whether group means are uncorrelated, because each drawn unit is in one group."""
         return self.design.members == 1 and not self.design.groups
 
     def fitted(self, noisy: Noisy) -> ModelFit:
@@ -183,14 +184,14 @@ class MeasuredModel(Release):
         return self._together(*self._ends(noisy))
 
     def _ends(self, noisy: Noisy) -> tuple[Points, Points]:
-        """Where the last scores were measured, and where they led."""
+        """The points of the last scores, and the points after the last step."""
         points = before = self.first_point(1)
         for sums in self.mechanism.by_round(noisy.values[None, :]):
             before, points = points, self.next_point(points, sums)
         return before, points
 
     def _together(self, before: Points, points: Points) -> ModelFit:
-        """The fits of all parts."""
+        """The joint fit of all parts."""
         values, sampling, privacy, hidden = zip(*map(self._of, before, points), strict=True)
         joined = block_diag(*sampling), block_diag(*privacy)
         return ModelFit(np.concatenate(values), *joined, np.concatenate(hidden))
@@ -262,9 +263,9 @@ class MeasuredModel(Release):
             (
                 "sampling_error",
                 sampling,
-                "Its part from sampling, as noisy sums show it",
+                "The part of it from sampling, estimated from noisy sums",
             ),
-            ("privacy_error", privacy, "Its part from the noise that protects privacy"),
+            ("privacy_error", privacy, "The part of it from the noise that protects privacy"),
             ("lower_95", found.values - SIGMAS_95 * error, "Lower end of a 95% interval"),
             ("upper_95", found.values + SIGMAS_95 * error, "Upper end of a 95% interval"),
         ):
@@ -299,7 +300,7 @@ class MeasuredModel(Release):
 
     @property
     def statement(self) -> str:
-        """What the stated errors are about."""
+        """The statement of what the errors include."""
         return f"{STATED.format(self.design.population, self.design.drawn)}."
 
     @property
@@ -310,8 +311,8 @@ class MeasuredModel(Release):
 
     @cached_property
     def width_ratio(self) -> float:
-        """About how many times as wide intervals are as those of the survey itself, if no scores are
-        longer than is usual, and groups have equal parts of the records."""
+        """The expected width of intervals relative to those of the survey itself, if no scores are
+        unusually long and groups have equal shares of the records."""
         scores, (point, *_) = self.scores, self.first_point(TRIES)
         middle = replace(point, number=len(scores.rounds) - 2)
         stddev, rows = self._noise.stddev, scores.rows

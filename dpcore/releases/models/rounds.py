@@ -1,4 +1,4 @@
-r"""Clipped scores of a model: what is summed in each round, and what follows from the noisy sums.
+r"""Clipped scores of a model: the sums in each round, and their sensitivity.
 
 With rows x, responses y and coefficients theta (``terms``), the score of a record is x r, where
 r = y - mean, and its curvature x x' slope, of the predictor x.theta (``estimates.families``).  A
@@ -8,17 +8,17 @@ whitening matrix V, public, makes u = V x have about unit second moments.  The r
     moments    (x, y)(x, y)': a first V, and a first theta by least squares
     rough      scores and curvature: a Newton step, and a better V
     again      the same once more
-    middle     scores, curvature, squared scores, and how many are how long: a Newton step, the variance
-               of scores, and where to clip them
-    last       scores: the last Newton step, averaged with the one before by how certain both are
+    middle     scores, curvature, squared scores, and counts of their lengths: a Newton step, the
+               variance of scores, and where to clip them
+    last       scores: the last Newton step, averaged with the one before by their precisions
 
-A binomial model has no first round, and a linear one does not step again.  Where no score is shortened,
-none is counted.  Records of large leverage count less, in scores and curvature alike, so that the
-estimating equation keeps its solution where the model is right.
+A binomial model has no first round, and a linear one does not step again.  If no score is shortened,
+their lengths are not counted.  Records of large leverage count less, in both scores and curvature, so
+that the estimating equation keeps its solution if the model is right.
 
-A privacy unit has up to m records, which count by their weights g, 1 without (``design``).  The sums are
-over its records, where there are several, and all that it adds is clipped together, with S the typical
-length of a unit's score over that of one record, M = S^2 and w = min(1, A^2 M/sum g |u|^2 slope):
+A privacy unit has up to m records, which count by their weights g, 1 without (``design``).  The sums
+are over its records, and its total contribution is clipped.  S is the typical length of a unit's score
+relative to that of one record, M = S^2 and w = min(1, A^2 M/sum g |u|^2 slope):
 
     response   sum g e, and
     moments    sum g (x, y)(x, y)', both times min(1, M/sum g)
@@ -27,41 +27,44 @@ length of a unit's score over that of one record, M = S^2 and w = min(1, A^2 M/s
                Stefanski & Carroll 1989)
     curvature  w sum g slope u u', of norm at most A^2 M
     squares    s s', s the score shortened to length B S
-    counts     one of some bins of the length of the score
-    strata     s in the place of the unit's stratum
-    sizes      one of the strata
+    counts     1 in the bin of the length of the score
+    strata     s in the position of the unit's stratum
+    sizes      1 in the position of the stratum
 
-Where units lie in clusters that were drawn, the squares are of clusters instead: z z', z the sum of s
-over the units of a cluster, shortened to length R.
+If units lie in clusters that were drawn, the squares are those of clusters: z z', where z is the sum of
+s over the units of a cluster, shortened to length R.
 
-A solution weighted by g is that of the population, and squares of units' scores show how much it varies
-between surveys, however similar the records of one unit are (Binder 1983).  With Z and n a stratum's sum
-of scores and number of units, the variance of units drawn independently within strata is N/(N - H) times
-the squares less the sum of Z Z'/n, for N units in H strata: the usual n/(n - 1) if all are alike.
-The same holds of clusters, of which the plan lists all; a stratum has the same part of them as of units.
+The solution weighted by g estimates that of the population, and squares of units' scores show its
+variance between surveys, however similar the records of one unit are (Binder 1983).  With Z and n a
+stratum's sum of scores and number of units, the variance of units drawn independently within strata is
+N/(N - H) times the squares less the sum of Z Z'/n, for N units in H strata: the usual n/(n - 1) if all
+strata have equal sizes.  The same holds for clusters, all of which the plan lists; a stratum has the
+same share of clusters as of units.
 
 Claim.  Let the parts of a round be divided by the largest norms above and multiplied by roots of weights
-that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two records' vectors differ by at
-most |v - v'|^2 <= 2 + 2 (weight of the scores and strata), and of the squares of clusters, over 2 R B S.
-The same holds of units.
+that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two records' vectors differ by
+at most |v - v'|^2 <= 2 + 2 (weight of the scores and strata); the squares of clusters are divided by 2
+R B S. The same holds for units.
 
 Separate groups of records (``parts``) are measured side by side, each with its own rounds: a unit whose
-records are in k of them adds k such vectors, in different places.  Its vector has at most the squared
-norm k, and two units' differ by at most k times the bound above, also if they are in different groups.
+records are in k of them adds k such vectors, in different coordinates.  Its vector has at most the
+squared norm k, and the vectors of two units differ by at most k times the bound above, also if they are
+in different groups.
 
 Proof.  Each part has norm at most 1 before it is multiplied: a sum of matrices g x x' has at most the
 norm sum g |x|^2.  Scores differ by at most 2, in strata too.  The inner product of two units' other
 parts is a sum of weights, none negative, times (u.u')^2, (s.s')^2, 0 or 1: never negative, so they
-differ by at most sqrt(2) in norm.  Of clusters: to shorten z to length R moves no two z further apart,
-and |z z' - y y'| <= (|z| + |y|) |z - y| <= 2 R |z - y|.  A unit that comes moves one z by at most B S,
-one that is replaced moves one z by twice, or two by once, that: over 2 R B S by at most 1, and 2.  QED
+differ by at most sqrt(2) in norm.  For clusters: shortening z to length R increases no distance of two
+z, and |z z' - y y'| <= (|z| + |y|) |z - y| <= 2 R |z - y|.  A unit that comes moves one z by at most B
+S, one that is replaced moves one z by twice, or two by once, that: over 2 R B S by at most 1, and 2.
+QED
 
 A unit adds the vector in K whole steps, rounded: norms grow by at most sqrt(d)/2 + 2 steps, and those
 of differences by at most sqrt(d) + 2, for d numbers, rounding of floating point included.  Every
 operation acts on each unit alone, number by number: there are no matrix products, whose rounding may
 depend on the position of a row, and means are looked up in a public table.  So a unit's vector is the
-same to the last bit whoever else is there.  All steps have noise of the same
-variance, and K gives each round its share.
+same to the last bit, whatever the other units are.  All numbers have noise of the same variance in
+steps, and K gives each round its share.
 """
 
 from __future__ import annotations
@@ -84,7 +87,7 @@ STEPS = 2**18
 """K of the round with the largest share."""
 
 FEW, MANY = 5_000, 50_000
-"""Numbers of records between which shares and radii change in proportion to powers of the number."""
+"""The two numbers of records between which shares and radii are interpolated as powers of the number."""
 
 SHARES = {
     "response": (0.03, 0.01),
@@ -93,8 +96,8 @@ SHARES = {
     "again": (0.1, 0.06),
     "middle": (0.3, 0.2),
 }
-"""Of the precision, with few and with many records; the last round has the rest.  The shares of rounds
-that a family leaves out go to the last one too."""
+"""Shares of the precision, with few and with many records; the last round has the rest, including the
+shares of rounds that a family does not have."""
 
 PARTS = {
     "response": {"bins": 1.0},
@@ -104,46 +107,47 @@ PARTS = {
     "middle": {"scores": 0.2, "curvature": 0.3, "squares": 0.1, "counts": 0.4},
     "last": {"scores": 1.0},
 }
-"""What the rounds measure, with weights."""
+"""The parts of each round, with weights."""
 
 WEIGHED_PARTS = {"scores": 0.4, "curvature": 0.5, "squares": 0.1}
-"""What the middle round measures where no score is cut, so that none need be counted."""
+"""The parts of the middle round if no score is shortened, so that lengths are not counted."""
 
 CLUSTERED = 0.5
 """The weight of the squares of clusters in the middle round of a mean: sums over dozens of units are
-long, and their noise is larger than all other errors."""
+long, so the noise of their squares is the largest error."""
 
 BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
-"""What the middle round measures besides, where there are strata."""
+"""Additional parts of the middle round if there are strata."""
 
 LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
-"""A, B and the least C, in roots of the number of terms."""
+"""A, B and the smallest C (shortening, or bounding by weights), in roots of the number of terms."""
 
 ROUGHLY = 3.5
-"""C of the rough Newton steps, in roots of the number of terms, and times S."""
+"""C of the rough Newton steps, in square roots of the number of terms and in units of S."""
 
 WIDE, ALIKE = (2.5, 4.0), 0.1
-"""R, in lengths of the sum of as many typical scores as a cluster has units, with this correlation."""
+"""R, in lengths of the sum of a cluster's typical scores if they have this correlation."""
 
 WIDER = 2.0
-"""Times as large is R for one mean: noise allows it, and sums over similar units are long."""
+"""The factor on R for a single mean: noise allows it, and sums over similar units are long."""
 
 LARGER = 2.0
-"""Times as large is B with weights: large ones make long tails."""
+"""The factor on B with weights, because large weights make long tails."""
 
 LENGTHS = 11
-"""Ends of the bins of lengths of scores: from 1, or S/2, likewise, each sqrt(2) times the one before;
-more with weights."""
+"""The number of ends of length bins: the first is 1, or S/2, and each is sqrt(2) times the one before;
+with weights there are more."""
 
 BINS = 32
-"""Of the response."""
+"""The number of bins of the response."""
 
 Family = Literal["gaussian", "binomial", "poisson"]
 
 
 @dataclass(frozen=True, eq=False)
 class ScorePoint:
-    """Where a round measures, in each of t repetitions; public, as it follows from noisy numbers.
+    """The point at which a round measures, in each of t repetitions; public, as it follows from noisy
+    numbers.
 
     ``theta``: (t, p); ``white``: (t, p, p) V'; ``spread``: (t,) of residuals, squared; ``slope``: (t,) a
     typical one; ``radius``: (t,) C; ``rows``: (t,) about how many records there are, by weight.
@@ -151,9 +155,9 @@ class ScorePoint:
     ``location``, ``width``: (t,) of the response, that the moments take.  The rest is for errors:
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
     ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
-    moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) where noisy scores led, of
-    which a step may go a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight of the
-    last step, beside that of the middle round; all in the basis of ``white``.
+    moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) the full Newton step, of
+    which a shrunken step makes a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight
+    of the last step relative to the middle round; all in the basis of ``white``.
     """
 
     number: int
@@ -177,8 +181,11 @@ class ScorePoint:
 
 @dataclass(frozen=True, eq=False)
 class ModelRounds:
-    """The rounds of a model; ``stddev``: of the noise in a number, in steps; ``parts``: of how many
-    separate groups of records, of which this is one."""
+    """The rounds of a model.
+
+    ``stddev``: the standard deviation of the noise in a number, in steps; ``parts``: the number of
+    separate groups of records, of which this is one.
+    """
 
     terms: ModelTerms
     family: Family
@@ -195,12 +202,12 @@ class ModelRounds:
 
     @property
     def weighed(self) -> bool:
-        """Whether scores are bounded by weights beforehand, instead of shortened.  That would bias them
-        where the survey's weights depend on the response."""
+        """Whether scores are bounded by weights beforehand, instead of shortened.  That would be biased
+        if the survey's weights depend on the response."""
         return self.family == "binomial" and not self.design.steps
 
     def scaled(self, few_and_many: tuple[float, float]) -> float:
-        """Between the numbers for few and for many units."""
+        """Interpolate between the numbers for few and for many units."""
         few, many = few_and_many
         units = max(self.rows / self.design.members, 1)
         place = math.log(units / FEW) / math.log(MANY / FEW)
@@ -208,13 +215,13 @@ class ModelRounds:
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """Of the precision, by round."""
+        """The share of the precision for each round."""
         found = {name: self.scaled(SHARES[name]) for name in self.rounds[:-1]}
         return found | {"last": 1 - sum(found.values())}
 
     @cached_property
     def radii(self) -> dict[str, float]:
-        """A, B and the least C, times S."""
+        """The clipping radii: A, B and the smallest C of the module's docstring, in units of S."""
         root, size = math.sqrt(self.terms.size), self.design.size
         shortest = root * self.scaled(CONDITIONAL if self.weighed else SHORTEST)
         pairs = (("leverage", LEVERAGE), ("squared", SQUARED))
@@ -233,18 +240,18 @@ class ModelRounds:
 
     @property
     def rough_radius(self) -> float:
-        """C of the rough Newton steps."""
+        """The radius C to which scores are clipped in the rough Newton steps."""
         return ROUGHLY * math.sqrt(self.terms.size) * self.design.size
 
     @cached_property
     def lengths(self) -> Floats:
-        """Ends of the bins of lengths of scores."""
+        """The ends of the bins of lengths of scores."""
         first = math.sqrt(self.terms.size) * max(self.design.size / 2, 1.0)
         number = LENGTHS + 3 * bool(self.design.steps)
         return np.asarray(first * 2.0 ** (np.arange(number) / 2))
 
     def parts_of(self, name: str) -> Mapping[str, float]:
-        """What a round measures, with weights that add up to 1."""
+        """The parts that a round measures, with weights that add up to 1."""
         if name != "middle":
             return PARTS[name]
         parts = WEIGHED_PARTS if self.weighed else PARTS[name]
@@ -268,33 +275,33 @@ class ModelRounds:
 
     @property
     def moments_size(self) -> int:
-        """Rows of the matrix of moments: a constant is always among them, and the response."""
+        """The rows of the matrix of moments, which always has a constant and the response."""
         return self.terms.size + 1 + (self.terms.constant is None)
 
     @cached_property
     def steps(self) -> dict[str, int]:
-        """K of each round."""
+        """The scale K of each round: a vector of length one is K whole steps."""
         wanted = {n: math.sqrt(self.shares[n] / self._moved(n, 1.0)) for n in self.rounds}
         return {n: round(STEPS * each / max(wanted.values())) for n, each in wanted.items()}
 
     def _moved(self, name: str, squared: float) -> float:
-        """The square of the sensitivity, for vectors of length 1 times ``squared``."""
+        """The squared sensitivity, for vectors of length 1 times ``squared``."""
         moved = 2 + 2 * self._signed(name)
         return self._shared * self.adjacency.squared(moved=moved * squared, present=squared)
 
     @property
     def _shared(self) -> int:
-        """The most parts that one unit's records are in."""
+        """The largest number of parts (groups) that contain one unit's records."""
         return min(self.parts, self.design.members)
 
     def _signed(self, name: str) -> float:
-        """The weight of parts of which two units' may be opposite."""
+        """The weight of components that may have opposite signs for two units."""
         signed = {"scores", "strata"} | ({"squares"} if self.design.clusters else set())
         return sum(weight for part, weight in self.parts_of(name).items() if part in signed)
 
     @cached_property
     def laws(self) -> tuple[tuple[int, Fraction], ...]:
-        """How many numbers each round has, of all parts, and the squared sensitivity of its sums."""
+        """For each round, the number of values of all parts and the squared sensitivity of its sums."""
         found = []
         for name in self.rounds:
             numbers, steps = self.width(name), self.steps[name]
@@ -313,11 +320,11 @@ class ModelRounds:
 
     @property
     def largest(self) -> int:
-        """No number of one record is larger in size."""
+        """The largest number, in size, that one record contributes."""
         return max(self.steps.values()) + 2
 
     def radius_of(self, part: str, point: ScorePoint) -> Floats:
-        """(t,) the largest norm of a part."""
+        """The largest norm (t,) of a part."""
         most = float(self.design.members)
         constant = {
             "bins": most,
@@ -336,20 +343,20 @@ class ModelRounds:
         return np.full(len(point.theta), constant[part])
 
     def per_step(self, part: str, point: ScorePoint) -> Floats:
-        """(t,) what a step of a part is."""
+        """The size (t,) of a step of a part."""
         name = self.rounds[point.number]
         weight = self.parts_of(name)[part]
         return self.radius_of(part, point) / (math.sqrt(weight) * self.steps[name])
 
     @cached_property
     def edges(self) -> Floats:
-        """(BINS + 1,) of the response."""
+        """The edges (BINS + 1,) of the bins of the response."""
         first, last = self.terms.ends
         if self.family == "poisson":
             return np.asarray(np.r_[0.0, np.geomspace(min(1.0, last / 2), last, BINS)])
         return np.linspace(first, last, BINS + 1)
 
     def _place(self, name: str, part: str) -> int:
-        """Where a part begins in a round."""
+        """The position of a part in a round."""
         parts = [*self.parts_of(name)]
         return sum(self.numbers_of(each) for each in parts[: parts.index(part)])

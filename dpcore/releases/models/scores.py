@@ -1,8 +1,8 @@
 """Sums of clipped scores, one vector of whole numbers for each round: private until noise is added.
 
-``rounds`` says what the rounds measure, and proves how far one unit moves these sums.  The proof needs
-this of the code here: each unit's part of a round is clipped to ``radius_of`` before it is rounded and
-added, and depends on no other unit, to the last bit.
+``rounds`` says what the rounds measure, and proves how far one unit moves these sums.  The proof
+requires that each unit's contribution to a round is clipped to ``radius_of`` before it is rounded and
+added, and that it depends on no other unit, to the last bit.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from dpcore.releases.models.design import CLUSTER, STRATUM
 from dpcore.releases.models.rounds import BINS, ModelRounds, ScorePoint
 
 WITHIN = 2**16
-"""Steps in B S, in which scores of a cluster are added up."""
+"""The number of steps in B S for adding up the scores of a cluster."""
 
 FARTHEST, NODES = 30.0, 2**18
 """Means are looked up in a table of ``NODES`` predictors between -``FARTHEST`` and ``FARTHEST``."""
 
 AT_ONCE = 2**21
-"""Numbers that are computed at a time."""
+"""How many numbers are computed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords:
-    """Private: units and their records.  ``rows``: (n, m, p); ``responses``, ``bins`` and
-    ``weights``: (n, m); ``strata``, ``clusters``, ``counts``: (n,)."""
+    """Units and their records: private.  ``rows``: (n, m, p); ``responses``, ``bins``, ``weights``: (n,
+    m); ``strata``, ``clusters``, ``counts``: (n,)."""
 
     rows: Floats
     responses: Floats
@@ -54,7 +54,7 @@ class ModelSums(ModelRounds):
     def scored(
         self, codes: Integers, weights: Floats, groups: Integers, counts: Integers
     ) -> ScoredRecords:
-        """The records (n, m, axes) of units, with weights (n, m), of which equal ones are counted."""
+        """Scored records from codes (n, m, axes) and weights (n, m) of distinct units with counts."""
         named = dict(zip(self.design.groups, groups.T, strict=True))
         none = np.zeros(len(codes), dtype=np.int64)
         strata, clusters = named.get(STRATUM, none), named.get(CLUSTER, none)
@@ -79,7 +79,7 @@ class ModelSums(ModelRounds):
         return ScoredRecords(*(each[there] for each in found))
 
     def at(self, records: ScoredRecords, point: ScorePoint) -> Integers:
-        """(t, width) the sums of a round: private."""
+        """The sums (t, width) of a round: private."""
         name = self.rounds[point.number]
         sums = np.zeros((len(point.theta), self.width(name)), dtype=np.int64)
         numbers = self.design.members * (self.width(name) + self.terms.size**2)
@@ -117,7 +117,7 @@ class ModelSums(ModelRounds):
         return sums
 
     def _squares_of(self, sums: Integers, point: ScorePoint) -> Integers:
-        """(t, width) the squares of clusters, of their sums (t, clusters, p) in steps of scores."""
+        """The squares of clusters (t, width), from their sums of scores (t, clusters, p) in steps."""
         scores = np.asarray(sums * (self.radii["squared"] / WITHIN), dtype=np.float64)
         size = np.maximum(np.sqrt(_summed_squares(scores)), 1e-300)
         short = scores * np.minimum(1.0, self.radii["cluster"] / size)[:, :, None]
@@ -127,7 +127,7 @@ class ModelSums(ModelRounds):
     def _vectors(
         self, name: str, block: ScoredRecords, point: ScorePoint
     ) -> Iterator[tuple[str, Floats]]:
-        """The parts (t, n, width) of what each unit adds, clipped."""
+        """The clipped contributions (t, n, width) of each unit to the parts of a round."""
         if name in ("response", "moments"):
             weight = block.weights * np.minimum(
                 1.0, self.design.members / _over(block.weights, 1)[:, None]
@@ -188,7 +188,7 @@ class ModelSums(ModelRounds):
         return np.asarray(1 / (1 + np.exp(-nodes)) if self.family == "binomial" else np.exp(nodes))
 
     def family_at(self, predictor: Floats) -> tuple[Floats, Floats]:
-        """The mean of the response and its slope, at predictors of any shape."""
+        """The mean of the response and its derivative, at predictors of any shape."""
         if self.family == "gaussian":
             return predictor, np.ones_like(predictor)
         place = np.rint(
@@ -199,13 +199,13 @@ class ModelSums(ModelRounds):
 
 
 def _taken(point: ScorePoint, some: slice) -> ScorePoint:
-    """Some of the repetitions."""
+    """Select some of the repetitions."""
     arrays = {name: each[some] for name, each in vars(point).items() if name != "number"}
     return ScorePoint(point.number, **arrays)
 
 
 def _summed_squares(values: Floats) -> Floats:
-    """Over the last axis, one number after the other: in the same order for every record."""
+    """The sum of squares over the last axis, added in the same order for every record."""
     found = values[..., 0] ** 2
     for i in range(1, values.shape[-1]):
         found = found + values[..., i] ** 2
@@ -213,7 +213,7 @@ def _summed_squares(values: Floats) -> Floats:
 
 
 def _over(values: Floats, axis: int) -> Floats:
-    """The sum over the records of each unit, one after the other."""
+    """The sum over the records of each unit, added one after another."""
     parts = np.moveaxis(values, axis, 0)
     found = parts[0]
     for part in parts[1:]:
@@ -222,7 +222,7 @@ def _over(values: Floats, axis: int) -> Floats:
 
 
 def _squares(vectors: Floats) -> Floats:
-    """(..., p (p + 1) / 2) the products of the numbers of vectors (..., p), with the norm of v v'."""
+    """The products (..., p (p + 1) / 2) of numbers of vectors (..., p), with the norm of v v'."""
     first, second = np.triu_indices(vectors.shape[-1])
     scale = np.where(first == second, 1.0, math.sqrt(2))
     return np.asarray(vectors[..., first] * vectors[..., second] * scale)

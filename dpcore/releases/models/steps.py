@@ -1,7 +1,7 @@
-"""Newton steps by noisy sums of scores: where each round measures, and what the last one found.
+"""Newton steps from noisy sums of scores: the point of each round, and the final estimate.
 
-Nothing here sees a record.  Rough steps go as far as noise alone would not (James & Stein 1961), and the
-last one goes all the way, so that the estimate has no bias towards the start.
+This module sees no records.  Rough steps are shrunken by the part that noise explains (James & Stein
+1961); the last step is not, so that the estimate has no bias towards the start.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dpcore.releases.models.tails import CutScores, uneven
 LARGEST_COEFFICIENT = 1e4
 
 MOST_STEP = 1.5
-"""The most that a step of a curved model may move predictors, in root mean square."""
+"""The largest root mean square change of predictors in a step of a curved model."""
 
 LEAST = 0.6
-"""Curvature counts as at least this multiple of its noise and of the root of the number of terms."""
+"""Curvature is taken as at least this multiple of its noise and of the root of the number of terms."""
 
 MOST_BETWEEN = 0.5
-"""Of the variance of scores, the most that is taken for differences between strata."""
+"""The largest fraction of the variance of scores that is attributed to differences between strata."""
 
 Measured = dict[str, tuple[Floats, Floats]]
 """The noisy sums (t, width) of each part of a round, and the noise (t,) in each of its numbers."""
@@ -33,7 +33,7 @@ Measured = dict[str, tuple[Floats, Floats]]
 
 @dataclass(frozen=True, eq=False)
 class ModelScores(CutScores):
-    """The rounds of a model with what follows from each."""
+    """The rounds of a model, with the results of each."""
 
     def first_point(self, times: int) -> ScorePoint:
         p, one = self.terms.size, np.ones(times)
@@ -46,7 +46,7 @@ class ModelScores(CutScores):
         return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
 
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
-        """After a round with these noisy sums (t, width)."""
+        """The point after a round with these noisy sums (t, width)."""
         name, place, parts = self.rounds[point.number], 0, Measured()
         for part in self.parts_of(name):
             end, step = place + self.numbers_of(part), self.per_step(part, point)
@@ -75,8 +75,8 @@ class ModelScores(CutScores):
         return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
 
     def _variance(self, counts: Floats, noise: Floats) -> Floats:
-        """(t,) the least that the variance of the response is likely to be: it includes values far from
-        the bins in which most lie."""
+        """A lower bound (t,) on the likely variance of the response; it includes values far from the
+        bins in which most responses lie."""
         middles = (self.edges[1:] + self.edges[:-1]) / 2
         total = np.maximum(counts.sum(axis=1), 1.0)
         apart = (middles - (counts @ middles / total)[:, None]) ** 2
@@ -172,8 +172,11 @@ class ModelScores(CutScores):
         return replace(point, meat=meat, radius=radius, tail=tail, trusted=trusted)
 
     def _within(self, meat: Floats, least: Floats, parts: Measured) -> Floats:
-        """(t, p, p) the variance of scores within strata: as much less as noise leaves certain, but no
-        direction loses more than ``MOST_BETWEEN``, as squares are of scores that are shortened."""
+        """The variance (t, p, p) of scores within strata.
+
+        The variance between strata is subtracted as far as noise leaves it certain, but no direction
+        loses more than ``MOST_BETWEEN``, because the squares are of shortened scores.
+        """
         strata, p = self.design.sizes[0], self.terms.size
         clusters = self.design.clusters_in_survey
         (sums, noise), (sizes, of_sizes) = parts["strata"], parts["sizes"]
@@ -211,12 +214,13 @@ class ModelScores(CutScores):
         return self._moved_by(point, trusted * moved + (1 - trusted) * left)
 
     def _flatter(self, point: ScorePoint) -> Floats:
-        """(t,) about by what factor the curvature changed over the step before the last; after that
-        step it is not measured again.
+        """The approximate factor (t,) by which the curvature changed over the step before the last; it
+        is not measured again after that step.
 
         The logarithm of a record's curvature changes with its predictor by 1 (Poisson), or by 1 - 2 mu
         for the mean mu (binomial).  The predictor changed by d'Hc/c'Hc on average over the curvature H,
-        for the step d and the constant c.  Without this the steps to rare answers are too short.
+        for the step d and the constant c.  Without this factor, steps towards rare responses are too
+        short.
         """
         if self.family == "gaussian" or self.terms.constant is None:
             return np.ones(len(point.rows))
@@ -231,8 +235,8 @@ class ModelScores(CutScores):
         return np.asarray(np.exp(np.clip(changed, -1.0, 1.0)))
 
     def _stepped(self, point: ScorePoint, parts: Measured) -> ScorePoint:
-        """A Newton step towards the solution, as far as noise alone would not go (James & Stein 1961);
-        that moves predictors of a curved model by at most ``MOST_STEP``."""
+        """A Newton step towards the solution, shrunken by the part that noise explains (James & Stein
+        1961); it moves predictors of a curved model by at most ``MOST_STEP``."""
         curvature, noise = parts["curvature"]
         p = self.terms.size
         vectors, values = _floored(_matrices(curvature, p), LEAST * noise * math.sqrt(p))
@@ -254,7 +258,7 @@ class ModelScores(CutScores):
 
 
 def _matrices(numbers: Floats, size: int) -> Floats:
-    """(t, p, p) the symmetric matrices of which ``_squares`` lists the numbers (t, p (p + 1) / 2)."""
+    """The symmetric matrices (t, p, p) whose numbers (t, p (p + 1) / 2) ``_squares`` lists."""
     first, second = np.triu_indices(size)
     found = np.zeros((len(numbers), size, size))
     found[:, first, second] = numbers / np.where(first == second, 1.0, math.sqrt(2))
@@ -263,17 +267,17 @@ def _matrices(numbers: Floats, size: int) -> Floats:
 
 
 def _floored(matrices: Floats, least: Floats) -> tuple[Floats, Floats]:
-    """Eigenvectors (t, p, p) and eigenvalues (t, p), none below ``least`` (t,)."""
+    """Eigenvectors (t, p, p) and eigenvalues (t, p), which are raised to at least ``least`` (t,)."""
     values, vectors = np.linalg.eigh(matrices)
     floor = np.maximum(least, np.finfo(float).tiny ** 0.25)
     return vectors, np.maximum(values, floor[:, None])
 
 
 def _product(one: Floats, other: Floats) -> Floats:
-    """(t, p, p) one times the transpose of the other."""
+    """The product (t, p, p) of one matrix and the transpose of the other."""
     return np.asarray(one @ np.swapaxes(other, 1, 2))
 
 
 def _times(matrices: Floats, vectors: Floats) -> Floats:
-    """(t, p) products of matrices (t, p, p) and vectors (t, p)."""
+    """The products (t, p) of matrices (t, p, p) and vectors (t, p)."""
     return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])

@@ -1,22 +1,22 @@
-"""How many scores are longer than which lengths: what noisy counts of them say of long tails.
+"""The distribution of the lengths of scores in their long tail, estimated from noisy counts.
 
-A sum of scores is cut at a radius C.  With N(l) scores longer than l, what is cut is together at most
+Scores are cut at a radius C. With N(l) scores longer than l, the parts cut off add up to at most
 
     excess(C) = integral of N(l) dl from C to the longest possible score,
 
-which moves the estimate, and the squares of scores that are cut at B lack, of those cut at C,
+which biases the estimate.  Relative to scores cut at C, the squares of scores cut at B lack
 
     lacking(B, C) = integral of 2 l N(l) dl from B to C.
 
-N is taken to fall as a power of the length that is the same or grows with the length, as it does for
-Pareto, log-normal, exponential and normal laws.  From one of the first ends on,
+N is assumed to fall as a power of the length, whose exponent is constant or grows with the length, as
+for Pareto, log-normal, exponential and normal laws.  From one of the first ends on,
 
     N(l) = m exp(-a x - d x^2),    x = log(l / end),
 
-while bins before that end may hold any number: much of a skew response is a little below its mean.  All
-averages are over m, a, d and the end, by how likely each makes the noisy counts (a posterior with a flat
-prior).  So the less is known of a tail, the larger is what may be cut.  A small group of scores that are
-far longer than the rest, and too few to be seen in noisy counts, follows no such law.
+while bins before that end may have any count: much of a skew response is a little below its mean.  All
+averages are over the posterior of m, a, d and the end, with a flat prior, given the noisy counts.  So
+the less is known of a tail, the larger the estimated loss from cutting.  A small group of scores that
+are far longer than the rest, and too few to be seen in noisy counts, follows no such law.
 
 The tail of a mean with weights may begin at nearly any end: few records may have most of a total.  Then
 a few very long and unlikely tails make most of the mean square of the excess.  The standard error is
@@ -39,41 +39,43 @@ from dpcore.releases.models.scores import ModelSums
 
 FALLS = np.arange(0.5, 6.1, 0.5)
 BENDS = np.array([0.0, 0.15, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0])
-"""a and d."""
+"""The grid of a and d."""
 
 FREE, FREE_BY_WEIGHTS = (3, 2.0), (9, 1.0)
-"""The most bins that may hold any number, and how much each costs in logarithms of the likelihood; and
-of a mean with weights."""
+"""The most bins with a free count, and the cost of each in log likelihood; then the same for a mean
+with weights."""
 
 FINE, DOUBLINGS = 8, 10
-"""Lengths between one and twice its length, and how often the first one is doubled."""
+"""The number of lengths between a length and its double, and how often the first length is doubled."""
 
 EXCESS, HARM = 0.4, 0.5
-"""Scores beyond C are this part of C longer, on average; what that moves counts for 1/HARM as much as
-noise does, where C is chosen."""
+"""The average relative excess of scores beyond C; and to choose C, the bias from cutting counts 1/HARM
+times as much as noise."""
 
 UNLIKE = 2.0
-"""Times as far as on average predictors move in groups of a quarter of the records, if nothing moves in
-the others."""
+"""How far predictors move in groups of a quarter of the records, relative to the average, if nothing
+moves in the others."""
 
 SPREAD, NARROW_SPREAD = 0.1, 0.01
-"""Usual variances of a response, of which the bounds are -1 and 1; and where no score is cut, and errors
-are in proportion to the bounds, a cautious one: a standard deviation of a twentieth of the range."""
+"""Usual variances of a response with bounds -1 and 1; the second, cautious one (a standard deviation of
+a twentieth of the range) is for scores that are not cut, whose errors are proportional to the bounds."""
 
 ONE_SIDED_95 = NormalDist().inv_cdf(0.95)
-"""Standard deviations that a normal error exceeds with probability 5%."""
+"""The 95% quantile of the standard normal law."""
 
 FEW_LONGER = 0.1
-"""Usually more units have scores longer than is typical: this part, times the root of their records."""
+"""Usually more than this fraction of units, times the root of their records, have long scores."""
 
 CERTAIN = 3.0
-"""A count of this many standard errors is not noise alone."""
+"""A count of this many standard errors cannot be noise only."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """``lengths``: (m,) at which sums may be cut; ``excess``, ``longer``: (t, m) root mean squares of
-    excess and N."""
+    """The tail of scores at possible radii ``lengths`` (m,).
+
+    ``excess``, ``longer``: (t, m) root mean squares of the excess and of the number N of longer scores.
+    """
 
     lengths: Floats
     excess: Floats
@@ -88,10 +90,11 @@ class Tail:
         longest: Floats,
         weights: bool = False,
     ) -> Tail:
-        """From noisy counts (t, ends + 1) of the scores between ``ends``, below and above them.
+        """The tail from noisy counts (t, ends + 1) of the scores between ``ends``, below and above
+        them.
 
-        ``noise``: (t,) the standard deviation in each count; ``longest``: (t,) no score is longer;
-        ``weights``: whether the scores are those of a mean with weights.
+        ``noise``: (t,) the standard deviation in each count; ``longest``: (t,) a bound on the length of
+        scores; ``weights``: whether the scores are those of a mean with weights.
         """
         most, cost = FREE_BY_WEIGHTS if weights else FREE
         lengths = ends[0] * 2.0 ** (np.arange(DOUBLINGS * FINE + 1) / FINE)
@@ -119,29 +122,29 @@ class Tail:
         return cls(lengths, excess, np.sqrt(weight @ shapes**2) * within)
 
     def lacking(self, cut: float) -> Floats:
-        """(t, m) the squares that those of scores cut at ``cut`` lack of those cut at each length."""
+        """By length (t, m), what squares of scores cut at ``cut`` lack of those cut at the length."""
         weighted = 2 * self.lengths * self.longer * (self.lengths >= cut)
         parts = (weighted[:, 1:] + weighted[:, :-1]) / 2 * np.diff(self.lengths)
         return np.asarray(np.c_[np.zeros(len(parts)), np.cumsum(parts, axis=1)])
 
 
 def _standing_for(mean: Floats, root: Floats) -> Floats:
-    """The standard error for an excess of this mean and root mean square; at least the mean."""
+    """The standard error for an excess with this mean and root mean square; at least the mean."""
     part = np.clip(mean / np.maximum(root, 1e-300), 1e-6, 1.0)
     point = part**2 * np.exp(ONE_SIDED_95 * np.sqrt(-2 * np.log(part)))
     return np.asarray(root * np.maximum(point / SIGMAS_95, part))
 
 
 def _shapes(lengths: Floats, end: float) -> Floats:
-    """(s, lengths) N over its number m at this end, for each a and d."""
+    """How N falls from its value m at this end: N/m (s, lengths) for each a and d."""
     falls, bends = (each.ravel()[:, None] for each in np.meshgrid(FALLS, BENDS))
     far = np.log(np.maximum(lengths / end, 1.0))
     return np.asarray(np.exp(-falls * far - bends * far**2))
 
 
 def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats, Floats]:
-    """(t, s) the mean and mean square of m for each a and d, and the logarithm of how likely they are,
-    where N falls from the first of ``ends`` on; ``seen``: (t, ends) the noisy counts beyond each end."""
+    """The mean and mean square (t, s) of m for each a and d, and their log likelihood, if N falls from
+    the first of ``ends`` on; ``seen``: (t, ends) the noisy counts beyond each end."""
     shapes = _shapes(ends, ends[0])
     in_bins = -np.diff(np.c_[shapes, np.zeros(len(shapes))], axis=1)
     precision = 1 / (noise[:, None] ** 2 + np.maximum(seen, 1.0))
@@ -154,32 +157,32 @@ def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats, Flo
 
 
 def _excess_at(radius: Floats, tail: Tail) -> Floats:
-    """(t, 1) the excess of scores that are cut at ``radius`` (t,)."""
+    """The excess (t, 1) of scores that are cut at ``radius`` (t,)."""
     place = np.searchsorted(tail.lengths, radius, side="right") - 1
     return np.take_along_axis(tail.excess, np.maximum(place, 0)[:, None], axis=1)
 
 
 def least_error(variance: Floats, bias: Floats, other: Floats, its_bias: Floats) -> Floats:
-    """The weight of an estimate, beside an independent one of the ``other`` variance, that makes the
-    mean square of their average least, where biases add up."""
+    """The weight of an estimate, averaged with an independent one of the ``other`` variance, that
+    minimises the mean squared error, if biases add up."""
     apart = bias - its_bias
     found = (other - apart * its_bias) / np.maximum(variance + other + apart**2, 1e-300)
     return np.asarray(np.clip(found, 0.0, 1.0))
 
 
 def uneven(point: ScorePoint) -> Floats:
-    """(t,) |1 - 2p| of a typical share p, from p (1 - p)."""
+    """|1 - 2p| (t,) of a typical share p, from p (1 - p)."""
     return np.asarray(np.sqrt(np.maximum(1 - 4 * point.slope, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class CutScores(ModelSums):
-    """The sums of scores, and where those of the last round are cut."""
+    """The sums of scores, and the radius at which those of the last round are cut."""
 
     def usually(self, point: ScorePoint, sampling: float) -> tuple[float, float]:
-        """The variances of the sum of scores from sampling, of which ``sampling`` is known, and from
-        noise and cutting, if no scores are longer than is usual: on average over repetitions, of which
-        each has noise in its counts."""
+        """The variances of the sum of scores from sampling (``sampling``, given) and from noise and
+        cutting, if no scores are unusually long: averaged over repetitions with noise in their
+        counts."""
         one, (first, last) = np.ones(len(point.theta)), self.terms.ends
         # Counts are not brought to bounds of -1 and 1.
         spread = NARROW_SPREAD if self.whole and not self.terms.binary else SPREAD
@@ -203,8 +206,8 @@ class CutScores(ModelSums):
 
     @property
     def _usual_counts(self) -> Floats:
-        """(ends + 1,) counts of the lengths of scores, if weights are log-normal with a coefficient of
-        variation of 1, and residuals are of equal size."""
+        """Counts (ends + 1,) of the lengths of scores, if weights are log-normal with a coefficient of
+        variation of 1, and residuals have equal size."""
         sigma = math.sqrt(math.log(2.0))
         far = np.log(self.lengths / math.sqrt(self.design.members)) / sigma + sigma / 2
         beyond = self.rows / self.design.members * np.r_[1.0, ndtr(-far), 0.0]
@@ -212,8 +215,8 @@ class CutScores(ModelSums):
 
     @property
     def whole(self) -> bool:
-        """Whether no score is cut: those of a mean are no longer than the bounds of the response are
-        away, and that costs little beside what cutting a long tail would move."""
+        """Whether no score is cut: scores of a mean are bounded by the bounds of the response, and this
+        costs little compared with the bias from cutting a long tail."""
         return self._one_mean and not self.design.steps
 
     @property
@@ -223,13 +226,15 @@ class CutScores(ModelSums):
     def clipped_at(
         self, point: ScorePoint, counted: tuple[Floats, Floats] | None, typical: Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """C (t,) of the last round, by which the error is least; about what cutting moves in one
-        direction; what squares lack of those of scores that are cut at C; and the weight of the last
-        round, beside the scores of this one, that makes the error least.
+        """The best radius C (t,) for the last round, and its consequences.
 
-        ``counted``: noisy counts (t, ends + 1) of the lengths of scores and the noise (t,) in each,
-        where scores are cut; ``typical``: (t,) the variance of the sum of scores in one direction.
-        Terms are whitened, so one of p directions has 1/p of the squares of what is cut.
+        These are the approximate bias from cutting in one direction; how much squares fall short of
+        those of scores cut at C; and the weight of the last round, averaged with the scores of this
+        round, that minimises the error.
+
+        ``counted``: noisy counts (t, ends + 1) of the lengths of scores and the noise (t,) in each, if
+        scores are cut; ``typical``: (t,) the variance of the sum of scores in one direction.  Terms are
+        whitened, so one of p directions has 1/p of the squares of what is cut.
         """
         none = np.zeros(len(typical))
         one = replace(point, number=point.number + 1, radius=none + 1)
@@ -270,11 +275,11 @@ class CutScores(ModelSums):
         return np.minimum(radii[best[:, 0]], longest), *found
 
     def _uncut(self, point: ScorePoint, counts: Floats, noise: Floats) -> Booleans:
-        """(t,) whether no score may be cut.
+        """Whether (t,) no score may be cut.
 
-        Of a mean with weights: where noise hides that any scores are longer than is typical, though some
-        are by the definition of their variance.  Few units may then have nearly all of a total.  The
-        variance of a binary response follows from its mean.
+        This is so for a mean with weights if noise hides that some scores are longer than typical,
+        although some must be by the definition of their variance.  A few units may then have nearly all
+        of a total.  The variance of a binary response follows from its mean.
         """
         if not self.design.steps or self.terms.binary:
             return np.full(len(counts), self.whole)
@@ -284,9 +289,9 @@ class CutScores(ModelSums):
         return np.asarray(longer < np.minimum(CERTAIN * chance, usual))
 
     def bent(self, point: ScorePoint, moved: Floats) -> Floats:
-        """(t,) about by what part the curvature of some group changes over a step (t, p), beyond its
-        change on average (``steps``): a solution on the way may be wrong by this part of the step.  Of
-        counts the same holds, but their intervals are wide enough without it."""
+        """The approximate relative change (t,) of curvature in some group over a step (t, p), beyond
+        its average change (``steps``): an intermediate solution may be wrong by this fraction of the
+        step.  The same holds for Poisson models, but their intervals are wide enough without it."""
         if self.family != "binomial":
             return np.zeros(len(moved))
         unit = np.sqrt(point.spread) / point.slope
@@ -296,7 +301,7 @@ class CutScores(ModelSums):
     def _by_weights(
         self, point: ScorePoint, counts: Floats, noise: Floats, typical: Floats
     ) -> tuple[Floats, Floats]:
-        """C (t,) of the last round with weights, and about what cutting moves."""
+        """The radius C (t,) of the last round with weights, and the approximate bias from cutting."""
         shortest, times = self.radii["shortest"], len(counts)
         lengths = self.lengths[self.lengths * math.sqrt(2) > shortest]
         excess = EXCESS * lengths * self._beyond(counts, noise)[:, -len(lengths) :]
@@ -309,7 +314,7 @@ class CutScores(ModelSums):
         return radius, HARM * excess[np.arange(times), best]
 
     def _beyond(self, counts: Floats, noise: Floats) -> Floats:
-        """(t, ends) about how many scores are longer than each end of ``lengths``."""
+        """About how many (t, ends) scores are longer than each end of ``lengths``."""
         number = np.arange(counts.shape[1], 0, -1)
         longer = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         chance = noise[:, None] * np.sqrt(number)
@@ -322,8 +327,8 @@ class CutScores(ModelSums):
         return np.asarray(found[:, 1:])
 
     def _longest(self, point: ScorePoint) -> Floats:
-        """(t,) no score is longer than this: of a mean, and about that of a model whose means lie within
-        the bounds of the response."""
+        """A bound (t,) on the length of scores: exact for a mean, approximate for a model with means
+        within the bounds of the response."""
         weight = self.design.members * max(self.design.steps / self.design.usual, 1.0)
         if self._one_mean:
             far = np.max(np.abs(np.array(self.terms.ends) - point.theta), axis=1)
@@ -334,8 +339,8 @@ class CutScores(ModelSums):
         return np.asarray(np.maximum(far / np.sqrt(point.spread), 0.1 * self.radii["shortest"]))
 
     def lacking_by_weights(self, point: ScorePoint, counts: Floats, noise: Floats) -> Floats:
-        """(t,) about what the squares lack, with weights, in each direction, as scores are shortened to
-        B S in them."""
+        """How much (t,) the squares fall short in each direction, with weights, because their scores
+        are shortened to B S."""
         short = self.radii["squared"]
         shorter = np.maximum(self.lengths, short)
         lacking = np.maximum(2 * self.lengths**2 - shorter**2, 0.0)

@@ -2,7 +2,8 @@ r"""The terms of a model as tables of public values, and a basis in which they a
 
 A term, and the response, is a function of the cells of a few columns of the survey.  Its values in all
 of these cells are computed once, from the plan alone, and a record's row is looked up: it is the same
-to the last bit whoever else is there.  A record with a null in one of the columns is left out.
+to the last bit, whatever the other records are.  A record with a null in one of the columns is left
+out.
 
 Terms that are functions of the same columns make a group.  If every cell were equally frequent, a group
 would be uncorrelated with the constant, with the groups of some of its columns and within itself; and
@@ -31,18 +32,18 @@ from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.domain.axes import Axis
 
 MOST_CELLS = 2**20
-"""Of the columns of a group."""
+"""The most cells of the columns of a group."""
 
 COLLINEAR = 1e-9
-"""A term of which less than this part is left after the others is a sum of them."""
+"""A term is a linear combination of others if less than this fraction of it is left after projection."""
 
 
 @dataclass(frozen=True, eq=False)
 class TermGroup:
     """Functions of the same columns of the survey; all public.
 
-    ``attributes``: positions of the columns; ``places``: which terms of the model they are;
-    ``values``: (cells, k) of each in every cell of the columns, without null.
+    ``attributes``: positions of the columns; ``places``: the positions of these terms in the model;
+    ``values``: (cells, k) of each term in every cell of the columns, without null.
     """
 
     attributes: tuple[int, ...]
@@ -54,9 +55,9 @@ class TermGroup:
 class ModelTerms:
     """The terms ``names`` of a model over some axes, and its response (a group of one).
 
-    ``scale``: sums are of the responses less the first number, divided by the second.
+    ``scale``: sums use (response - first number) / second number.
 
-    Raises ``ValueError`` where a term is a sum of others.
+    Raises ``ValueError`` if a term is a linear combination of others.
     """
 
     axes: tuple[Axis, ...]
@@ -70,23 +71,24 @@ class ModelTerms:
 
     @property
     def size(self) -> int:
-        """p."""
+        """The number of terms, p."""
         return len(self.names)
 
     @property
     def norm_squared(self) -> int:
-        """The most that the squared length of a row is, but for rounding."""
+        """The largest squared length of a row, up to rounding."""
         return len(self.groups)
 
     @property
     def constant(self) -> int | None:
-        """The place of the constant, if there is one."""
+        """The position of the constant, if there is one."""
         return next((each.places[0] for each in self.groups if not each.attributes), None)
 
     @cached_property
     def separate(self) -> Integers | None:
-        """(cells,) the one term that is 1 in a cell of the terms' columns, where all others are 0: then
-        the model has a mean for each of separate groups of records.  None for any other model."""
+        """For each cell (cells,) of the terms' columns, the only term that is 1 there while all others
+        are 0: then the model has a mean for each of separate groups of records.  None for any other
+        model."""
         group = self.groups[0]
         indicates = np.all((group.values == 0) | (group.values == 1), axis=1)
         one = np.all(indicates & (group.values.sum(axis=1) == 1))
@@ -99,14 +101,14 @@ class ModelTerms:
         return bool(np.all(np.abs(scaled) == 1) and np.ptp(scaled) == 2)
 
     def of_a_group(self, centred: bool) -> ModelTerms:
-        """The model of one of the separate groups: its mean alone; ``centred``: the response."""
+        """The model of one separate group, with its mean only; ``centred``: centre the response."""
         one, values = TermGroup((), (0,), np.ones((1, 1))), self.response.values
         ends = float(values.min()), float(values.max())
         scale = ((ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2) if centred else self.scale
         return replace(self, names=("mean",), groups=(one,), scale=scale)
 
     def term_of(self, codes: Integers) -> Integers:
-        """(n,) the separate group of records of codes (n, axes); -1 in none, because of a null."""
+        """The separate group (n,) of records with codes (n, axes); -1 for records with a null."""
         assert self.separate is not None
         kept = self.kept(codes)
         found = self.separate[np.where(kept, self._at(self.groups[0], codes), 0)]
@@ -116,7 +118,7 @@ class ModelTerms:
         return self.axes[axis].size - self.axes[axis].nullable
 
     def _at(self, group: TermGroup, codes: Integers) -> Integers:
-        """(n,) the cell of a group's columns for records of codes (n, axes)."""
+        """The cells (n,) of a group's columns for records with codes (n, axes)."""
         cells = np.zeros(len(codes), dtype=np.int64)
         for i in group.attributes:
             cells = cells * self._size(i) + codes[:, i]
@@ -124,7 +126,7 @@ class ModelTerms:
 
     @cached_property
     def basis(self) -> tuple[Floats, tuple[Floats, ...]]:
-        """T (p, p), and the values (cells, k) of each group in the new basis."""
+        """The matrix T (p, p), and the values (cells, k) of each group in the new basis."""
         found, tables = np.zeros((self.size, self.size)), dict[int, Floats]()
         order = sorted(range(len(self.groups)), key=lambda i: len(self.groups[i].attributes))
         for i in order:
@@ -162,33 +164,32 @@ class ModelTerms:
         return found, tuple(tables[i] for i in range(len(self.groups)))
 
     def kept(self, codes: Integers) -> Booleans:
-        """(n,) which records have a value in every column of the model."""
+        """Which records (n,) have a value in every column of the model."""
         used = {a for each in (*self.groups, self.response) for a in each.attributes}
         nulls = [codes[:, a] == self._size(a) for a in used if self.axes[a].nullable]
         return np.asarray(~np.any([np.zeros(len(codes), dtype=bool), *nulls], axis=0))
 
     def rows(self, codes: Integers) -> Floats:
-        """(n, p) in the new basis, of records of codes (n, axes) without nulls."""
+        """The rows (n, p), in the new basis, of records with codes (n, axes) without nulls."""
         found = np.empty((len(codes), self.size))
         for group, table in zip(self.groups, self.basis[1], strict=True):
             found[:, list(group.places)] = table[self._at(group, codes)]
         return found
 
     def responses(self, codes: Integers) -> Floats:
-        """(n,) of records of codes (n, axes) without nulls."""
+        """The responses (n,) of records with codes (n, axes) without nulls."""
         middle, half = self.scale
         return np.asarray((self.response.values[self._at(self.response, codes), 0] - middle) / half)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest possible response, scaled."""
+        """The smallest and the largest possible response, scaled."""
         middle, half = self.scale
         values = (self.response.values - middle) / half
         return float(values.min()), float(values.max())
 
     def rescaled(self, values: Floats, covariances: list[Floats]) -> tuple[Floats, list[Floats]]:
-        """Coefficients (p,) and covariances (p, p) in the units of the response, which is scaled where
-        sums are taken."""
+        """Convert coefficients (p,) and covariances (p, p) from the scaled response to its units."""
         middle, half = self.scale
         moved = values * half
         if self.constant is not None:

@@ -1,4 +1,4 @@
-"""Groups of records: by the values of public columns, all of which are listed beforehand."""
+"""Groups of records by the values of public columns, all listed beforehand."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpcore.domain.domain import Domain
 from dpcore.releases.machines.features import nulls_and_codes
 
 MOST_GROUPS = 4096
-"""A number for each of more groups would be noise."""
+"""The most groups; the numbers of more groups would be pure noise."""
 
 
 def require_groups(axes: tuple[Axis, ...]) -> None:
-    """Raise ``ValueError`` where columns have no groups, or too many; null is a group of its own."""
+    """Raise ``ValueError`` if columns define no groups, or too many; null is a separate group."""
     for axis in axes:
         if isinstance(axis, Grid) and not axis.integer:
             raise ValueError(
@@ -26,14 +26,14 @@ def require_groups(axes: tuple[Axis, ...]) -> None:
     groups, names = Domain(axes).size, ", ".join(repr(axis.name) for axis in axes)
     if groups > MOST_GROUPS:
         raise ValueError(
-            f"by: {names} has {groups} groups, and {MOST_GROUPS} are the most; choose a coarser column"
+            f"by: {names} has {groups} groups, but {MOST_GROUPS} are the most; choose a coarser column"
         )
 
 
 def group_codes(axis: Axis, values: NDArray[Any]) -> Integers:
-    """(k,) codes of values (k,) of a column of groups; nulls are masked, None or NaN.
+    """The codes (k,) of values (k,) of a grouping column; a null is masked, None or NaN.
 
-    Raises ``ValueError`` where a value is not one of the axis.
+    Raises ``ValueError`` if a value is not on the axis.
     """
     nulls, codes = nulls_and_codes(axis, values)
     if codes is None:

@@ -1,8 +1,8 @@
 """The mean of a numeric column.
 
 Values are clamped to the public bounds and rounded to the public grid; the statistic is the sum of
-their codes, and n is public.  Under differential privacy the sum moves by as much as the bounds are
-wide; under random differential privacy the noise follows the bulk of the data (METHODS j).
+their codes, and n is public.  Under differential privacy the sensitivity is the width of the bounds;
+under random differential privacy the noise follows the bulk of the data (METHODS j).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TOO_LARGE = ("column", "use narrower bounds, or a continuous column with a coars
 
 
 def numeric_axis(domain: Domain) -> Grid:
-    """The one axis of a domain, which must have numbers only."""
+    """The only axis of a domain, which must be numeric and without nulls."""
     (axis,) = domain.axes
     if not isinstance(axis, Grid):
         raise ValueError(f"columns: {axis.name!r} is not numeric; choose a numeric column")
@@ -51,19 +51,17 @@ def numeric_axis(domain: Domain) -> Grid:
 
 
 def of_the_grid(grid: Grid) -> str:
-    """What the stated errors of a mean do not include, as a sentence: from public values alone."""
+    """A sentence with the errors of a mean that are not stated, from public values only."""
     width = grid.upper - grid.lower
     clamped = (
-        " Not included: a value beyond a bound, where the plan clamps, counts as the bound; if one per"
-        " cent of records lie beyond it by a tenth of the range on average, the mean moves by"
+        " Not included: if the plan clamps, a value beyond a bound counts as the bound. If one per cent"
+        " of records lie beyond it, by a tenth of the range on average, the mean moves by"
         f" {width / 1000:.3g}."
     )
     if grid.integer:
         return clamped
     half = width / grid.cells / 2
-    return (
-        f"{clamped} Nor that values move to the middle of their grid cells, by at most {half:.3g}."
-    )
+    return f"{clamped} Nor is rounding to the middle of grid cells, by at most {half:.3g}."
 
 
 def mean_columns(
@@ -74,8 +72,10 @@ def mean_columns(
     ends: tuple[Floats, Floats],
     hidden: Booleans | bool = False,
 ) -> list[TableColumn]:
-    """The columns of a table of means (k,) and ends of intervals; ``noisy``: what ``noisy_mean`` is;
-    ``hidden``: (k,) which means have no value."""
+    """The columns of a table of means (k,) with the ends of intervals.
+
+    ``noisy``: the meaning of ``noisy_mean``; ``hidden``: (k,) which means have no value.
+    """
     nearest = f"Mean of {grid.name}: noisy_mean, or the nearest bound where noise took it outside"
     return [
         TableColumn("noisy_mean", unless(hidden, estimates), noisy, grid.name),
@@ -86,7 +86,7 @@ def mean_columns(
 
 
 def mean_uncertainty(statement: str) -> tuple[Uncertainty, ...]:
-    """The errors of both columns; the one that a report draws comes first."""
+    """The error statements of both columns; a report draws the first."""
     return tuple(
         Uncertainty(name, "standard_error", ENDS, "exact", statement)
         for name in ("mean", "noisy_mean")
@@ -95,9 +95,9 @@ def mean_uncertainty(statement: str) -> tuple[Uncertainty, ...]:
 
 @dataclass(frozen=True)
 class SumOverRecords(Release):
-    """A noisy sum over a public number of records, of the one axis of the domain, a grid.
+    """A noisy sum, over a public number of records, of the only axis of the domain, a grid.
 
-    ``smooth``: with noise for the bulk of the records, under random differential privacy.
+    ``smooth``: the noise is for the bulk of the records, under random differential privacy.
     """
 
     smooth: bool = False
@@ -129,7 +129,7 @@ class SumOverRecords(Release):
         return Exact(np.array([self.total(tally)], dtype=np.int64))
 
     def promises(self, near: Tally, far: Tally) -> bool:
-        """Whether the sum moves by no more than the width that either table's noise is made for."""
+        """Whether the sum changes by at most the width for which the noise of both tables is made."""
         if not isinstance(self.mechanism, SmoothLaplace):
             return True
         moved = abs(self.total(near) - self.total(far))
@@ -142,8 +142,8 @@ class SumOverRecords(Release):
         return (self.grid.upper - self.grid.lower) / self.grid.cells
 
     def _error(self, noisy: Noisy) -> tuple[float, float, float]:
-        """Of the sum: standard deviation, and what the noise exceeds in 10% of releases, in size and
-        in one direction."""
+        """Errors of the sum: the standard deviation, and the two-sided and one-sided size that noise
+        exceeds in 10% of releases."""
         if not isinstance(self.mechanism, SmoothLaplace):
             both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
             return self.mechanism.stddev, both, one
@@ -174,14 +174,14 @@ class Mean(SumOverRecords):
 
     @property
     def _unit(self) -> float:
-        """By how much the mean moves when the sum of codes moves by one."""
+        """The change of the mean when the sum of codes changes by one."""
         return self._step / self.rows
 
     def _estimate(self, noisy: Noisy) -> float:
         return ends_of(self.grid)[0] + self._unit * float(noisy.values[0])
 
     def intervals(self, noisy: Noisy, level: float) -> tuple[Floats, Floats]:
-        """(1,) ends of an interval for the mean, which holds it in this part of releases.
+        """The ends (1,) of an interval that contains the mean in this fraction of releases.
 
         Not for noise whose width is private.
         """

@@ -1,21 +1,23 @@
-"""The mean of curves: a record has one, its values at T public times (Hall, Rinaldo & Wasserman 2013).
+"""The mean of curves; each record has a curve of values at T public times (Hall, Rinaldo & Wasserman
+2013).
 
-What the curve v of a record is, and that no |A v|^2 exceeds M: ``dpcore.domain.curves``.  The statistic
-of a group is the sum of A v over its records, and u times their number where it is private.
+``dpcore.domain.curves`` defines the curve v of a record, and proves |A v|^2 <= M. The statistic of a
+group is the sum of A v over its records, and u times their number if it is private.
 
-**Lemma.**  Squared, the statistic moves by at most M + u^2 if a record is added or removed, 4 M if its
-curve is replaced, and 2 (M + u^2) if a record of another group replaces it.
-*Proof.*  Curves may be v and -v, so |A v - A v'| <= 2 sqrt(M), and u stays.  In two groups the squares
-add up.  QED
+**Lemma.**  The squared change of the statistic is at most M + u^2 if a record is added or removed, 4 M
+if its curve is replaced, and 2 (M + u^2) if a record of another group replaces it.  *Proof.*  Curves
+may be v and -v, so |A v - A v'| <= 2 sqrt(M), and u stays.  In two groups the squares add up.  QED
 
 **The curve** is fitted to all sums by least squares: with noise of variance w in each, the fitted sums
 of v have the covariance w G, G = (I + q^2 D'D)^-1 for differences D, whatever the records are.  q makes
-M trace(G) least.  The band is as many standard errors wide as noise, drawn again, nowhere exceeds in 90%
-of draws.  Between two times curves, estimates and ends of intervals are straight lines, so a band that
-holds at all times also holds between them; standard errors there are upper bounds.
+M trace(G) least.  The half-width of the band is the number of standard errors that simulated noise
+exceeds nowhere in 90% of draws.  Between two times curves, estimates and ends of intervals are straight
+lines, so a band that holds at all times also holds between them; standard errors there are upper
+bounds.
 
-Where N is noisy, ends are all m with |S_t - m N| within their standard errors (Fieller 1954), and the
-band takes the correlation of these from the estimated curve, to first order.  Sums are cut at what
+If N is noisy, an interval contains all m with |S_t - m N| within their standard errors (Fieller 1954),
+and the band takes the correlations of these differences from the estimated curve, to first order.  Sums
+are cut at what
 ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 """
 
@@ -61,25 +63,26 @@ from dpcore.releases.work import Work, publishing
 TIME = "time"
 
 MOST_CURVES = 256
-"""The band of each is simulated on its own."""
+"""The most curves, because the band of each is simulated separately."""
 
 REPEATS, MOST_SIMULATED = 4000, 2**22
-"""How often noise is drawn again for a band, and how many numbers at most: from 4000 draws its level is
-known to half a per cent."""
+"""How often noise is simulated for a band, and the most simulated numbers; with 4000 draws the level is
+accurate to half a per cent."""
 
 WEIGHTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""q: the best of these is within a few per cent of the best of all."""
+"""Candidates for q; the best of these is within a few per cent of the best of all."""
 
 READ, CHUNK = 1e-7, 2**21
-"""Seconds for each point of a record, and points that are read together."""
+"""CPU seconds for each point of a record, and how many points are read at a time."""
 
 
 @dataclass(frozen=True)
 class MeanCurve(Release):
     """The mean curve of all records, or of each group of them.
 
-    The last axes of the domain are grids, one for each of ``times``; those before them have the groups.
-    ``step_at_most``: the largest change between neighbouring times, in the unit of the curve, if stated.
+    The last axes of the domain are grids, one for each of ``times``; the axes before them define the
+    groups.  ``step_at_most``: the largest change between neighbouring times, in the unit of the curve,
+    if stated.
     """
 
     finer = "narrower bounds, a smaller step_at_most or fewer groups"
@@ -113,7 +116,7 @@ class MeanCurve(Release):
 
     @cached_property
     def by(self) -> Domain:
-        """The columns of groups."""
+        """The columns that define the groups."""
         return Domain(self.domain.axes[: len(self.domain.axes) - len(self.times)])
 
     @cached_property
@@ -125,12 +128,12 @@ class MeanCurve(Release):
 
     @cached_property
     def curves(self) -> RecordCurves:
-        """How a record's codes become a curve."""
+        """The rule from a record's codes to its curve."""
         return RecordCurves(self.grids, self.times, self.step_at_most)
 
     @property
     def groups(self) -> int:
-        """The number of curves."""
+        """The number of groups, each with a curve."""
         return self.by.size
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
@@ -144,21 +147,21 @@ class MeanCurve(Release):
 
     @cached_property
     def weight(self) -> int:
-        """q."""
+        """The weight q of differences."""
         if self.step_at_most is None or self.curves.step >= self.curves.reach[0]:
             return 0
         return min(WEIGHTS, key=lambda q: self.curves.length(q) * self._spread(q))
 
     def _spread(self, weight: int) -> float:
-        """The mean of the diagonal of G: the eigenvectors of D'D are cosines."""
+        """The mean of the diagonal of G; the eigenvectors of D'D are cosines."""
         size = len(self.times)
         squared = 4 * np.sin(np.pi * np.arange(size) / (2 * size)) ** 2
         return float(np.mean(1 / (1 + weight**2 * squared)))
 
     @cached_property
     def record(self) -> int:
-        """u: free up to sqrt(M) where a record is replaced, else the best for a curve halfway between
-        the middle and a bound."""
+        """The weight u of a record's count: sqrt(M), which is free, if records are replaced; else the
+        best for a curve halfway between the middle and a bound."""
         length = self.curves.length(self.weight)
         if self.adjacency.relation == "replace-one":
             return max(math.isqrt(length), 1)
@@ -167,13 +170,13 @@ class MeanCurve(Release):
 
     @cached_property
     def design(self) -> Floats:
-        """A (numbers, T)."""
+        """The matrix A (numbers, T) that turns a curve into the numbers that are summed."""
         points = np.eye(len(self.times))
         return np.r_[points, self.weight * np.diff(points, axis=0)] if self.weight else points
 
     @cached_property
     def covariance(self) -> Floats:
-        """G (T, T)."""
+        """The covariance G (T, T) of the fitted curve, for noise of variance 1 in each sum."""
         return np.asarray(np.linalg.inv(self.design.T @ self.design))
 
     @cached_property
@@ -188,7 +191,7 @@ class MeanCurve(Release):
 
     @cached_property
     def _limits(self) -> Integers:
-        """(numbers,) what one record adds to each number at most."""
+        """The largest contribution (numbers,) of one record to each number."""
         steps = [2 * self.weight * self.curves.step] * (len(self.times) - 1) if self.weight else []
         return np.array([*self.curves.reach, *steps, *[self.record] * self.counted])
 
@@ -219,8 +222,8 @@ class MeanCurve(Release):
 
     @cached_property
     def _again(self) -> tuple[Floats, Floats]:
-        """Noise of the fitted sums (repeats, T) and of the number of records (repeats, 1), drawn again
-        in standard deviations of the noise.  Its law is public: the same seed makes the same band."""
+        """Simulated noise of the fitted sums (repeats, T) and of the number of records (repeats, 1), in
+        standard deviations of the noise.  Its law is public: the same seed gives the same band."""
         numbers = len(self.design) + 1
         repeats = min(REPEATS, MOST_SIMULATED // numbers)
         drawn = self.mechanism.simulate(repeats * numbers, np.random.default_rng(0))
@@ -229,11 +232,11 @@ class MeanCurve(Release):
 
     @property
     def _per_row(self) -> float:
-        """Standard deviations of the noise in the number of records for one of the noise: 1/u, or 0."""
+        """Standard deviations of the noise in the number of records, per one of the noise: 1/u, or 0."""
         return 1 / self.record if self.counted else 0.0
 
     def _lengths(self, means: Floats) -> Floats:
-        """(T,) standard deviations of S_t - m_t N for means m (T,), in those of the noise."""
+        """The standard deviations (T,) of S_t - m_t N for means m (T,), over that of the noise."""
         return np.asarray(np.sqrt(np.diag(self.covariance) + (means * self._per_row) ** 2))
 
     def factor(self, means: Floats) -> float:
@@ -243,8 +246,8 @@ class MeanCurve(Release):
         return float(np.quantile(largest, LEVEL, method="higher"))
 
     def stated(self, noisy: Noisy) -> tuple[dict[str, Floats], Floats, Floats]:
-        """The curves with their errors, intervals and bands (groups, T); and of each group (groups,) the
-        number of records and the factor of its band."""
+        """The curves with their errors, intervals and bands (groups, T); and for each group (groups,)
+        the number of records and the factor of its band."""
         values = noisy.values.reshape(self.groups, -1)
         sums = values[:, : len(self.design)] @ self.design @ self.covariance
         rows = np.full(self.groups, float(self.rows))
@@ -267,7 +270,7 @@ class MeanCurve(Release):
         return in_units, rows, factors
 
     def _ends(self, sums: Floats, rows: Floats, width: Floats) -> tuple[Floats, Floats]:
-        """(groups, T) ends of all m with |S_t - m N| at most as many standard errors."""
+        """The ends (groups, T) of all m with |S_t - m N| within ``width`` standard errors."""
         squared = (width * self.mechanism.stddev)[:, None] ** 2
         of_rows = squared * self._per_row**2
         rest = np.where(self._hidden(rows)[:, None], np.inf, rows[:, None] ** 2 - of_rows)
@@ -281,7 +284,7 @@ class MeanCurve(Release):
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """The curve with its error, interval and band at values of ``time`` and of the columns of
-        groups; masked where there may be no records."""
+        groups; masked if there may be no records."""
         *given, at = named_points(points, (*self.by.names, TIME))
         times, group = np.array(self.times), np.zeros(len(at), dtype=np.int64)
         if not np.all(np.ma.filled((at >= times[0]) & (at <= times[-1]), False)):
@@ -348,8 +351,8 @@ class MeanCurve(Release):
 
     @property
     def of_the_curves(self) -> str:
-        """What stated errors do not include: from public values alone."""
-        found = "Not included: a value beyond a bound, where the plan clamps, counts as the bound"
+        """A sentence with the errors that are not stated, from public values only."""
+        found = "Not included: if the plan clamps, a value beyond a bound counts as the bound"
         if not self.grids[0].integer:
             half = self.curves.half.max()
             found += f"; values move to the middle of their cells, by at most {half:.3g}"

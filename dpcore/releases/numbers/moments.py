@@ -1,12 +1,12 @@
 """Means, covariances and linear models of bounded columns, from one noisy sum.
 
 The statistic is the sum over the records of their products up to the fourth degree
-(``dpcore.releases.numbers.products``), with discrete Gaussian noise.  Where the number of records is
-public it is not measured; where it is private it is the product of degree 0.  Sums are cut at what
+(``dpcore.releases.numbers.products``), with discrete Gaussian noise.  If the number of records is
+public it is not measured; if it is private, it is the product of degree 0.  Sums are cut at what
 ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
-What is published are means, shares, means by group, variances and covariances, each with its errors from
-sampling and from noise; ``points`` answers linear models (``dpcore.post.points``).
+Published are means, shares, means by group, variances and covariances, each with its errors from
+sampling and from noise; ``points`` is for fitting linear models (``dpcore.post.points``).
 """
 
 from __future__ import annotations
@@ -39,24 +39,23 @@ from dpcore.releases.table import (
 )
 from dpcore.releases.work import Work, publishing
 
-HIDDEN = "so few records, or so much noise, that nothing can be said"
+HIDDEN = "too few records or too much noise for an interval"
 
 STATED = (
-    "Sampling and noise together, to first order and by the normal law; the interval is for the"
-    " population from which the survey is taken to be drawn, and holds it 19 times in 20. Not included:"
-    " a value beyond a bound, where the plan clamps, counts as the bound, and one on a grid as the"
-    " middle of its cell"
+    "Errors include sampling and noise, to first order and for a normal law. The 95% interval is for"
+    " the population from which the survey is assumed to be drawn. Not included: if the plan clamps, a"
+    " value beyond a bound counts as the bound, and on a grid a value counts as the middle of its cell"
 )
 
 LABELS = {
     "statistic": "mean, share, variance or covariance",
-    "column": "The column that it is of",
-    "other": "The other column of a covariance, or the column of the groups; null without",
-    "category": "The category of a share, or of a group; null without",
+    "column": "The column that is described",
+    "other": "The other column of a covariance, or the column of the groups; else null",
+    "category": "The category of a share, or of a group; else null",
 }
 
 ADDED = 1e-8
-"""Seconds for each product of a record."""
+"""CPU seconds for each product of a record."""
 
 Label = tuple[str, str, str | None, str | None]
 
@@ -87,7 +86,7 @@ class Moments(Release):
 
     @property
     def _public(self) -> int:
-        """How many of the first products are public: that of degree 0, where the rows are."""
+        """The number of leading products that are public: that of degree 0 if the rows are public."""
         return int(self.adjacency.public_rows)
 
     @property
@@ -110,8 +109,8 @@ class Moments(Release):
         return self._points(np.r_[known, noisy.values * 2.0**-BITS])
 
     def supposed(self, shares: Mapping[str, Floats] | None = None) -> Points:
-        """The same before there is a draw: of independent columns whose values have these shares;
-        without, of equally frequent values."""
+        """The points expected before a draw, for independent columns whose values have these shares; by
+        default all values are equally frequent."""
         return self._points(self.rows * self.products.independent(shares))
 
     def _points(self, sums: Floats) -> Points:
@@ -167,10 +166,14 @@ class Moments(Release):
         estimates = np.where(hidden, np.nan, np.clip(found.values, *ends))
         lower, upper = (np.clip(estimates + side, *ends) for side in (-width, width))
         for name, values, text in (
-            ("estimate", estimates, "Estimate for the population, the nearest that can be"),
+            (
+                "estimate",
+                estimates,
+                "Estimate for the population, moved to the nearest possible value",
+            ),
             ("standard_error", error, "Its standard error, of sampling and of noise together"),
-            ("sampling_error", found.sampling, "Its part from sampling"),
-            ("privacy_error", found.privacy, "Its part from the noise that protects privacy"),
+            ("sampling_error", found.sampling, "The part of it from sampling"),
+            ("privacy_error", found.privacy, "The part of it from the noise that protects privacy"),
             ("lower_95", lower, "Lower end of a 95% interval"),
             ("upper_95", upper, "Upper end of a 95% interval"),
         ):
@@ -183,7 +186,7 @@ class Moments(Release):
         return Table("tables", self.name, parts, (stated,))
 
     def _ends(self, labels: Sequence[Label]) -> tuple[Floats, Floats]:
-        """(k,) between which numbers each of the estimates lies whatever the records are."""
+        """The range (k,) in which each estimate lies whatever the records are."""
         ranges = {axis.name: ends_of(axis) for axis in self.domain.axes if isinstance(axis, Grid)}
         found = []
         for statistic, column, other, _ in labels:
@@ -216,7 +219,7 @@ class Moments(Release):
 
 
 def _texts(values: Sequence[str | None]) -> np.ma.MaskedArray:
-    """(k,) texts, None masked."""
+    """Texts (k,), with None masked."""
     return np.ma.masked_array(
         [each or "" for each in values], mask=[each is None for each in values]
     )

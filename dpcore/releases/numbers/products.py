@@ -1,29 +1,29 @@
 r"""Products of columns up to the fourth degree, as one integer vector of known length.
 
-A number is scaled to x in [-1, 1].  A column of K categories is a corner v of a regular simplex with
-|v| = 1, so that v.v' is 1 for equal and -1/(K - 1) for different categories; of two these are 1 and -1.
+A number is scaled to x in [-1, 1].  A category of K is a corner v of a regular simplex with |v| = 1, so
+that v.v' is 1 for equal and -1/(K - 1) for different categories; for K = 2 the corners are 1 and -1.
 All p columns together are a point x with |x|^2 <= p.  A record becomes
 
     phi(x):  the products of degree 0 to 4 of its coordinates, with weights such that
     phi(x).phi(x') = k(x.x')  if none is left out,         k(t) = (1 + t)^2 + h (1 + t)^4
 
-so the product with exponents m has the weight^2 of its multinomial coefficients in k.  Products of two
-coordinates of one category are left out, because they are sums of the others.  Products of degree 1 and
-2 give means, covariances and linear models; those of degree 3 and 4 their errors from sampling, for
-which h = ``FOURTH`` / (1 + p)^2 makes them large enough.
+so the squared weight of the product with exponents m is its multinomial coefficient in k.  Products of
+two coordinates of one category are left out, because they are sums of the others.  Products of degree 1
+and 2 give means, covariances and linear models.  Products of degree 3 and 4 give their sampling errors;
+with h = ``FOURTH`` / (1 + p)^2 they are large enough.
 
 **Lemma.**  Let q = 1 + p.  For all x, x':
 
     |phi(x)|^2 <= q^2 + h q^4,            |phi(x) - phi(x')|^2 <= 2 (q^2 + h q^4)
 
-*Proof.*  To leave products out shortens vectors and differences, so let there be all of them.  The first
-is k(x.x) with x.x <= p.  The second is k(x.x) + k(x'.x') - 2 k(x.x'), and k >= 0.  QED
-Equality holds for numbers at their bounds with x.x' = -1, which needs an odd p.
+*Proof.*  Leaving out products shortens vectors and differences, so let none be left out.  The first is
+k(x.x) with x.x <= p.  The second is k(x.x) + k(x'.x') - 2 k(x.x'), and k >= 0.  QED Equality holds for
+numbers at their bounds with x.x' = -1, which needs an odd p.
 
 **Whole numbers.**  A record adds round(2^b phi), b = ``BITS``.  It differs from 2^b phi by at most half
-in each of d products, and by less than 1 in all for the errors of floating point: relative ones below
-2^-45 of a length below 2^40.  So norms grow by sqrt(d)/2 + 1 at most, and those of differences by twice
-that.  Sums of whole numbers are exact in any order.
+in each of d products, and floating-point errors add less than 1 in total: they are below 2^-45,
+relative to a length below 2^40.  So norms grow by at most sqrt(d)/2 + 1, and norms of differences by
+twice that.  Sums of whole numbers are exact in any order.
 
 >>> from dpcore.domain.axes import Categories, Grid
 >>> products = Products((Grid("x", 0.0, 1.0, 8), Categories("sex", ("F", "M"))))
@@ -48,20 +48,20 @@ from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order
 from dpcore.domain.tally import Tally
 
 BITS = 20
-"""The length of a record in steps is at least 2^20, and rounding hardly matters."""
+"""A record has a length of at least 2 to this power steps, so that rounding hardly matters."""
 
 DEGREE = 4
 
 FOURTH = Fraction(1, 4)
-"""What products of the fourth degree add to the squared sensitivity: noise grows by an eighth."""
+"""The increase of the squared sensitivity by products of the fourth degree: noise grows by an eighth."""
 
 MOST_PRODUCTS = 3000
 
 LARGEST = 1e30
-"""Of the values: errors of models multiply eight of them."""
+"""The largest value of a column: errors of models multiply eight values."""
 
 NODES = np.array([1.0, -1.0, 0.0, 0.5, -0.5])
-"""Where polynomials of degree 4 of one number are looked at."""
+"""The nodes at which polynomials of degree 4 in one number are evaluated."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Products:
             )
 
     def _count(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         ways = np.array([1] + [0] * DEGREE, dtype=object)  # by degree
         for axis in self.axes:
             own = [1] * (DEGREE + 1) if in_order(axis) else [1, axis.size - 1]
@@ -97,7 +97,7 @@ class Products:
 
     @cached_property
     def exponents(self) -> Integers:
-        """(size, axes): of a number its exponent, of categories which of their coordinates, or 0."""
+        """The exponents (size, axes) of numbers; for categories, the coordinate used, or 0."""
         found: list[tuple[tuple[int, ...], int]] = [((), 0)]
         for axis in self.axes:
             most = DEGREE if in_order(axis) else axis.size - 1
@@ -115,24 +115,24 @@ class Products:
 
     @cached_property
     def degrees(self) -> Integers:
-        """(size, axes): how often a column is a factor."""
+        """The degree (size, axes) of each column in each product."""
         numbers = np.array([in_order(axis) for axis in self.axes])
         return np.where(numbers, self.exponents, np.minimum(self.exponents, 1))
 
     @cached_property
     def fourth(self) -> Fraction:
-        """h."""
+        """The weight h of products of degree 3 and 4."""
         return FOURTH / (1 + len(self.axes)) ** 2
 
     @property
     def length_squared(self) -> Fraction:
-        """q^2 + h q^4: no phi is longer, and no two differ by twice as much."""
+        """The bound q^2 + h q^4 on |phi|^2; twice this bounds the squared difference of two phi."""
         q = 1 + len(self.axes)
         return q**2 + self.fourth * q**4
 
     @cached_property
     def weights(self) -> Floats:
-        """(size,) of each product in phi."""
+        """The weight (size,) of each product in phi."""
         return np.array([math.sqrt(self._weight_squared(row)) for row in self.degrees.tolist()])
 
     def _weight_squared(self, degrees: Sequence[int]) -> Fraction:
@@ -146,39 +146,40 @@ class Products:
         )
 
     def steps_squared(self, differences: bool) -> Fraction:
-        """The squared length of a record's whole numbers, or of the difference of two records'."""
+        """The squared length of a record's integers, or of two records' difference (``differences``)."""
         several = 2 if differences else 1
         length = math.isqrt(math.ceil(several * self.length_squared * 4**BITS)) + 1
         return Fraction((length + several * ((math.isqrt(self.size) + 1) // 2 + 2)) ** 2)
 
     @property
     def largest(self) -> int:
-        """No whole number of one record is larger in size."""
+        """The largest integer, in size, of one record."""
         return math.ceil(float(self.weights.max()) * 2.0**BITS) + 1
 
     def coordinates(self, axis: Axis) -> Floats:
-        """(codes, coordinates) of each value of a column: its powers, or 1 and those of its corner."""
+        """The coordinates (codes, coordinates) of each value of a column: powers of a number, or 1 and
+        the corner of a category."""
         if in_order(axis):
             return powers(self.scaled(axis))
         return np.column_stack([np.ones(axis.size), corners(axis.size)])
 
     @staticmethod
     def ends(axis: Axis) -> tuple[float, float]:
-        """The values of a column of numbers that are scaled to -1 and 1."""
+        """The values of a numeric column that are scaled to -1 and 1."""
         if isinstance(axis, Grid):
             return (axis.lower, axis.upper - 1) if axis.integer else (axis.lower, axis.upper)
         assert isinstance(axis, Categories)
         return float(axis.categories[0]), float(axis.categories[-1])
 
     def scaled(self, axis: Axis) -> Floats:
-        """(codes,) values of a column of numbers on [-1, 1]; those of a cell count as its middle."""
+        """The values (codes,) of a numeric column on [-1, 1]; cells have their middles."""
         first, last = self.ends(axis)
         values = middles(axis)
         return np.clip((2 * values - (first + last)) / ((last - first) or 1.0), -1.0, 1.0)
 
     def features(self) -> Floats:
-        """(size, size) the products at points, one for each: a point takes the node of the same number
-        as the exponent of a number, and the category of the same number as the coordinate."""
+        """The products (size, size) at points, one point per product: its j-th node if a number has the
+        exponent j, its j-th category if a category has the coordinate j."""
         found = np.tile(self.weights, (self.size, 1))
         for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
             table = powers(NODES) if in_order(axis) else self.coordinates(axis)
@@ -186,7 +187,7 @@ class Products:
         return found
 
     def places(self) -> dict[str, NDArray[Any]]:
-        """By column its values (size,) at the points of ``features``, in its own units."""
+        """For each column its values (size,) at the points of ``features``, in its own units."""
         found: dict[str, NDArray[Any]] = {}
         for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
             if in_order(axis):
@@ -200,7 +201,7 @@ class Products:
         return found
 
     def sums(self, tally: Tally) -> list[int]:
-        """Over the records of a tally: exact whole numbers of any size, one for each product."""
+        """The sums over the records of a tally: one exact integer, of any size, for each product."""
         counts, total = tally.counts, int(tally.counts.sum())
         if total * self.largest >= 2**62:
             counts = counts.astype(object)
@@ -216,8 +217,8 @@ class Products:
         return found
 
     def independent(self, shares: Mapping[str, Floats] | None = None) -> Floats:
-        """(size,) the mean of phi if columns were independent, and their values had these shares;
-        without, if all values were equally frequent."""
+        """The mean (size,) of phi if columns were independent and their values had these shares; by
+        default all values are equally frequent."""
         found = self.weights.copy()
         for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
             weights = None if shares is None else shares[axis.name]
@@ -226,7 +227,7 @@ class Products:
 
 
 def middles(axis: Axis) -> Floats:
-    """(codes,) the value of each code of a column of numbers."""
+    """The values (codes,) of a numeric column; cells have their middles."""
     if isinstance(axis, Categories):
         return np.array([float(value) for value in axis.categories])
     assert isinstance(axis, Grid)
@@ -235,12 +236,12 @@ def middles(axis: Axis) -> Floats:
 
 
 def powers(x: Floats) -> Floats:
-    """(k, 5) powers 0 to 4 of numbers (k,)."""
+    """The powers 0 to 4 (k, 5) of numbers (k,)."""
     return np.asarray(x[:, None] ** np.arange(DEGREE + 1))
 
 
 def corners(size: int) -> Floats:
-    """(size, size - 1) corners of a regular simplex around the origin, each of length 1.
+    """The corners (size, size - 1) of a regular simplex around the origin, each of length 1.
 
     >>> corners(2).round(6).tolist()
     [[1.0], [-1.0]]

@@ -8,40 +8,40 @@ A cell c of the grid is a q-quantile of n records where
 (METHODS m on a grid).  Some cell always scores 0.  Replacing a record moves each of the two counts
 by at most one, so a score moves by at most one, and in whole numbers, for q = a/b, by at most b.
 
-Where n is private the table's own number of records is put for it.  A cell misses by the larger of
+If n is private, the table's own number of records replaces it.  A cell misses by the larger of
 
     records below - q n  =  (1 - q) records below  -  q records elsewhere
     q n - records up to  =  q records above  -  (1 - q) records elsewhere
 
-or by 0.  A record that is added or removed is in one of the two places of either line, so both move
-by q or by 1 - q, and the score by max(q, 1 - q) at most.  Scores are cut at a public maximum, which
-moves no two of them apart.
+or by 0.  An added or removed record counts in one of the two terms of each line, so both lines change
+by q or 1 - q, and the score by at most max(q, 1 - q).  Scores are cut at a public maximum, which
+increases no difference between them.
 
-Of several columns each has its choices, from as many candidates: a candidate of a column with a coarser
-grid is a part of one of its cells, and has the score of that cell.
+Each of several columns has its own choices, all from equally many candidates: if a column has a coarser
+grid, a candidate is a part of one of its cells, and has the score of that cell.
 
 Where records have weights, each step of weight counts as a record, also in m below.
 
-A record without a value is left out.  With ``by`` the first columns have groups, and each group has
-quantiles of its own records.  The number of those that count is then private under every relation.
+A record without a value is left out.  With ``by`` the first columns define groups, and each group has
+quantiles of its own records.  The number of records that count is then private under every relation.
 
 **Lemma.**  Of C columns and levels q let Q be the sum of all max(q, 1 - q), D = 1 under replace-one and
 the largest max(q, 1 - q) under add-remove, m the most records of a unit.  Then no score moves by more
 than m D, and the largest moves of all choices add up to at most m k D, where k is
 
-    C x levels      of one group, or where a record is in one of the tables only (add-remove)
-    C x 2 Q         of several groups under replace-one; it is at least C x levels: max(q, 1 - q) >= 1/2
+    C x levels      for one group, or if a record is in one of the tables only (add-remove)
+    C x 2 Q         for several groups under replace-one; at least C x levels, as max(q, 1 - q) >= 1/2
 
 *Proof.*  From one table to its neighbour there are at most m steps, each of which adds or removes a
 record, or replaces one by another (``domain.adjacency``).  A record in no table has no group, and one
-without a value moves nothing.  One that comes or goes moves the scores of its own group alone, by
-max(q, 1 - q) at most for each level of each column; one that is replaced within its group by 1 at most;
-one that is replaced by a record of another group is one that goes from the first, and one that comes to
-the second: each score is of one group and moves by max(q, 1 - q) <= 1, and all together by C 2 Q.  The
-scores of other groups stay as they are.  Steps add up, and so do their largest moves.  QED
+without a value moves nothing.  Adding or removing a record changes only the scores of its group, by at
+most max(q, 1 - q) for each level of each column.  Replacing it within its group changes them by at most
+1.  Replacing it by a record of another group removes it from the first group and adds one to the
+second: each score belongs to one group and changes by max(q, 1 - q) <= 1, all scores together by C 2 Q.
+The scores of other groups stay as they are.  Steps add up, and so do their largest moves.  QED
 
-k is rounded up to a whole number.  So the groups cost what one costs, twice that at most, however many
-there are (``mechanisms.exponential``).  In a group without records every cell scores 0: any is chosen.
+k is rounded up to a whole number.  So any number of groups costs at most twice as much as one group
+(``mechanisms.exponential``).  In a group without records every cell scores 0: any is chosen.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ LARGEST_SCORES = 2**24
 class Quantiles(Release):
     """Quantiles of each column at public ``levels``, ascending, each strictly between 0 and 1.
 
-    ``by``: how many of the first columns have the groups; null is a group of its own.
+    ``by``: how many of the first columns define the groups; null is a separate group.
     """
 
     finer = "narrower bounds, fewer quantiles or fewer groups"
@@ -103,17 +103,17 @@ class Quantiles(Release):
 
     @cached_property
     def _unit(self) -> int:
-        """Scores are counted in parts of a record, so that they are whole numbers."""
+        """The number of score units per record, so that scores are whole numbers."""
         return math.lcm(*(level.denominator for level in self.levels))
 
     @property
     def groups(self) -> tuple[Axis, ...]:
-        """The columns of groups."""
+        """The columns that define the groups."""
         return self.domain.axes[: self.by]
 
     @property
     def measured(self) -> tuple[Grid, ...]:
-        """The columns that have quantiles."""
+        """The columns with quantiles."""
         return tuple(axis for axis in self.domain.axes[self.by :] if isinstance(axis, Grid))
 
     @cached_property
@@ -128,12 +128,12 @@ class Quantiles(Release):
 
     @property
     def choices(self) -> int:
-        """Quantiles of all columns and groups."""
+        """The number of choices: quantiles of all columns and groups."""
         return self.parts * len(self.levels) * len(self.measured)
 
     @property
     def candidates(self) -> int:
-        """How many each choice has."""
+        """The number of candidates of each choice."""
         return max(axis.cells for axis in self.measured)
 
     @cached_property
@@ -155,7 +155,7 @@ class Quantiles(Release):
         return Exact(self.scores(tally))
 
     def scores(self, tally: Tally) -> Integers:
-        """The exact scores of all candidates, one choice after the other: private."""
+        """The exact scores of all candidates, concatenated over choices: private."""
         all_counts, missed = wide(tally.counts, self.most_rows), []
         all_codes = tally.domain.unpack(tally.cells)
         group = Domain(self.groups).pack(all_codes[:, : self.by])
@@ -175,11 +175,11 @@ class Quantiles(Release):
         return np.asarray(scores.astype(np.int64))
 
     def _places(self, candidates: Integers, size: int) -> Integers:
-        """The cells that the candidates mean, in a column of ``size`` cells."""
+        """The cells that the candidates represent in a column of ``size`` cells."""
         return candidates * size // self.candidates
 
     def sorted_cells(self, noisy: Noisy) -> Integers:
-        """(groups x levels, columns) the chosen cells of each column, ascending in each group."""
+        """The chosen cells (groups x levels, columns) of each column, ascending within each group."""
         chosen = noisy.values.reshape(len(self.measured), self.parts, len(self.levels))
         cells = [
             np.sort(self._places(each, axis.cells), axis=1).ravel()
@@ -188,9 +188,10 @@ class Quantiles(Release):
         return np.stack(cells, axis=1)
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """Ranks at a gap, where one record decides between one cell and all others; and on a slope,
-        where cells miss the rank by multiples of the scale, so that all of them are chosen.  Of groups
-        the first and the last are such tables, and one record leaves the one for the other."""
+        """Tables at a gap, where one record decides between one cell and all others; and tables on a
+        slope, where cells miss the rank by multiples of the scale, so that all are chosen.  With
+        groups, the first and the last group have such tables, and one record moves from one to the
+        other."""
         (last, *start) = self.domain.pack(
             np.array(
                 [
@@ -210,7 +211,7 @@ class Quantiles(Release):
                 yield f"{label}, between groups", both, first, of_group + second
 
     def _tight(self, rows: int, last: int) -> Iterator[WorstTable]:
-        """Such tables of ``rows`` records, all between the cells 0 and ``last``."""
+        """The ``worst_tables`` of ``rows`` records, all between the cells 0 and ``last``."""
         others = rows - 1
         if last < 3:
             return
@@ -230,15 +231,15 @@ class Quantiles(Release):
 
     @property
     def of_nullable(self) -> bool:
-        """Whether only records with a value count, of which nobody knows how many there are."""
+        """Whether only records with a value count, so that their number is unknown."""
         return any(axis.nullable for axis in self.measured)
 
     @cached_property
     def rank_error(self) -> float:
-        """The most records by which any quantile misses its rank, with probability LEVEL.
+        """A bound, with probability LEVEL, on the records by which any quantile misses its rank.
 
-        Of each choice a candidate that scores 0 has weight 1, and those beyond the error together
-        (candidates - 1) exp(-error/scale) at most.
+        In each choice a candidate that scores 0 has weight 1, and the candidates beyond the error
+        together have at most (candidates - 1) exp(-error/scale).
         """
         others = self.choices * max(self.candidates - 1, 1)
         scale = float(self.mechanism.scale) / self._unit

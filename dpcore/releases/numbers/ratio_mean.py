@@ -1,21 +1,21 @@
-"""The mean of a numeric column where the number of records is private: a noisy sum over a noisy count.
+"""The mean of a numeric column if the number of records is private: a noisy sum over a noisy count.
 
 With codes c = 0, ..., R of the public grid, one draw makes both private:
 
     S = sum of (2 c - R)        N = number of records        mean code = R/2 + S / (2 N)
 
-N is counted in units of u, a public number.  A record moves (S, u N) by (R, u) in L1 at most where it is
-added or removed, by (2 R, 0) where it is replaced by another.  Codes about the middle of the grid move S
-least, and leave the noise in N without effect on a mean in the middle.  S and N are cut at what
+N is counted in units of u, a public number.  Adding or removing a record changes (S, u N) by at most
+(R, u), replacing it by at most (2 R, 0).  Centring the codes at the middle of the grid makes the change
+of S smallest, and then noise in N has no effect on a mean in the middle.  S and N are cut at what
 ``most_rows`` records can reach (``dpcore.domain.adjacency``).
 
-A mean has a value where its noisy number of records exceeds ``FEWEST_ERRORS`` standard errors.  Of fewer
-records it has an interval alone, which holds it if there are any.
+A mean has a value if its noisy number of records exceeds ``FEWEST_ERRORS`` standard errors.  With fewer
+records it has only an interval, which contains the mean if there are any records.
 
 A record without a value is left out of both.  Where there is a mean for each group of other columns,
-the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  To add or remove a
-record then still moves the vector by R + u at most, whatever the number of groups; to replace it by one
-without a value moves it by R + u, by one of another group by 2 (R + u).
+the pairs (S, u N) of all groups are one vector, and a record lies in one of them.  Adding or removing a
+record then still changes the vector by at most R + u, whatever the number of groups.  Replacing it by
+one without a value changes the vector by R + u, by one of another group by 2 (R + u).
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ from dpcore.releases.table import (
 )
 
 PIECES = 32
-"""Of the range of a mean, from its middle to a bound."""
+"""The number of pieces between the middle of a mean's range and a bound."""
 
 
 @dataclass(frozen=True)
 class RatioMean(Release):
     """The mean of the last axis of the domain, a grid that may have nulls, and the number of records.
 
-    The axes before it have the groups: categories, or whole numbers; null is a group of its own.
+    The axes before it define the groups: categories, or whole numbers; null is a separate group.
     """
 
     finer = "narrower bounds or fewer groups"
@@ -95,17 +95,17 @@ class RatioMean(Release):
 
     @property
     def reach(self) -> int:
-        """R, the last code."""
+        """The last code, R."""
         return self.grid.cells - 1
 
     @property
     def _stays(self) -> bool:
-        """Whether records move within their group only, so that to replace one may cost no count."""
+        """Whether a replaced record always stays in its group, as with a single group."""
         return self.adjacency.relation == "replace-one" and self.groups == 1
 
     @property
     def record(self) -> int:
-        """u: where a record that is replaced moves the sum by 2 R, R of it cost nothing more."""
+        """The weight u of a record's count: if replacing a record changes the sum by 2 R, R is free."""
         return max(self.reach if self._stays else self.reach // 2, 1)
 
     @cached_property
@@ -146,7 +146,7 @@ class RatioMean(Release):
             *mean_columns(
                 self.grid,
                 middle + half * totals / positive,
-                f"Noisy sum of {self.grid.name} over noisy_rows; null where these may be none",
+                f"Noisy sum of {self.grid.name} over noisy_rows; null if there may be no records",
                 error_column(errors, "noisy_mean", ", to first order"),
                 (lower, upper),
                 hidden,
@@ -175,22 +175,21 @@ class RatioMean(Release):
         return (first + last) / 2, (last - first) / 2 / max(self.reach, 1)
 
     def _sums(self, noisy: Noisy) -> tuple[Floats, Floats]:
-        """(groups,) sums S and numbers N of records."""
+        """The sums S and the numbers N of records, (groups,) each."""
         totals, counts = noisy.values.astype(np.float64).reshape(2, self.groups)
         return totals, counts / self.record
 
     def intervals(self, noisy: Noisy, level: float) -> tuple[Floats, Floats]:
-        """(groups,) ends of an interval for each mean, which holds it in this part of releases."""
+        """The ends (groups,) of an interval that contains each mean in this fraction of releases."""
         middle, half = self._scale
         lower, upper = self._intervals(*self._sums(noisy), level)
         return middle + half * lower, middle + half * upper
 
     def _intervals(self, totals: Floats, counts: Floats, level: float) -> tuple[Floats, Floats]:
-        """(groups,) ends of S / N within -R and R: all m of which S - m N is as near to 0 as in this
-        part of releases, whatever the exact ratio is (Fieller 1954).
+        """The ends (groups,) of an interval for S / N within -R and R: all m for which |S - m N| is not
+        too large at this level, whatever the exact ratio is (Fieller 1954).
 
-        The noise of S - m N is larger the larger |m|: on pieces of the range it is taken as that of
-        their larger end.
+        The noise of S - m N grows with |m|; on each piece of the range, that of its larger end is used.
         """
         ends = self.reach * np.linspace(0.0, 1.0, PIECES + 1)
         wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, level)
@@ -206,7 +205,7 @@ class RatioMean(Release):
         return np.where(reached, lower, -self.reach), np.where(reached, upper, self.reach)
 
     def _error(self, ratios: Floats, counts: Floats | float) -> Floats:
-        """Standard deviations of S / N, to the first order."""
+        """The standard deviations of S / N, to first order."""
         ratios = np.minimum(np.abs(ratios), self.reach)
         return np.asarray(self.mechanism.stddev * np.hypot(1.0, ratios / self.record) / counts)
 
@@ -214,9 +213,7 @@ class RatioMean(Release):
         _, half = self._scale
         each = self.rows / self.groups
         if self.groups > 1:
-            note = (
-                f"in a group of {each:.3g} records, an equal part; ten times that in one of a tenth"
-            )
+            note = f"in a group of {each:.3g} records, an equal share; ten times that in one of a tenth"
             note += ", if all of them have a value" * self.grid.nullable
         elif self.grid.nullable:
             note = "if as many records as the plan states have a value"

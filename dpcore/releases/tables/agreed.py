@@ -1,4 +1,4 @@
-"""Tables of counts that agree: each is published as an unbiased estimate, and as whole counts."""
+"""Consistent tables of counts: each is published as unbiased estimates, and as whole counts."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from dpcore.releases.tables.names import dotted_name
 
 
 class AgreedTables(TableOfCounts):
-    """A release of count tables over ``domains``, which agree with each other."""
+    """A release of count tables over ``domains`` that agree with each other."""
 
     statistics = (*(name for name in OF_COUNTS if name != "noisy_count"), "estimate")
 
     estimate_means: ClassVar[str]
-    """What is said of ``estimate``, after what it counts."""
+    """The end of the description of ``estimate``, after the counted unit."""
 
     count_means: ClassVar[str]
-    """What is said of ``count``, after that it is not negative."""
+    """The end of the description of ``count``, after "not negative"."""
 
     count_caveat: ClassVar[str] = (
         " The standard error includes the distance between count and estimate."
     )
-    """What is said of the error of ``count`` in addition."""
+    """An additional statement about the error of ``count``."""
 
     @abstractmethod
     def described(self, domain: Domain) -> Iterable[TableColumn]:
-        """The columns that say which cells a table has."""
+        """The columns that describe the cells of a table."""
 
     def table_name(self, domain: Domain) -> str:
         return dotted_name(self.name, domain)
@@ -55,8 +55,8 @@ class AgreedTables(TableOfCounts):
     ) -> tuple[Table, ...]:
         """The published tables; each argument has one array for each of ``domains``.
 
-        ``again``: counts and estimates made anew from counts with new noise, by which the errors of
-        ``counts`` are known.
+        ``again``: counts and estimates simulated with new noise on the counts, which give the errors of
+        ``counts``.
         """
         sizes = [each.size for each in counts]
         whole, unbiased, errors = map(_all_cells, (counts, estimates, stddevs))

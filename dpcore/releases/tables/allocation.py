@@ -1,16 +1,16 @@
-"""Which tables and residuals to measure, and how precisely, for the least error of the tables asked for.
+"""Which tables and residuals to measure, and how precisely, to minimise the error of requested tables.
 
-Tables that overlap measure their common sums several times over.  Measured once each, the residuals of
-all subsets (``post.tables.consistency``) give all tables back, and precision can go where it is needed
-(ResidualPlanner, Xiao et al. 2023; METHODS s).  With s_T the variance of the residual T,
+Overlapping tables measure their common sums repeatedly.  The residuals of all subsets
+(``post.tables.consistency``), measured once each, determine all tables, and precision can be put where
+it is needed (ResidualPlanner, Xiao et al. 2023; METHODS s).  With s_T the variance of the residual T,
 
     variance of a cell of table S      V_S = sum over T in S of s_T c_T / |S - T|^2
-    cost of Gaussian noise             sum over T of c_T/s_T: of one record, certified exactly later
+    cost of Gaussian noise             sum over T of c_T/s_T: for one record, certified exactly later
     c_T                                product over T of 1 - 1/n
 
 so for a weighted sum of V_S the best s_T is proportional to sqrt(c_T/v_T), v_T the coefficient of s_T.
-Other aims are weighted sums whose weights depend on the result, and are found by repetition.  All is
-public; what is found is used only if it is better than the equal split.
+Other aims are weighted sums whose weights depend on the result, and are solved by iteration.
+Everything is public; the result is used only if it is better than the equal split.
 
 Laplace noise has the cost |T|_1/b_T: columns of two cells are measured by differences and others whole.
 """
@@ -36,35 +36,35 @@ from dpcore.releases.tables.incidence import incidence
 from dpcore.releases.tables.sensitivity import MeasuredBlock, Norm, joint_sensitivity
 
 Aim = Literal["balanced", "mean", "max", "records"] | tuple[Fraction, ...]
-"""What is least: the mean error per table, as a multiple of the equal split's, with no table much worse;
-the mean variance of a cell per table; the largest; what serves records (``INSIDE``); the sum of
-variances with these weights of tables."""
+"""The quantity that is minimised: the mean error per table relative to the equal split, with no table
+much worse; the mean cell variance per table; the largest; the aim for records (``INSIDE``); or the sum
+of variances with these weights of tables."""
 
 INSIDE = 10
-"""With the aim "records" tables of one column fewer than the usual ones (the most columns of which all
-sets are asked for) weigh this many times as much: a model that is fitted to the tables, and shrinks
-their noise, leaves theirs as it is."""
+"""With the aim "records", the weight of tables with one column fewer than the usual ones (the most
+columns of which all sets are requested): a model that is fitted to the tables, and removes their noise,
+leaves the noise of these as it is."""
 
 MOST_WAYS = MOST_AXES
-"""With tables of more columns the split is equal."""
+"""If tables have more columns than this, the split is equal."""
 
 WORST = 1.05
-"""With the aim "balanced" no table's error is more than this many times that of the equal split."""
+"""With the aim "balanced", the largest error of a table as a multiple of that with the equal split."""
 
 WITHIN = 1.04
-"""Aimed at, as weights are rounded."""
+"""The multiple that the search aims at, because weights are rounded afterwards."""
 
 ROUNDS, STEPS = 12, 200
 LEVELS, OCTAVES = 32, 20
-"""Weights are powers of 2^(-1/32) down to 2^-20, so that noise is drawn in few sorts."""
+"""Weights are powers of 2^(-1/32) down to 2^-20, so that there are few different noise scales."""
 
 MOST_PRESSED = 1e6
-"""Where no allocation keeps all tables within the worst error."""
+"""The largest weight of a table, reached if no allocation keeps all within the largest error."""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """What is measured.  ``moved``, ``present``: as of ``joint_sensitivity``."""
+    """The measured tables and residuals.  ``moved``, ``present``: as in ``joint_sensitivity``."""
 
     parts: tuple[MeasuredBlock, ...]
     moved: Fraction
@@ -76,7 +76,7 @@ class Allocation:
 
 
 def equal_split(sizes: Sequence[int], sets: Sequence[Attributes]) -> Allocation:
-    """Every table whole, all with the same precision."""
+    """The allocation that measures every whole table with the same precision."""
     parts = tuple(MeasuredBlock(attributes) for attributes in sets)
     return _allocation(sizes, parts, "l1")
 
@@ -90,9 +90,9 @@ def allocate(
     norm: Norm,
     whole: frozenset[Attributes] = frozenset(),
 ) -> Allocation:
-    """The best allocation that was found for the aim.
+    """The best allocation found for the aim.
 
-    ``whole``: residuals that cannot be seen by differences alone, and are measured as tables.
+    ``whole``: residuals that cannot be measured by differences alone, and are measured as tables.
     """
     split = equal_split(sizes, sets)
     if max(map(len, sets)) > MOST_WAYS:
@@ -124,10 +124,10 @@ def allocate(
 def _for_records(
     sets: tuple[Attributes, ...],
 ) -> tuple[tuple[Attributes, ...], tuple[Fraction, ...]]:
-    """All tables that count for records, and their weights.
+    """All tables that are useful for records, and their weights.
 
-    Larger tables besides all pairs, or all triples, weigh as much as one of those, and so do the tables
-    between both: noise on a table of five columns hides what the triples inside it say.
+    Larger tables than all pairs (or triples) have the weight of one of those, and so do the tables in
+    between: noise on a table of five columns hides the information of the triples inside it.
     """
     columns, listed = len({a for s in sets for a in s}), Counter(map(len, sets))
     every = [w for w, number in listed.items() if 1 < number == math.comb(columns, w)]
@@ -145,7 +145,7 @@ def table_variances(
     adjacency: Adjacency,
     norm: Norm,
 ) -> Floats:
-    """(sets,) variances of a cell after agreement, at the unit price: mu = 1, or alpha = 1."""
+    """The variances (sets,) of a cell after agreement, at the unit price: mu = 1, or alpha = 1."""
     variances = _variances(allocation, adjacency, norm)
     return agreed_variances(sizes, sets, allocation.parts, variances, adjacency.public_rows)
 
@@ -157,7 +157,8 @@ def agreed_variances(
     variances: Floats,
     public_rows: bool,
 ) -> Floats:
-    """(sets,) variances V_S of a cell after agreement, from those (parts,) of what was counted.
+    """The variances V_S (sets,) of a cell after agreement, given the variances (parts,) of the
+    measurements.
 
     Each set lies within a part, or its subsets do.
     """
@@ -179,22 +180,22 @@ def agreed_variances(
 
 
 def _two(sizes: Sequence[int]) -> Floats:
-    """2 for columns of two cells, which differences measure twice as well, and 1 for others."""
+    """2 for columns of two cells, whose difference has twice the precision, and 1 for others."""
     return np.where(np.array(sizes) == 2, 2.0, 1.0)
 
 
 def measured(
     part: MeasuredBlock, table: Floats, sizes: Sequence[int], variance: float
 ) -> Margin | Residual:
-    """A part as it was measured; ``variance``: of the noise on what was counted."""
+    """The noisy margin or residual of a part; ``variance``: of the noise on its counted numbers."""
     kind = Residual if part.centred else Margin
     return kind(part.attributes, table, measured_variance(part, sizes, variance))
 
 
 def measured_variance(part: MeasuredBlock, sizes: Sequence[int], variance: float) -> float:
-    """Of the residual before its centring, or of each cell of the table.
+    """The variance of the residual before its centring, or of each cell of the table.
 
-    The difference of two cells is twice what centring leaves in either, and so for each such column.
+    The difference of two cells is twice the centred value of either, for each such column.
     """
     two = sum(sizes[a] == 2 for a in part.attributes) if part.centred else 0
     return float(variance / 2**two)
@@ -210,7 +211,7 @@ def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> Floa
 
 
 class _Planner:
-    """The search for one workload.  Rows are tables, columns the subsets that are measured."""
+    """The search for one workload.  Rows are tables; columns are the measured subsets."""
 
     def __init__(
         self,
@@ -249,7 +250,7 @@ class _Planner:
         return float(self.given @ variances)
 
     def found(self) -> Allocation | None:
-        """The best allocation with this aim's limits, by repeated weighting of tables."""
+        """The best allocation within the limits of the aim, by repeated weighting of tables."""
         pressed, excess = np.ones(len(self.sets)), np.ones(len(self.sets))
         variances, best, least = self.before, None, math.inf
         for _ in range(ROUNDS):
@@ -269,7 +270,7 @@ class _Planner:
         return best
 
     def _weights(self, variances: Floats, pressed: Floats) -> Floats:
-        """(sets,) the weighted sum of variances that improves on these."""
+        """The weights (sets,) of variances whose weighted sum improves on the current variances."""
         if self.aim == "balanced":
             return np.asarray(pressed / np.sqrt(variances * self.before))
         if self.aim in ("mean", "max"):
@@ -277,7 +278,7 @@ class _Planner:
         return np.asarray(np.maximum(self.given, self.given.max() * 1e-6))
 
     def _pressed(self, variances: Floats, pressed: Floats) -> Floats:
-        """More on tables whose variance is too large."""
+        """Increase the weights of tables whose variance is too large."""
         if self.aim == "max":
             return np.asarray(pressed * np.sqrt(variances / variances.max()))
         if self.aim == "balanced":
@@ -286,7 +287,7 @@ class _Planner:
         return pressed
 
     def _best(self, weights: Floats) -> Floats:
-        """(subsets,) variances of the residuals, at cost one, for these weights of the tables."""
+        """The best variances (subsets,) of residuals for these weights of tables, at cost one."""
         needed = np.maximum(self.spread_of @ weights, 1e-300)
         if self.norm == "l2":
             costs = np.where(self.centred, self.centring, 1.0)
@@ -302,7 +303,7 @@ class _Planner:
         return self.norm == "l2" or all(self.sizes[a] == 2 for a in subset)
 
     def _allocation(self, variances: Floats) -> Allocation:
-        """The variances as weights of parts, rounded."""
+        """The allocation whose parts have these variances as weights, rounded."""
         counted = variances * self.two
         precision = 1 / counted if self.norm == "l2" else 1 / np.sqrt(counted)
         steps = np.rint(LEVELS * np.log2(precision.max() / precision))

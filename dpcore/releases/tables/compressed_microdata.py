@@ -1,8 +1,8 @@
-"""Synthetic microdata from pairs of groups: for columns whose pairs of cells are too many to measure.
+"""Synthetic microdata from pairs of groups, for columns with too many pairs of cells to measure.
 
-    noisy tables of the wide columns alone  -->  groups of cells of each, by these counts
+    noisy one-way tables of wide columns    -->  groups of cells of each, by these counts
     noisy pairs of groups                   -->  records of groups, as ``Microdata`` makes them
-    noisy tables of the wide columns alone  -->  cells within the groups of the records
+    noisy one-way tables of wide columns    -->  cells within the groups of the records
 
 A wide column has ``keep`` groups.  Tables of more cells get less noise (``compression``).  A part of the
 budget pays for the first tables, the rest for the pairs (``dpcore.mechanisms.compressed_margins``).
@@ -11,8 +11,8 @@ of a cell with other columns is measured for its group only.  Between columns of
 groups are assumed to be related as the groups are (``group_ranks``); with categories, the association is
 assumed to be the same for all cells of a group.
 
-Cells that a condition of a rule names share no group with other cells, so records obey it whatever cells
-they get.  An inequality holds for some cells of two groups, and such cells are drawn.
+Cells in a condition of a rule share no group with other cells, so records obey the rule whatever cells
+they get.  An inequality may hold for only some cells of two groups; such cells are drawn.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ from dpcore.releases.work import Work, publishing
 
 @dataclass(frozen=True)
 class CompressedMicrodata(TableOfCounts, Samplable):
-    """Tables of wide columns alone, tables over groups of their cells, and records that follow both.
+    """One-way tables of wide columns, tables over groups of their cells, and records that follow both.
 
-    ``sets``, ``noise``, ``rules``, ``memory``, ``nested``: as for ``Microdata``.  ``keep``: a column of
-    more cells is wide and gets this many groups, none of which holds cells of two that the plan nests;
-    ``part``: the share of the budget (of rho, or of alpha) for the tables of the wide columns alone.
+    ``sets``, ``noise``, ``rules``, ``memory``, ``nested``: as for ``Microdata``.  ``keep``: a column
+    with more cells is wide and gets this many groups, each within one of the plan's nested groups;
+    ``part``: the fraction of the budget (of rho, or of alpha) for the one-way tables.
     """
 
     sets: tuple[Attributes, ...] = ()
@@ -91,7 +91,9 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.domain.axes) < 2:
-            raise ValueError("compress: merges cells in pairs of columns, and there is one column")
+            raise ValueError(
+                "compress: merges cells in pairs of columns, but there is only one column"
+            )
         if not Fraction(1, 1000) <= self.part <= Fraction(999, 1000):
             raise ValueError(
                 f"compress: share must lie between 1/1000 and 999/1000, not {self.part}"
@@ -130,12 +132,12 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @cached_property
     def _alone(self) -> int:
-        """The cells of the first tables."""
+        """The number of cells of the first tables."""
         return sum(self.domain.shape[merged.position] for merged in self.merged)
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
-        """The columns of each published table, in their own cells."""
+        """The columns of each published table, with their own cells."""
         wide = tuple((merged.position,) for merged in self.merged)
         axes = self.domain.axes
         return tuple(Domain(tuple(axes[a] for a in attrs)) for attrs in wide + self.tables)
@@ -152,7 +154,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @property
     def cells_of_groups(self) -> list[int]:
-        """The cells of each of the second tables."""
+        """The number of cells of each of the second tables."""
         return cells_of_tables(self.domain, self.tables, self.keep)
 
     @property
@@ -161,12 +163,12 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     @cached_property
     def times(self) -> tuple[int, ...]:
-        """What the counts of each table are multiplied by."""
+        """The factors that multiply the counts of each table."""
         return multiples_of_tables(self.cells_of_groups, self.noise)
 
     @property
     def stddev(self) -> float:
-        """Of the noise in a cell of groups as drawn."""
+        """The standard deviation of the noise in a cell of groups, as drawn."""
         return self.mechanism.again.stddev
 
     def statistic(self, tally: Tally) -> Exact:
@@ -177,7 +179,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return replace(self._over(once), bought=self.mechanism.again, times=self.times)
 
     def _over(self, once: Integers) -> Microdata:
-        """``Microdata`` of the groups."""
+        """The ``Microdata`` release over the groups."""
         groups = self.groups(once)
         return Microdata(
             self.name,
@@ -194,7 +196,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         )
 
     def groups(self, once: Integers) -> list[Integers]:
-        """For each column the group of each of its cells, by the noisy first round."""
+        """For each column the group of each of its cells, from the noisy first round."""
         return suggested_groups(self.domain.shape, self.merged, self.keep, once)
 
     @cached_property
@@ -203,11 +205,11 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return np.zeros(self._alone, dtype=np.int64)
 
     def settled(self, noisy: Noisy) -> tuple[Integers, Microdata, Noisy]:
-        """The noisy first round, the second round as it was drawn, and its draw."""
+        """The noisy first round, the second round as it was measured, and its draw."""
         return _settled(self, noisy.to_bytes())
 
     def as_measured(self, noisy: Noisy | None) -> AsMeasured:
-        """The second round, over groups; before there is a draw, over some groups."""
+        """The second round, over groups; before a draw, over example groups."""
         once, second, drawn = self.settled(noisy) if noisy else (self._any_groups, None, None)
         return self._as_measured(once, second or self.after(once), drawn)
 
@@ -229,7 +231,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return {names[each.group]: names[each.detail] for each in self.nested}
 
     def memory_needed(self, rows: int) -> int:
-        """An upper bound of the bytes that publishing and ``rows`` records take, besides the program."""
+        """An upper bound of the bytes for publishing and ``rows`` records, without the program."""
         split = (54 * rows + 96 * min(rows, BLOCK)) * len(self.domain.axes)  # cells and ranks
         return self._over(self._any_groups).memory_needed(rows) + 256 * self._alone + split
 
@@ -238,11 +240,11 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return self._over(self._any_groups).work + publishing(self._alone)
 
     def require_memory(self, rows: int) -> None:
-        """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
+        """Raise ``ValueError`` if ``rows`` records need more memory than the plan allows."""
         require_within(self.memory, self.memory_needed(rows), rows)
 
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
-        """Records of groups, and cells within the groups by the tables of the columns alone."""
+        """Records of groups, and cells within the groups that follow the one-way tables."""
         self.require_memory(rows)
         once, second, drawn = self.settled(noisy)
         counted, groups = second.sample(drawn, rows)[1], self.groups(once)
@@ -283,7 +285,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return self.domain, groups_followed(codes, self.nested)
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:
-        """The noisy table of each wide column, by its place in the domain."""
+        """The noisy one-way table of each wide column, keyed by its position in the domain."""
         places = [merged.position for merged in self.merged]
         ends = np.cumsum([self.domain.shape[place] for place in places])
         return dict(zip(places, np.split(once, ends[:-1]), strict=True))
@@ -318,7 +320,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return (*cell_names(axis), *(f"{axis.name}{end}" for end in more))
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
-        """Both rounds have noise of their own, whichever the groups are."""
+        """The variance of a sum over tables; the two rounds have separate noise."""
         alone = {self.table_name(domain) for domain in self.domains[: len(self.merged)]}
         first = sum(float(np.sum(weights[name] ** 2)) for name in alone & set(weights))
         rest = {name: weight for name, weight in weights.items() if name not in alone}
@@ -326,7 +328,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return first * (self.mechanism.first.stddev * float(self.step)) ** 2 + again
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        """Both rounds have noise of their own; the groups are those that were drawn."""
+        """Noise of both rounds, which is independent; the groups are those that were drawn."""
         _, second, drawn = self.settled(noisy)
         generator, first = replicate_generator(noisy), self.mechanism.first
         found = dict(second.replicate_noise(drawn, number))
@@ -336,7 +338,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         return found
 
     def supported_margin(self, noisy: Noisy, names: tuple[str, ...]) -> tuple[Floats, float] | None:
-        """Of a wide column alone, and with others only where its groups beside them are its cells."""
+        """The margin of one wide column, or of columns that the second round has in their own cells."""
         return next(self.supported_margins(noisy, [names]))
 
     def supported_margins(
@@ -348,7 +350,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         }
 
         def counted(names: tuple[str, ...]) -> bool:
-            """Whether the second round counted these in their own cells."""
+            """Whether the second round counted these columns in their own cells."""
             return alone.keys().isdisjoint(names)
 
         again = second.supported_margins(drawn, [names for names in several if counted(names)])

@@ -1,6 +1,5 @@
-"""How columns are compressed: how many groups there are, and how noise is spread over their tables.
-
-All follows from public sizes, so it is known before anything is opened.
+"""How columns are compressed: the number of groups, and the distribution of noise over their tables.
+Everything follows from public sizes, so it is known before anything is opened.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import all_pairs
 
 MOVED = 0.15
-"""The share of a pair's records that noise may move, which decides how many groups there are."""
+"""The share of a pair's records that noise may move, which determines the number of groups."""
 
 PRECISE = 8
-"""The largest multiple: others are rounded to whole numbers."""
+"""The largest factor; the others are rounded to whole numbers."""
 
 GROUPS = (9, 32)
-"""The fewest and the most groups that are chosen.  With fewer than nine, records lose more of how two
-numbers are related than they gain by less noise in each cell."""
+"""The fewest and the most groups.  With fewer than nine, records lose more of the relation between two
+numbers than they gain from less noise in each cell."""
 
 FREE = 5
-"""Every wide column has this many groups more than rules, nested groups and null force: with rules
+"""Every wide column has this many groups more than rules, nested groups and null require: with rules
 about ages of 15, 16, 17 and 18, nine groups leave few for all adults."""
 
 
@@ -52,9 +51,9 @@ def usual_groups(
     rules: Sequence[Rule],
     nested: Sequence[Nested],
 ) -> int | None:
-    """How many groups the noise in a pair allows for; None where no column has more cells.
+    """The number of groups that the noise in a pair allows; None if no column has more cells.
 
-    With k groups a pair has k^2 cells, so that noise moves about 0.4 k^2 stddev / rows of its records to
+    With k groups a pair has k^2 cells, and noise moves about 0.4 k^2 stddev / rows of its records to
     wrong cells; k keeps this near ``MOVED``.
     """
     tables = sets or all_pairs(domain, nested)
@@ -82,14 +81,14 @@ def usual_groups(
 
 
 def cells_of_tables(domain: Domain, tables: Sequence[Attributes], keep: int) -> list[int]:
-    """Of each table, where columns of more cells have this many groups."""
+    """The number of cells of each table if columns with more cells have this many groups."""
     return [math.prod(min(domain.shape[a], keep) for a in columns) for columns in tables]
 
 
 def kinds_of_cells(
     position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
 ) -> Integers:
-    """(size,) which cells of a column may share a group."""
+    """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
     # A point mass stays alone: a wider bin would not hold it where another one begins with it.
     points = axis.points if isinstance(axis, Bins) else ()
     conditions: list[tuple[int, ...]] = [(point,) for point in points]
@@ -112,8 +111,8 @@ def noise_of_rounds(
     alone: tuple[int, tuple[int, ...]],
     together: tuple[int, tuple[int, ...]],
 ) -> tuple[Noise, Noise]:
-    """The noise of both rounds; ``alone``, ``together``: cells of either, and what its tables are
-    multiplied by."""
+    """The noise of both rounds; ``alone``, ``together``: for each table of a round, its cells and the
+    factor that multiplies its counts."""
     first, again = (
         (cells, _sensitivity(adjacency, noise, times)) for cells, times in (alone, together)
     )
@@ -121,14 +120,14 @@ def noise_of_rounds(
 
 
 def _sensitivity(adjacency: Adjacency, noise: TableNoise, times: tuple[int, ...]) -> Fraction:
-    """Of tables with multiplied counts: in the L1 norm, or squared in the L2 norm."""
+    """The sensitivity of tables with multiplied counts: in the L1 norm, or squared in the L2 norm."""
     norm = adjacency.squared if noise == "discrete-gaussian" else adjacency.sensitivity
     present = Fraction(_norm(times, noise))
     return norm(moved=2 * present, present=present)
 
 
 def _norm(times: tuple[int, ...], noise: TableNoise) -> int:
-    """Of what one record adds to the tables, squared for Gaussian noise."""
+    """The norm of one record's contribution to the tables, squared for Gaussian noise."""
     return sum(each**2 if noise == "discrete-gaussian" else each for each in times)
 
 
@@ -140,10 +139,10 @@ def _multiples(cells: tuple[int, ...], noise: TableNoise) -> tuple[int, ...]:
 
 
 def multiples_of_tables(cells: Sequence[int], noise: TableNoise) -> tuple[int, ...]:
-    """What the counts of tables are multiplied by, so that their errors add up to least.
+    """The factors that multiply the counts of tables, so that the sum of their errors is smallest.
 
-    Noise of deviation s in c cells is an error in proportion to c s.  With s in proportion to 1/m and
-    sum of m^2 fixed (or sum of m, of Laplace noise) the sum of all is least for m prop. to c^(1/3) (or
-    c^(1/2)).
+    Noise of deviation s in c cells gives an error proportional to c s.  With s proportional to 1/m and
+    the sum of m^2 fixed (the sum of m for Laplace noise), the total error is smallest for m
+    proportional to c^(1/3) (or c^(1/2)).
     """
     return _multiples(tuple(cells), noise)

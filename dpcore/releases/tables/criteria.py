@@ -1,24 +1,24 @@
-"""By how much synthetic records differ from the rows of the survey: what may be asked of their quality.
+"""Quality criteria for synthetic records: how much they differ from the rows of the survey.
 
-Records are public, rows are private.  Of R records and a public number N of rows, each criterion has a
-value v that a row moves by at most 1, and v/N, or 2 v/N, is what people read:
+Records are public, rows are private.  With R records and a public number N of rows, each criterion has
+a value v that one row changes by at most 1, and v/N, or 2 v/N, is reported:
 
     distance        sum over cells |c R - r N| / 2 R      c of N rows and r of R records are in a cell;
                                                           v/N is the total variation distance
-    contradictions  r N/R - c                             of c rows and r records that break a rule
-    prediction      c - r N/R                             sums of errors, each in [0, 1], of a predictor
-                                                          that was fitted to the records
+    contradictions  r N/R - c                             c rows and r records break a rule
+    prediction      c - r N/R                             c, r: sums over rows and records of errors in
+                                                          [0, 1] of a predictor fitted to the records
     copies          u / 2                                 u rows are alone in their cell of all columns,
                                                           and a record is there too
 
 **Lemma.**  Adding a row to a table, or removing one, moves v by at most 1, and by 1/2 for distances and
 copies; replacing one moves it by at most 1.  *Proof.*  A row adds R to |c R - r N| of one cell, and
-replacing it changes two cells.  It is one of c, or adds at most 1 to a sum of errors.  It makes one cell
-hold one row, or no longer one, and replacing it changes two cells.  The average of distances moves by no
-more than each of them.  QED
+replacing it changes two cells.  It adds at most 1 to c.  It changes whether one cell has exactly one
+row, and replacing it changes two cells.  The average of distances changes by no more than each of them.
+QED
 
-What is published is the whole number below v ``STEPS``: it moves by at most ``STEPS`` times as much,
-rounded up to whole numbers, as v does.
+The published value is v ``STEPS`` rounded down to a whole number: it changes by at most ``STEPS`` times
+as much as v does, rounded up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dpcore.domain.tally import Tally
 from dpcore.post.records.rules import Rule, breaks_rules
 
 STEPS = 2**10
-"""A value is measured in steps of this part of a row; even, so that half a row is a whole number."""
+"""The number of steps per row in a value; even, so that half a row is a whole number."""
 
 EXACT = 2**62
 """Sums below this are exact in 64 bits."""
@@ -43,24 +43,24 @@ EXACT = 2**62
 
 @dataclass(frozen=True)
 class Criterion(ABC):
-    """What is asked of records; ``at_most``: what the published value may be; ``words``: what it is."""
+    """A requirement on records; ``at_most``: the largest allowed value; ``words``: its meaning."""
 
     words: str
     at_most: float
 
     @property
     def present(self) -> Fraction:
-        """By how much one row moves the value when it is added or removed."""
+        """The change of the value if one row is added or removed."""
         return Fraction(1)
 
     @property
     def factor(self) -> int:
-        """What is published is the value per row, times this."""
+        """The published value is the value per row times this factor."""
         return 1
 
     @property
     def signed(self) -> bool:
-        """Whether the value may be below zero."""
+        """Whether the value may be negative."""
         return True
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Criterion(ABC):
 
 @dataclass(frozen=True)
 class Distance(Criterion):
-    """The mean total variation distance of some tables, each of a set of columns."""
+    """The mean total variation distance of some tables, each over a set of columns."""
 
     sets: tuple[tuple[str, ...], ...] = ()
 
@@ -102,7 +102,7 @@ def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str
 
 @dataclass(frozen=True)
 class Contradictions(Criterion):
-    """By how much the share that breaks a rule is larger among the records than among the rows."""
+    """How much larger the share that breaks a rule is among the records than among the rows."""
 
     rules: tuple[Rule, ...] = ()
 
@@ -116,7 +116,7 @@ class Contradictions(Criterion):
 
 @dataclass(frozen=True)
 class Copies(Criterion):
-    """The share of rows that are alone in their cell of all columns, where a record is too."""
+    """The share of rows that are unique in their cell of all columns, where a record is too."""
 
     @property
     def present(self) -> Fraction:
@@ -141,8 +141,8 @@ class Prediction(Criterion):
     """The mean error of a predictor over the rows, minus its mean error over the records.
 
     The predictor is fitted to the records by least squares.  It predicts each category of the response,
-    or its number.  Its error is the probability that it gives to other categories, or its distance as
-    a fraction of the response's range.  Null is a category.
+    or its number.  Its error is the probability that it gives to other categories, or the distance from
+    the number as a fraction of the response's range.  Null is a category.
     """
 
     response: str = ""
@@ -156,7 +156,8 @@ class Prediction(Criterion):
         return (of_rows * number - of_records * size) // number
 
     def _fitted(self, records: Tally) -> list[Floats]:
-        """What the constant, and each cell of each column, add to a prediction: (cells, responses)."""
+        """The terms (cells, responses) of a prediction, for the constant and each cell of each
+        column."""
         features = [_features(records, name) for name in self.by]
         known = [each[codes] for each, codes in zip(features, self._codes(records), strict=True)]
         columns = np.concatenate([np.ones((len(records.counts), 1)), *known], axis=1)
@@ -172,8 +173,8 @@ class Prediction(Criterion):
     def _error(self, tally: Tally, effects: list[Floats]) -> int:
         """The sum over a tally of errors in steps.
 
-        Each row's error is the same in every table: effects are added element by element, and not by a
-        product of matrices, whose rounding may depend on how many rows there are.
+        Each row's error is the same in every table: effects are added element by element, not by a
+        matrix product, whose rounding may depend on the number of rows.
         """
         found = np.broadcast_to(effects[0], (len(tally.counts), effects[0].shape[1]))
         for effect, codes in zip(effects[1:], self._codes(tally), strict=True):
@@ -192,8 +193,8 @@ class Prediction(Criterion):
 
 
 def _features(tally: Tally, name: str) -> Floats:
-    """(cells, features) of a column: 0 or 1 for each category, or a number's place from 0 to 1, and
-    whether it is null."""
+    """The features (cells, features) of a column: 0 or 1 for each category, or a number's place from 0
+    to 1 and whether it is null."""
     axis = tally.domain.axes[tally.domain.positions[name]]
     if isinstance(axis, Categories) and not in_order(axis):
         return np.asarray(np.eye(axis.size))
@@ -203,7 +204,7 @@ def _features(tally: Tally, name: str) -> Floats:
 
 
 def _places(axis: Axis) -> Floats:
-    """The place of each cell's middle between the ends of an axis, from 0 to 1; 0 for null."""
+    """The middle of each cell as a fraction of the range of an axis; 0 for null."""
     if isinstance(axis, Categories):
         middle = np.asarray(axis.categories, dtype=np.float64)
     else:
@@ -215,7 +216,7 @@ def _places(axis: Axis) -> Floats:
 
 
 def _codes(tally: Tally) -> Integers:
-    """(k, axes) of the occupied cells."""
+    """The codes (k, axes) of the occupied cells."""
     return np.stack([tally.codes(i) for i in range(len(tally.domain.axes))], axis=1).astype(
         np.int64
     )

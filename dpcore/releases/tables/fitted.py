@@ -1,9 +1,8 @@
-"""Count tables that agree with each other, and the records that they describe.
+"""Consistent count tables, and records that are fitted to them.
 
-The tables are published twice over: as the least squares estimate from all that was measured, in which
-they agree with each other and with n, where it is public; and as whole numbers that are not negative,
-agree, and are the margins of one table of records.  The exact variances of the estimate do not depend on
-the draw.
+The tables are published in two forms: as the least squares estimate from all measurements, in which
+they agree with each other and with n if it is public; and as non-negative whole numbers that are the
+margins of one table of records.  The exact variances of the estimate do not depend on the draw.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ LARGEST_TOTAL = 2**24
 """The most cells that the tables of one release may have together."""
 
 FITTED = 5e-4
-"""Seconds of a fit for each root of records and of tables, of which more take fewer steps."""
+"""CPU seconds of a fit per square root of records and of tables; larger fits take fewer steps."""
 
 SIMULATED = 1000
-"""Errors of counts are simulated for at least this many cells: fitting records takes its time."""
+"""Errors of counts are simulated for at least this many cells; not more, because fits take long."""
 
 
 @dataclass(frozen=True)
 class FittedTables(AgreedTables, Samplable):
     """Count tables over ``sets`` of positions in the domain, each ascending, and records.
 
-    Two parts are put together: what is measured (``measurement``), and how records are fitted to it
-    (``fit``).  ``aim``: what the precisions of the tables are chosen for; None: all get the same.
+    It combines a measurement (``measurement``) and a way to fit records to it (``fit``).  ``aim``: what
+    the precisions of the tables are chosen for; None if all tables get the same.
     """
 
     sets: tuple[Attributes, ...] = ()
@@ -82,7 +81,7 @@ class FittedTables(AgreedTables, Samplable):
 
     @cached_property
     def measurement(self) -> MeasuredTables:
-        """What is measured."""
+        """The measured tables, with their noise."""
         of = self.domain.shape, self.share, self.adjacency, self.sets, self.noise
         return MeasuredTables(*of, self.aim)
 
@@ -92,7 +91,7 @@ class FittedTables(AgreedTables, Samplable):
 
     @property
     def tables(self) -> tuple[Attributes, ...]:
-        """The sets that every draw measures."""
+        """The sets of columns that every draw measures."""
         return self.measurement.sets
 
     @property
@@ -114,7 +113,7 @@ class FittedTables(AgreedTables, Samplable):
         return tuple(Domain(tuple(axes[a] for a in attributes)) for attributes in self.tables)
 
     def agreement(self, noisy: Noisy) -> Agreement:
-        """What was measured, as tables that agree, also with the number of records if that is public."""
+        """The measurements as consistent tables, also with the number of records if that is public."""
         total = float(self.rows) if self.adjacency.public_rows else None
         return Agreement(self.domain.shape, self.measurement.measured(noisy), total)
 
@@ -123,7 +122,7 @@ class FittedTables(AgreedTables, Samplable):
         return self.agreement(Noisy(np.zeros(self.mechanism.size, dtype=np.int64)))
 
     def cell_variances(self, tables: Sequence[Attributes]) -> Floats:
-        """(tables,) the variance of a cell of each in agreement, which does not depend on the draw."""
+        """The variance (tables,) of a cell of each table after agreement, the same for every draw."""
         if max(map(len, self.tables)) > MOST_WAYS:  # too many subsets to list
             return np.array([self.of_nothing.margin(attributes).variance for attributes in tables])
         parts, variances = self.measurement.allocation.parts, self.measurement.variances
@@ -131,12 +130,12 @@ class FittedTables(AgreedTables, Samplable):
         return agreed_variances(self.domain.shape, tables, parts, variances, known)
 
     def consistent_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables adjusted so that they agree with each other, and with the rows if public."""
+        """The tables, adjusted to agree with each other, and with the number of rows if it is public."""
         agreement = self.agreement(noisy)
         return [agreement.margin(attributes) for attributes in self.tables]
 
     def noisy_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables as models are fitted to them: as drawn, or where residuals were, in agreement."""
+        """The tables to which models are fitted: as drawn, or after agreement if residuals were."""
         if self.measurement.allocation.equal:
             drawn = self.measurement.measured(noisy)
             return [each for each in drawn if isinstance(each, Margin)]
@@ -155,12 +154,12 @@ class FittedTables(AgreedTables, Samplable):
         return publishing(cells) + Work((1 + repeats(cells, SIMULATED)) * once)
 
     def fit_seconds(self, rows: int) -> float:
-        """Seconds that a fit of this number of records takes."""
+        """CPU seconds for fitting this number of records."""
         return FITTED * math.sqrt(min(rows, LARGEST_FIT) * max(len(self.tables), 16))
 
     @property
     def model_seconds(self) -> float:
-        """Seconds of what comes before a fit of records."""
+        """CPU seconds before the fit of records."""
         return 0.0
 
     def publish(self, noisy: Noisy) -> Published:
@@ -176,7 +175,7 @@ class FittedTables(AgreedTables, Samplable):
     def _again(
         self, noisy: Noisy, whole: list[Integers]
     ) -> Iterator[tuple[list[Integers], list[Floats]]]:
-        """Counts and estimates by noise and fit, repeated on the fitted tables."""
+        """Counts and estimates from simulated noise and fits, starting from the fitted tables."""
         generator = post_processing_generator(noisy)
         for _ in range(repeats(self.measurement.cells, SIMULATED)):
             drawn = self._drawn_again(whole, generator)
@@ -187,7 +186,7 @@ class FittedTables(AgreedTables, Samplable):
         return describe_cells(domain)
 
     def _drawn_again(self, whole: list[Integers], generator: np.random.Generator) -> Noisy:
-        """A noisy statistic, had these tables been the exact ones: for simulation."""
+        """A simulated noisy statistic, with these tables as the exact ones."""
 
         def table(attributes: Attributes) -> Integers:
             holding = (i for i, each in enumerate(self.tables) if {*attributes} <= {*each})
@@ -198,7 +197,7 @@ class FittedTables(AgreedTables, Samplable):
         return Noisy(counted + self.noise_alone(generator).values)
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        """The noise in all that was measured, sent through the agreement of the tables."""
+        """Simulated noise of all measurements, after the agreement of the tables."""
         generator = replicate_generator(noisy)
         total = 0.0 if self.adjacency.public_rows else None
 
@@ -238,7 +237,7 @@ class FittedTables(AgreedTables, Samplable):
         )
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
-        """Of sums of ``estimate``, over one table or several: agreement makes cells covary."""
+        """The variance of sums of ``estimate`` over one or more tables, whose cells are correlated."""
         places = {
             self.table_name(d): attrs for d, attrs in zip(self.domains, self.tables, strict=True)
         }
@@ -274,9 +273,10 @@ class FittedTables(AgreedTables, Samplable):
     def records(
         self, noisy: Noisy, rows: int, generator: np.random.Generator
     ) -> Iterator[Integers]:
-        """Codes (rows, columns) of synthetic records in blocks, in any order.
+        """The codes (rows, columns) of synthetic records in blocks, in any order.
 
-        As many rows as the survey are the records whose margins are published as ``count``.
+        If there are as many as the survey has, they are the records whose margins are published as
+        ``count``.
         """
         return _fitted(self, noisy.to_bytes(), rows).blocks(len(blocks_of(rows)))
 

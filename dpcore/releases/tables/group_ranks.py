@@ -1,7 +1,8 @@
-"""How records are ordered inside groups of cells, so that amounts stay related there.
+"""Ranks of records inside groups of cells that preserve the correlation of amounts.
 
-Two incomes may each have a tenth of the records in the group of the largest ones.  Given cells of it at
-random, they would hardly be correlated.  Ranks inside groups are assumed to be related as the groups
+Two income columns may each have a tenth of the records in the group of the largest amounts.  With
+random cells inside these groups, the columns would hardly be correlated there.  Ranks inside groups are
+assumed to be related as the groups
 are: by the normal copula of ``dpcore.post.records.ranks``.
 """
 
@@ -21,12 +22,12 @@ from dpcore.releases.abilities import blocks_of
 def ranks_in_groups(
     domain: Domain, codes: Integers, groups: Mapping[int, Integers], generator: np.random.Generator
 ) -> dict[int, Floats]:
-    """(rows,) by merged column of numbers, its groups with a position from 0 to below 1 in each.
+    """For each merged numeric column, its groups with a position (rows,) from 0 to below 1 in each.
 
     Args:
         domain: the columns in their own cells.
         codes: (rows, columns) groups of records, or cells of columns that are not merged.
-        groups: (size,) by place of a merged column, the group of each of its cells.
+        groups: (size,) by position of a merged column, the group of each of its cells.
         generator: an ordinary one: nothing here is private.
     """
     numbers = [place for place, axis in enumerate(domain.axes) if in_order(axis)]
@@ -41,8 +42,8 @@ def ranks_in_groups(
 
 
 def _telling(axis: Axis, groups: Integers | None) -> Booleans:
-    """(groups,) which groups of cells (size,) say how numbers are related to those of other columns: not
-    null, nor a value with a cell of its own, such as zero."""
+    """Which groups (groups,) of cells (size,) show how numbers are related to other columns: neither
+    null, nor a value with its own cell, such as zero."""
     each = np.arange(axis.size) if groups is None else groups
     points = each[list(axis.points) if isinstance(axis, Bins) else []]
     return ~np.isin(np.arange(each[: axis.size - axis.nullable].max() + 1), points)

@@ -1,7 +1,7 @@
-"""Groups of cells as an analyst reads them: which cells they are, and tables that count by them.
+"""Groups of cells as an analyst reads them: their cells, and tables that count by group.
 
-Merged bins are one wider bin, published like any other.  A group of categories has a number: the table
-of the column alone says which categories it holds, and tables of several columns count by it.
+Merged bins are one wider bin, published like any other.  A group of categories has a number: the
+one-way table of the column lists its categories, and tables of several columns count by group number.
 
     x.trade            trade    trade_group  noisy_count ...     x.trade.sex    trade_group  sex ...
                        baker    1            120                                1            F
@@ -28,11 +28,11 @@ from dpcore.releases.counts.unit import Unit
 from dpcore.releases.table import ENDS, LEVEL, Table, TableColumn, Uncertainty
 
 GROUP = "_group"
-"""Ends the name of a published column of groups."""
+"""The suffix of a published column of groups."""
 
 
 def grouped_axis(axis: Axis, groups: Integers) -> Axis:
-    """The axis with one cell for each group of its cells (size,); null is a group, the last."""
+    """The axis with one cell for each group of its cells (size,); null is a group, the last one."""
     _, first = np.unique(groups, return_index=True)
     if len(first) == axis.size:
         return axis
@@ -44,11 +44,10 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
 
 
 def rule_of_groups(rule: Rule, groups: Sequence[Integers]) -> Rule:
-    """The rule about groups, none of which lies across a condition.
+    """The rule in terms of groups, none of which straddles a condition.
 
-    Two groups are in order where some of their cells are: ``cells_in_order`` finds those.
-
-    ``groups``: by column the group of each cell.
+    Two groups are in order if some of their cells are; ``cells_in_order`` then finds such cells.
+    ``groups``: for each column, the group of each cell.
     """
     when, then = (
         tuple((a, tuple(np.unique(groups[a][list(cells)]).tolist())) for a, cells in part)
@@ -67,7 +66,7 @@ def _order_of_groups(order: Order, groups: Sequence[Integers]) -> Order:
 
 
 def nested_groups(nested: Nested, groups: Sequence[Integers]) -> Nested:
-    """The same of groups, none of which holds details of two; ``groups``: as for rules."""
+    """The nesting of merged cells, none of which lies in two of the plan's groups."""
     group, detail = groups[nested.group], groups[nested.detail]
     found = np.zeros(int(detail.max()) + 1, dtype=np.int64)
     found[detail] = group[np.asarray(nested.of)]
@@ -83,7 +82,7 @@ def table_of_groups(
     most: int,
     unit: Unit,
 ) -> Table:
-    """The noisy counts (size,) of one column, and the group of each of its cells (size,).
+    """The table of the noisy counts (size,) of one column, with the group of each of its cells (size,).
 
     ``most``: an upper bound of the exact counts; ``unit``: what is counted.
     """
@@ -104,8 +103,7 @@ def table_of_groups(
 
 
 def name_groups(table: Table, numbered: Collection[str]) -> Table:
-    """A table over groups, its columns of group numbers named as such; ``numbered``: the columns whose
-    categories are merged."""
+    """A table over groups with group numbers renamed; ``numbered``: columns of merged categories."""
     return replace(
         table,
         parts=[

@@ -2,8 +2,8 @@
 
 A record counts in one cell of one node of each level, so that replacing it changes each measured level
 in at most two cells, by one: with k levels the joint L1 sensitivity is 2k and the joint L2 sensitivity
-sqrt(2k).  One that is added or removed changes one cell of each: k and sqrt(k).  A level of one cell in
-all, such as a root that is not divided, does not change where a record is replaced.
+sqrt(2k).  Adding or removing a record changes one cell of each level: k and sqrt(k).  A level with a
+single cell, such as a root without further columns, does not change if a record is replaced.
 
 All levels have the same noise.  Least squares then makes the nodes agree with the sums of their
 children, with the least variance (``dpcore.post.tables.tree``), and with public totals; the counts are
@@ -42,20 +42,20 @@ from dpcore.releases.tables.fitted import LARGEST_TOTAL
 from dpcore.releases.tables.totals import Totals
 
 LARGEST_CROWN = 2**24
-"""Above known totals, the squared cells of a node times the nodes may be this many."""
+"""The most squared cells of a node times nodes, for the levels above known totals."""
 
 SIMULATED = 2**16
 """Errors of counts are simulated for at least this many cells."""
 
 LEAST_VARIANCE = 1e-12
-"""Where there is next to no noise: the weights of least squares are ratios of variances."""
+"""The variance if there is next to no noise: the weights of least squares are ratios of variances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy(AgreedTables):
     """Count tables at the nodes of ``regions``.
 
-    The first columns of ``domain`` are those of the regions, the others those of each table.
+    The first columns of ``domain`` define the regions; the others are the columns of each table.
     ``possible``: (leaves, cells), False where nobody can be.
     """
 
@@ -105,7 +105,7 @@ class Hierarchy(AgreedTables):
         for level in range(self.regions.depth, known, -1):
             reachable = np.logical_or.reduceat(reachable, self.regions.starts[level])
         if np.any(self._known_totals[~reachable] > 0):
-            raise ValueError("impossible: a region that has records has no place for them")
+            raise ValueError("impossible: a region has records, but none of its cells is possible")
 
     @cached_property
     def cells(self) -> Domain:
@@ -114,34 +114,34 @@ class Hierarchy(AgreedTables):
 
     @property
     def width(self) -> int:
-        """The cells of one node."""
+        """The number of cells of one node."""
         return self.cells.size
 
     @property
     def known(self) -> int | None:
-        """The level of which the totals over cells are public, if there is one."""
+        """The level whose totals over cells are public, if there is one."""
         if self.totals is not None:
             return self.totals.level
         return 0 if self.adjacency.public_rows else None
 
     @property
     def first(self) -> int:
-        """The first measured level: tables of one cell are their totals."""
+        """The first measured level; tables of one cell are their totals."""
         return 0 if self.known is None or self.width > 1 else self.known + 1
 
     @property
     def measured(self) -> range:
-        """The levels that are measured, and published."""
+        """The levels that are measured and published."""
         return range(self.first, self.regions.depth + 1)
 
     @property
     def changing(self) -> int:
-        """How many measured levels change where a record is replaced."""
+        """How many measured levels change if a record is replaced."""
         return sum(self.regions.sizes[level] * self.width > 1 for level in self.measured)
 
     @property
     def mechanism_size(self) -> int:
-        """The cells of all measured levels together."""
+        """The number of cells of all measured levels together."""
         return sum(self.regions.sizes[level] for level in self.measured) * self.width
 
     @cached_property
@@ -164,14 +164,14 @@ class Hierarchy(AgreedTables):
         return Exact(np.concatenate(tables).ravel())
 
     def worst_tables(self) -> Iterator[WorstTable]:
-        """A record moves between regions: the first and the last combination may both lie outside."""
+        """Tables in which a record moves between regions, possibly from outside to outside."""
         first, last = (int(self.regions.leaves[i]) * self.width for i in (0, -1))
         last += self.width - 1
         yield "from the first region to the last", {first: self.rows - 1}, first, last
 
     @cached_property
     def fit(self) -> TreeSquares:
-        """Least squares over the noisy tables."""
+        """The least squares fit over the noisy tables."""
         unknown = None
         if self.totals is not None and self.regions.outside and not self.adjacency.public_rows:
             unknown = np.isnan(self._known_totals)
@@ -187,7 +187,7 @@ class Hierarchy(AgreedTables):
 
     @cached_property
     def _known_totals(self) -> Floats:
-        """(nodes,) of the level ``known``; NaN outside all regions where the rows are private."""
+        """The totals (nodes,) of level ``known``; NaN outside all regions if the rows are private."""
         if self.totals is None:
             return np.array([float(self.rows)])
         counts = self.totals.counts.astype(np.float64)
@@ -197,13 +197,13 @@ class Hierarchy(AgreedTables):
         return np.append(counts, rest)
 
     def estimates(self, values: NDArray[Any]) -> list[Floats]:
-        """(nodes, cells) unbiased counts of all levels, from a noisy statistic."""
+        """The unbiased counts (nodes, cells) of all levels, from a noisy statistic."""
         tables = [part.reshape(-1, self.width) for part in self._by_level(values)]
         totals = None if self.known is None else np.nan_to_num(self._known_totals)
         return self.fit.estimates(tables, totals)
 
     def counts(self, estimates: list[Floats]) -> list[Integers]:
-        """(nodes, cells) whole counts of all levels that are not negative and agree."""
+        """Non-negative whole counts (nodes, cells) of all levels, which agree."""
         top = self.known or 0
         found = np.maximum(np.rint(estimates[top].sum(axis=1)), 0)
         if self.known is not None:
@@ -235,7 +235,7 @@ class Hierarchy(AgreedTables):
         return Published(tables, facts | self.weight_facts)
 
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
-        """The noise of all levels, sent through least squares."""
+        """Simulated noise of all levels, after least squares."""
         generator, nothing = replicate_generator(noisy), np.zeros(self.mechanism_size)
         start = self._joined(self.estimates(nothing))
 
@@ -250,22 +250,22 @@ class Hierarchy(AgreedTables):
         return dict(zip(names, tables, strict=True))
 
     def _joined(self, levels: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """All published numbers, one level after the other."""
+        """The published numbers of all levels, concatenated."""
         return np.concatenate([each.ravel() for each in self._measured_of(levels)])
 
     def _measured_of(self, levels: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Those of the published levels, of all."""
+        """The published levels, selected from all levels."""
         return [levels[level] for level in self.measured]
 
     def _by_level(self, joined: NDArray[Any]) -> list[NDArray[Any]]:
-        """Those of each level, along the last axis."""
+        """Split concatenated numbers into levels, along the last axis."""
         ends = np.cumsum([self.regions.sizes[level] * self.width for level in self.measured])[:-1]
         return np.split(joined, ends, axis=-1)
 
     def _again(
         self, noisy: Noisy, counts: list[Integers]
     ) -> Iterator[tuple[list[Integers], list[Floats]]]:
-        """Counts and estimates by all that made them, repeated on the counts."""
+        """Counts and estimates from simulated noise and post-processing, starting from the counts."""
         generator, start = post_processing_generator(noisy), self._joined(counts)
         for _ in range(repeats(self.mechanism_size, SIMULATED)):
             noise = self.mechanism.simulate(self.mechanism_size, generator)
@@ -273,10 +273,10 @@ class Hierarchy(AgreedTables):
             yield self._measured_of(self.counts(estimated)), self._measured_of(estimated)
 
     def described(self, domain: Domain) -> Iterator[TableColumn]:
-        """Columns (nodes x cells,) of regions and of cells, from the plan alone.
+        """The columns (nodes x cells,) of regions and of cells, from the plan only.
 
-        The rows of a node follow each other.  Records outside all regions have rows of their own, the
-        last ones, in which the columns of regions are empty.
+        The rows of a node are consecutive.  Records outside all regions have separate rows, the last
+        ones, in which the columns of regions are empty.
         """
         regions, size = self.regions, self.width
         axes = domain.axes[: len(domain.axes) - len(self.cells.axes)]
@@ -290,7 +290,7 @@ class Hierarchy(AgreedTables):
             yield TableColumn(part.name, _light(part.values)[rows], part.description, part.about)
 
     def level_domain(self, level: int) -> Domain:
-        """The columns of the table of a level."""
+        """The domain of the table of a level."""
         return Domain((*self.regions.domain.axes[:level], *self.cells.axes))
 
     @property
@@ -299,7 +299,7 @@ class Hierarchy(AgreedTables):
 
     @cached_property
     def variances(self) -> tuple[Floats, ...]:
-        """The exact variance of each estimate, (nodes, cells) or (nodes, 1); never below 0."""
+        """The exact variance of each estimate, (nodes, cells) or (nodes, 1); never negative."""
         return tuple(np.maximum(variance, 0.0) for variance in self.fit.variances)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
@@ -326,14 +326,14 @@ class Hierarchy(AgreedTables):
         return tuple(statements)
 
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
-        """Of sums of ``estimate``, over one table or several: agreement makes them covary."""
+        """The variance of sums of ``estimate`` over one or more tables, whose cells are correlated."""
         levels = {self.table_name(self.level_domain(level)): level for level in self.measured}
         tables = {levels[name]: w.reshape(-1, self.width) for name, w in weights.items()}
         return self.fit.sum_variance(tables) * float(self.step) ** 2
 
 
 def _named(axis: Axis, codes: Integers, outside: bool, width: int) -> NDArray[Any]:
-    """The category of each row, masked in those outside all regions."""
+    """The category of each row, masked in rows outside all regions."""
     assert isinstance(axis, Categories)
     names = _light(np.asarray(axis.categories))[codes]
     if not outside:
@@ -343,5 +343,5 @@ def _named(axis: Axis, codes: Integers, outside: bool, width: int) -> NDArray[An
 
 
 def _light(values: NDArray[Any]) -> NDArray[Any]:
-    """Text as references to one object for each category: columns of millions of rows repeat them."""
+    """Text as references to one object per category, because columns of millions of rows repeat them."""
     return values.astype(object) if values.dtype.kind == "U" else values

@@ -21,10 +21,10 @@ from dpcore.post.tables.margins import Attributes
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """Pairs of a table and a set of columns inside it; columns of one cell are left out.
+    """All pairs of a table and a set of columns inside it; columns of one cell are left out.
 
-    ``subsets`` ascend by their number of columns; ``tables``, ``inside`` (n,): the pairs, as places of a
-    table and of a subset; ``whole`` (k,): the place of each table itself among the subsets.
+    ``subsets`` ascend by their number of columns; ``tables``, ``inside`` (n,): the pairs, as positions
+    of a table and of a subset; ``whole`` (k,): the position of each table itself among the subsets.
     """
 
     sizes: tuple[int, ...]
@@ -35,32 +35,32 @@ class Incidence:
 
     @cached_property
     def cells(self) -> Floats:
-        """(subsets,) cells of each."""
+        """The number of cells (subsets,) of each subset."""
         return self.product(np.array(self.sizes, dtype=np.float64))
 
     @cached_property
     def centring(self) -> Floats:
-        """(subsets,) the diagonal of the matrix that centres each axis."""
+        """For each subset (subsets,), the diagonal of the matrix that centres each axis."""
         return self.product(1 - 1 / np.array(self.sizes, dtype=np.float64))
 
     @cached_property
     def share(self) -> Floats:
-        """(n,) what the variance of the residual of the subset adds to that of a cell of the table."""
+        """For each pair (n,), the share of the residual's variance in that of a cell of the table."""
         rest = self.cells[self.whole][self.tables] / self.cells[self.inside]
         return np.asarray(self.centring[self.inside] / rest**2)
 
     def product(self, of_column: Floats) -> Floats:
-        """(subsets,) the product of one number (columns,) for each column."""
+        """For each subset (subsets,), the product of one number (columns,) for each of its columns."""
         return np.concatenate([np.prod(of_column[listed], axis=1) for listed in self.by_order])
 
     @cached_property
     def orders(self) -> Integers:
-        """(subsets,) columns of each."""
+        """The number of columns (subsets,) of each subset."""
         return np.array([len(subset) for subset in self.subsets])
 
     @cached_property
     def by_order(self) -> list[Integers]:
-        """For each number of columns r: the subsets of so many, (m, r)."""
+        """For each number of columns r, the subsets (m, r) with this many columns."""
         several = (
             (r, [subset for subset in self.subsets if len(subset) == r])
             for r in range(int(self.orders[-1]) + 1)
@@ -70,7 +70,7 @@ class Incidence:
 
 @lru_cache(maxsize=16)
 def incidence(sizes: tuple[int, ...], tables: tuple[Attributes, ...]) -> Incidence:
-    """All subsets of tables of few columns each."""
+    """The incidence of all subsets of tables that have few columns each."""
     useful = [tuple(a for a in table if sizes[a] > 1) for table in tables]
     by_order: dict[int, list[int]] = {}
     for i, table in enumerate(useful):

@@ -1,4 +1,4 @@
-"""Contingency margins: the measured tables, and records from all of them."""
+"""Contingency margins: measured tables, and records that are fitted to all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpcore.releases.tables.fitted import FittedTables
 
 @dataclass(frozen=True)
 class Margins(FittedTables):
-    """Count tables, and records that follow all of them at once."""
+    """Count tables, and records that follow all tables at once."""
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         return fit_weighted(

@@ -1,10 +1,10 @@
-"""What is measured of count tables over several sets of columns, in one joint draw.
+"""The measurement of count tables over several sets of columns, in one joint draw.
 
 An equal split measures each of the k tables whole.  Replacing a record changes each in at most two
 cells, by one, and two records that differ in every column do so in all tables at once: the joint L1
-sensitivity is exactly 2k and the joint L2 sensitivity sqrt(2k) (METHODS d).  One that is added or
-removed changes one cell of each: k and sqrt(k).  (A table whose columns all have one category cannot
-change; it only makes the bound safe.)
+sensitivity is exactly 2k and the joint L2 sensitivity sqrt(2k) (METHODS d).  Adding or removing a
+record changes one cell of each: k and sqrt(k).  (A table whose columns all have one category cannot
+change; it only makes the bound conservative.)
 
 Most workloads are better served by measuring the residuals of all tables once each, at precisions that
 an ``aim`` decides (``allocation``; their joint sensitivity is ``sensitivity``'s).
@@ -38,9 +38,9 @@ TableNoise = Literal["discrete-laplace", "discrete-gaussian"]
 class MeasuredTables:
     """Count tables over ``sets`` of positions in a domain of this shape, each ascending.
 
-    ``aim``: what the precisions are chosen for; None: all tables get the same.
-    ``bought``: the noise, where the share also pays for another draw; ``times``: by table, what its
-    counts are multiplied by before that noise.
+    ``aim``: what the precisions are chosen for; None if all tables get the same.
+    ``bought``: the noise, if the share also pays for another draw; ``times``: for each table, the
+    factor that multiplies its counts before that noise is added.
     """
 
     shape: tuple[int, ...]
@@ -54,12 +54,12 @@ class MeasuredTables:
 
     @cached_property
     def cells(self) -> int:
-        """The cells of all tables together."""
+        """The number of cells of all tables together."""
         return sum(math.prod(self.shape[a] for a in attrs) for attrs in self.sets)
 
     @cached_property
     def allocation(self) -> Allocation:
-        """What is measured: all tables equally, or what serves the aim better."""
+        """The measured parts: all tables equally, or those that are better for the aim."""
         shape, norm = self.shape, self._norm
         if self.aim is None:
             return equal_split(shape, self.sets)
@@ -85,12 +85,12 @@ class MeasuredTables:
         return "l2" if self.noise == "discrete-gaussian" else "l1"
 
     def _sensitivity(self, allocation: Allocation) -> Fraction:
-        """In L1, or the square in L2."""
+        """The L1 sensitivity, or the squared L2 sensitivity."""
         norm = self.adjacency.squared if self._norm == "l2" else self.adjacency.sensitivity
         return norm(moved=allocation.moved, present=allocation.present)
 
     def _blocks(self, allocation: Allocation) -> tuple[Block, ...]:
-        """How noise falls on each part of the statistic."""
+        """The block of noise for each part of the statistic."""
         blocks = []
         for part in allocation.parts:
             sizes = [self.shape[a] for a in part.attributes]
@@ -111,7 +111,7 @@ class MeasuredTables:
         return kinds.within(self.share, blocks, sensitivity)
 
     def counted(self, table: Callable[[Attributes], Integers]) -> Integers:
-        """What is counted of all parts, by the tables over their attributes."""
+        """The counted numbers of all parts, from the tables over their attributes."""
         found = []
         for part, times in zip(self.allocation.parts, self._times, strict=True):
             counts = table(part.attributes)
@@ -123,7 +123,7 @@ class MeasuredTables:
         return self.times or (1,) * len(self.allocation.parts)
 
     def measured(self, noisy: Noisy) -> list[Margin | Residual]:
-        """What was measured, each with the variance of its noise."""
+        """The measurements, each with the variance of its noise."""
         found, start = [], 0
         parts = zip(self.allocation.parts, self.variances.tolist(), self._times, strict=True)
         for part, variance, times in parts:
@@ -138,7 +138,7 @@ class MeasuredTables:
 
     @cached_property
     def variances(self) -> Floats:
-        """(parts,) of the noise on what is counted."""
+        """The variances (parts,) of the noise on the counted numbers."""
         mechanism, parts = self.mechanism, self.allocation.parts
         if not isinstance(mechanism, BlockGaussian | BlockLaplace):
             return mechanism.stddev**2 / np.square(self._times, dtype=np.float64)

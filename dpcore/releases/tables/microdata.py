@@ -1,21 +1,18 @@
-"""Synthetic microdata from private margins of pairs: what most users want of a private survey.
+"""Synthetic microdata from private two-way margins, the kind of release that most users want.
 
-One draw of count tables over pairs of columns is measured as for ``Margins``: all pairs unless the plan
-names fewer, and larger sets that it names.  Which tables, and how the budget is spread over them, is
-public: nothing is selected from the data, so only the tables cost budget.
-
-The rest is post-processing and costs nothing more:
+One draw measures count tables over pairs of columns as for ``Margins``: all pairs unless the plan
+names fewer, and the larger sets that it names.  The choice of tables and their parts of the budget are
+public: nothing is selected from the data, so only the tables cost budget.  The rest is post-processing:
 
     noisy tables --mixture--> model of all tables --shrink--> denoised tables --fit--> records
 
-A table of a hundred by a hundred cells is mostly noise, and the records of ``Margins`` follow some of
-it.  Here a model of all tables together first removes what no other table supports
-(``post.records.denoise``).  Adaptive methods achieve this by merging cells and choosing pairs, which
-costs budget.
+A table of a hundred by a hundred cells is mostly noise, which the records of ``Margins`` partly follow.
+Here a joint model of all tables first removes what no other table supports (``post.records.denoise``).
+Adaptive methods achieve this by merging cells and choosing pairs, which costs budget.
 
-Pairs do not determine interactions of three columns: records have them only where a table of these
-columns was measured.  Noise on a table of four columns or more would hide the triples inside it, so
-records are fitted to those as well.
+Pairs do not determine interactions of three columns: records have them only if a table of these columns
+was measured.  Noise on a table of four columns or more would hide the triples inside it, so records are
+fitted to those as well.
 """
 
 from __future__ import annotations
@@ -46,17 +43,17 @@ USUAL_MEMORY = 4 * 2**30
 """Bytes."""
 
 RULED = 1.5e-6
-"""Seconds of a fit for each record and rule."""
+"""CPU seconds of a fit for each record and rule."""
 
 MODELLED, MODELLED_LARGE, MODELLED_LEAST = 1.3e-5, 0.018, 0.1
-"""Seconds of the model for each pair of the columns' cells, for each table of three columns or more, and
-whatever is modelled."""
+"""CPU seconds of the model: per pair of the columns' cells, per table of three columns or more,
+fixed."""
 
 FOLLOWING = 2
-"""How many times as long a fit takes that follows correlations."""
+"""How many times as long a fit takes if it follows correlations."""
 
 TOLERANCE = 0.01
-"""The records follow denoised pairs closely: there is little noise left to copy."""
+"""A small tolerance: the records follow denoised pairs closely, because little noise is left."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,10 @@ class Microdata(FittedTables):
     """Count tables over pairs, triples or larger sets of columns, and records that follow them.
 
     ``sets``: by default all pairs; a single column has one set, itself.
-    ``rules``: what holds in every synthetic record; public, and not measured.
-    ``nested``: groups that follow from a column in every synthetic record, and are measured like it.
+    ``rules``: rules that hold in every synthetic record; public, and not measured.
+    ``nested``: groups that a column determines in every synthetic record, measured like the column.
     ``memory``: bytes that the model, the fit and the records may take.
-    ``bought``, ``times``: the noise, where the share also pays for another draw (``MeasuredTables``).
+    ``bought``, ``times``: as for ``MeasuredTables``, if the share also pays for another draw.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -78,9 +75,9 @@ class Microdata(FittedTables):
 
     def __post_init__(self) -> None:
         if any(tied(attrs, self.nested) for attrs in self.tables):
-            raise ValueError("sets: hold a column and a group of it")
+            raise ValueError("sets: one has both a column and its groups")
         if not all(1 <= len(attrs) <= MOST_WAYS for attrs in self.tables):
-            raise ValueError("sets: must be of one to six columns")
+            raise ValueError("sets: each must have one to six columns")
         self.require_memory(0)
         require_satisfiable(self.domain.shape, self.rules)
         super().__post_init__()
@@ -98,12 +95,12 @@ class Microdata(FittedTables):
 
     @property
     def _joint(self) -> bool:
-        """Whether any table relates columns to each other: else there is nothing to model."""
+        """Whether any table has several columns; otherwise there is nothing to model."""
         return any(len(attrs) > 1 for attrs in self.tables)
 
     @cached_property
     def _inside(self) -> tuple[tuple[int, ...], ...]:
-        """Tables of three columns or more inside larger ones, whose noise would hide them."""
+        """Tables of at least three columns inside larger ones, whose noise would hide them."""
         found = {
             part
             for attrs in self.tables
@@ -113,13 +110,12 @@ class Microdata(FittedTables):
         return tuple(sorted(found - set(self.tables)))
 
     def memory_needed(self, rows: int) -> int:
-        """An upper bound of the bytes that publishing and ``rows`` records take, besides the program.
+        """An upper bound of the bytes for publishing and ``rows`` records, without the program itself.
 
-        For each cell of the tables their versions and errors; for the columns' cells together (the
-        model) their pairs, and the probabilities of all components with what the descent remembers
-        of them; for the largest table without its last column the products of these probabilities;
-        for each value the fitted records and the block being drawn, of which there are never many, and
-        the codes of all records.
+        It includes: for each cell of the tables, their versions and errors; for the model, all pairs of
+        the columns' cells, and the probabilities of all components with Adam's moments; for
+        the largest table without its last column, the products of these probabilities; for each value,
+        the fitted records, the block being drawn (one at a time), and the codes of all records.
         """
         shape, columns = self.domain.shape, len(self.domain.axes)
         width, inside = sum(shape), sum(cells(attrs, shape) for attrs in self._inside)
@@ -141,16 +137,16 @@ class Microdata(FittedTables):
         return FOLLOWING * super().fit_seconds(rows) + ruled
 
     def require_memory(self, rows: int) -> None:
-        """Raise ``ValueError`` where ``rows`` records need more than the plan allows."""
+        """Raise ``ValueError`` if ``rows`` records need more memory than the plan allows."""
         require_within(self.memory, self.memory_needed(rows), rows)
 
     def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
-        """Synthetic records from all tables at once; ``ValueError`` where memory does not allow."""
+        """Synthetic records that follow all tables; ``ValueError`` if memory does not suffice."""
         self.require_memory(rows)
         return super().sample_blocks(noisy, rows)
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
-        """The tables with less noise and some bias, and those of three columns or more inside them."""
+        """The tables with less noise and some bias, and all tables of three columns or more in them."""
         drawn = self.consistent_margins(noisy)
         if not self._joint:
             return drawn
@@ -173,10 +169,10 @@ class Microdata(FittedTables):
         )
 
     def _modelled(self, noisy: Noisy) -> list[Margin | Residual] | None:
-        """What the model is fitted to: pairs as they were measured, whose noise is independent.
+        """The pairs as measured, with independent noise, to which the model is fitted.
 
-        None for the tables that agree: they lack the cells that rules exclude, and for three columns or
-        more they are as good.
+        None if the tables after agreement are used instead: with rules, pairs as measured count cells
+        that the rules exclude, and with three or more columns they are no better.
         """
         pairs = all(len(attrs) <= 2 for attrs in self.tables)
         excluding = any(r.attributes <= {*attrs} for r in self.rules for attrs in self.tables)
@@ -199,14 +195,14 @@ class Microdata(FittedTables):
 
 
 def all_pairs(domain: Domain, nested: Sequence[Nested]) -> tuple[Attributes, ...]:
-    """All pairs of columns, but for one that follows from the other; of a single column, itself."""
+    """All pairs of columns, except a column with one that it determines; for a single column, itself."""
     columns = range(len(domain.axes))
     pairs = tuple(pair for pair in combinations(columns, 2) if not tied(pair, nested))
     return pairs or tuple((column,) for column in columns)
 
 
 def require_within(memory: int, needed: int, rows: int) -> None:
-    """Raise ``ValueError`` where tables and ``rows`` records need more bytes than are allowed."""
+    """Raise ``ValueError`` if tables and ``rows`` records need more bytes than ``memory``."""
     if needed > memory:
         taken, fewer = "the tables of counts and what is fitted to them", ""
         if rows:
@@ -220,5 +216,5 @@ def require_within(memory: int, needed: int, rows: int) -> None:
 
 @lru_cache(maxsize=2)
 def _denoised(release: Microdata, data: bytes) -> list[Margin]:
-    """The model is fitted once for all tables of records."""
+    """The denoised tables; the model is fitted once for all uses."""
     return release.denoised_margins(Noisy.from_bytes(data))

@@ -1,11 +1,11 @@
 """The quality of synthetic records, measured privately, so that bad records need not be published.
 
-Records were drawn from what other releases published, so they are public; ``criteria`` says by how much
-they differ from the rows.  Of k criteria, a row that replaces another moves each by at most ``STEPS``
-steps (the lemma there), so discrete Laplace noise of scale k STEPS/alpha on all of them costs alpha.
+Records were drawn from the output of other releases, so they are public; ``criteria`` measures how much
+they differ from the rows.  Replacing a row changes each of k criteria by at most ``STEPS`` steps (the
+lemma there), so discrete Laplace noise of scale k STEPS/alpha on all of them costs alpha.
 
-**Accepted** is what has its whole interval below its limit: with probability 95% its value without noise
-is there too.  All of it follows from the noisy values.
+A criterion is **accepted** if its whole interval is below its limit: with probability 95% its value
+without noise is below it too.  All of this follows from the noisy values.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from dpcore.releases.tables.criteria import STEPS, Criterion
 from dpcore.releases.work import Work
 
 ROW_SECONDS, ROW_BYTES = 4e-6, 400
-"""For each row, and each criterion."""
+"""CPU seconds and bytes for each row and criterion."""
 
 
 @dataclass(frozen=True)
 class RecordQuality(Release):
-    """How far synthetic records are from the rows of the survey, by each criterion.
+    """How much synthetic records differ from the rows of the survey, by each criterion.
 
     Args:
         of: the name of the synthetic table.
@@ -67,7 +67,7 @@ class RecordQuality(Release):
                 )
 
     def judging(self, records: Tally) -> RecordQuality:
-        """The release with the records that it is about."""
+        """The release with these records."""
         return replace(self, records=records)
 
     @cached_property
@@ -82,7 +82,7 @@ class RecordQuality(Release):
         return STEPS * (self.most_rows + self.rows)
 
     def statistic(self, tally: Tally) -> Exact:
-        """Without records, as in an audit, of as many records as rows in the first cell."""
+        """The exact values of all criteria; without records, assume all are in the first cell."""
         supposed = np.array([[0] * len(self.domain.axes)])
         records = self.records or Tally.of(
             self.domain, self.domain.pack(supposed), np.array([self.rows])
@@ -98,7 +98,7 @@ class RecordQuality(Release):
 
     @property
     def _units(self) -> Floats:
-        """By how much each published value moves when its statistic moves by one."""
+        """The change of each published value when its statistic changes by one."""
         return np.array([each.factor for each in self.criteria]) / (STEPS * self.rows)
 
     @property
@@ -106,14 +106,14 @@ class RecordQuality(Release):
         return self.mechanism.half_width(LEVEL) * self._units
 
     def _measured(self, noisy: Noisy) -> tuple[Floats, Floats, Floats]:
-        """The values, and both ends of their intervals."""
+        """The published values, and the ends of their intervals."""
         values, wide = noisy.values * self._units, self._half_widths
         least = np.array([-np.inf if each.signed else 0.0 for each in self.criteria])
         lower, upper = (np.maximum(values + side, least) for side in (-wide, wide))
         return np.maximum(values, least), lower, upper
 
     def accepted(self, noisy: Noisy) -> Booleans:
-        """(criteria,) whether each is met."""
+        """Which criteria (criteria,) are met."""
         _, _, upper = self._measured(noisy)
         return np.asarray(upper <= [each.at_most for each in self.criteria])
 

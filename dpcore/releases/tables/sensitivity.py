@@ -1,18 +1,18 @@
-r"""How far two records move tables and residuals of tables together: the joint sensitivity, exactly.
+r"""The exact joint sensitivity of tables and residuals of tables.
 
-Let 1_b be the part of one record in block b: a one in its cell of a table, or that cell with the axes
-centred.  For two records that agree in the columns A, the inner product of both parts is a product over
-the block's columns,
+Let 1_b be the contribution of one record to block b: a one in its cell of a table, or that table with
+its axes centred.  For two records that agree in the columns A, the inner product k_b(A) of their
+contributions is a product over the block's columns,
 
     whole table      1 if all agree, else 0
     residual         1 - 1/n where they agree, -1/n where they differ; for two cells 1 and -1, as the
                      difference of both cells is what is counted
 
-and the squared distance of both parts is 2 (k_b(all) - k_b(A)).  Their weighted sum over blocks is a
-polynomial in a, a_i = 1 where the records agree in column i, whose largest value over {0, 1}^d is the
-squared L2 sensitivity.  It is more than twice the squared length of one record: blocks of odd order
-have negative products.  For 16 yes-or-no columns and all pairs at the best precisions it is 2.16 times
-as much (``python -m benchmarks.allocation``; METHODS s).
+and their squared distance is 2 (k_b(all) - k_b(A)).  Their weighted sum over blocks is a polynomial in
+a, a_i = 1 where the records agree in column i, whose largest value over {0, 1}^d is the squared L2
+sensitivity.  It is more than twice the squared length of one record: blocks of odd order have negative
+products.  For 16 yes-or-no columns and all pairs at the best precisions it is 2.16 times as much
+(``python -m benchmarks.allocation``; METHODS s).
 
 Up to ``MOST_LISTED`` columns all patterns are listed; beyond, a bound is proved by a convex relaxation.
 In L1 the same holds for whole tables and differences of two cells, with 1 - k_b(A) and 2 (1 - k_b(A)).
@@ -36,14 +36,14 @@ from dpcore.releases.tables.incidence import Incidence, incidence
 MOST_LISTED = 20
 
 ROUNDED = 2.0**-48
-"""Each sum of k numbers below is rounded by less than k times this, relative to the sum of their sizes:
-a term is a product of few numbers, and adding it rounds by 2^-53 of what is there."""
+"""A relative bound on rounding per term: a sum of k numbers below errs by less than k times this,
+relative to the sum of their sizes."""
 
 Norm = Literal["l1", "l2"]
 
 
 class MeasuredBlock(NamedTuple):
-    """One block: a table over ``attributes``, whole or centred, of a relative precision ``weight``."""
+    """One block: a table over ``attributes``, whole or centred, with a relative precision ``weight``."""
 
     attributes: Attributes
     centred: bool = False
@@ -53,7 +53,7 @@ class MeasuredBlock(NamedTuple):
 class Sensitivity(NamedTuple):
     """Sums over parts of weight times the L1 norm, or the squared L2 norm; rounded up.
 
-    ``moved``: of a record that is replaced; ``present``: of one that is added or removed.
+    ``moved``: if a record is replaced; ``present``: if a record is added or removed.
     """
 
     moved: Fraction
@@ -63,7 +63,7 @@ class Sensitivity(NamedTuple):
 def joint_sensitivity(
     sizes: Sequence[int], parts: Sequence[MeasuredBlock], norm: Norm
 ) -> Sensitivity:
-    """How far one record moves all parts together."""
+    """The sensitivity of all parts together to one record."""
     if all(not part.centred for part in parts):
         several = Counter(part.weight for part in parts)
         every = sum((weight * times for weight, times in several.items()), Fraction(0))
@@ -102,7 +102,7 @@ def joint_sensitivity(
 
 
 def _least(known: Incidence, alpha: Floats, beta: Floats) -> Floats:
-    """(subsets,) the least product of alpha + beta a over all patterns."""
+    """For each subset (subsets,), the smallest product of alpha + beta a over all patterns."""
     found = []
     for columns in known.by_order:
         low = high = np.ones(len(columns))
@@ -115,7 +115,7 @@ def _least(known: Incidence, alpha: Floats, beta: Floats) -> Floats:
 
 
 def _largest_listed(known: Incidence, polynomial: Floats, kept: Sequence[int]) -> float:
-    """The largest value over all patterns: sums over the subsets of each."""
+    """The largest value of the polynomial, by listing all patterns of agreeing columns."""
     bits = np.zeros(len(known.sizes), dtype=np.int64)
     bits[kept] = 1 << np.arange(len(kept))
     values = np.zeros(2 ** len(kept))
@@ -156,7 +156,7 @@ def _bound(known: Incidence, polynomial: Floats) -> float:
 
 
 def _concave(quadratic: Floats) -> Floats:
-    """(d,) what to take from the diagonal so that the matrix has no positive eigenvalue."""
+    """The amounts (d,) to subtract from the diagonal so that the matrix has no positive eigenvalue."""
     sums = np.abs(quadratic).sum(axis=1)
     scale = np.maximum(sums, 1e-12 * max(float(sums.max()), 1e-300))
     scale = scale / math.sqrt(float(scale.sum()))

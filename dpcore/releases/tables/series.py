@@ -1,7 +1,7 @@
-"""One run of a series of counts: measures a weighted sum of periods, publishes what all runs say.
+"""One run of a series of counts: it measures a weighted sum of periods and publishes joint estimates.
 
-The tally has an axis more than the tables, the period, by which each record is weighted
-(``dpcore.domain.series``); after that it is an ordinary release of counts in steps:
+The tally has one more axis than the tables, the period, which determines the weight of each record
+(``dpcore.domain.series``); the result is an ordinary release of counts in steps:
 
     period x sex  --weights of run t-->  sex, in steps  --noise-->  y_t  --with y_1..y_(t-1)-->  tables
 
@@ -10,8 +10,8 @@ counts at most as m * 1024 steps of weight: the run alone is as private as ``adj
 happens in other runs.  All runs together cost less than their sum (``domain.series``, the price of a
 run).
 
-Tables have one row for each cell and quantity.  Those of run t use the draws of earlier runs as they
-were published, and revise none of their numbers (``post.series``).
+Tables have one row for each cell and quantity.  Tables of run t use the published draws of earlier
+runs, and revise none of their numbers (``post.series``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from dpcore.releases.table import (
 from dpcore.releases.tables.margins import Margins
 
 MEASURED = {"measured": "sum over all periods to date, in which each counts for a public number"}
-"""What a run measures, where nothing else can be computed."""
+"""The quantity of a run if nothing else can be computed."""
 
 MEANINGS = ", ".join(f"{name} ({words})" for name, words in (QUANTITIES | MEASURED).items())
 
@@ -61,8 +61,8 @@ NEVER_REVISED = (
 class SeriesRun(Release):
     """Run number ``run`` of a series that counts the tables of ``tables``.
 
-    ``domain``: the period, and the columns of ``tables``; without a period, where each run's table holds
-    one period alone.  ``tables``: which counts, of records; ``year``: the periods in a year.
+    ``domain``: the period, and the columns of ``tables``; without a period if each run's table contains
+    only one period.  ``tables``: the release of counts of records; ``year``: the periods in a year.
     """
 
     tables: Histogram | Margins
@@ -79,7 +79,7 @@ class SeriesRun(Release):
 
     @cached_property
     def in_steps(self) -> Histogram | Margins:
-        """The same tables, of weights in steps."""
+        """The release ``tables``, for weights in steps."""
         most = self.adjacency.most * STEPS
         weighted = replace(self.adjacency, most=most, weighted=True)
         return replace(self.tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)
@@ -120,9 +120,9 @@ class SeriesRun(Release):
         return self.in_steps.statistic(weighed.roll_up(self.tables.domain.names))
 
     def publish(self, noisy: Noisy, earlier: Sequence[tuple[SeriesRun, Noisy]] = ()) -> Published:
-        """Tables for this run's period; ``earlier``: runs 1..run-1 and what they published, in order.
+        """Tables for this run's period; ``earlier``: runs 1..run-1 and their published draws, in order.
 
-        Without the earlier runs, the weighted sum that this run measured is all there is.
+        Without the earlier runs, only the weighted sum that this run measured is published.
         """
         runs, factor, quantities = self._combined(noisy, earlier)
         noises = [each.mechanism for each, _ in runs]
@@ -150,7 +150,7 @@ class SeriesRun(Release):
     def _combined(
         self, noisy: Noisy, earlier: Sequence[tuple[SeriesRun, Noisy]]
     ) -> tuple[list[tuple[SeriesRun, Noisy]], Factor, Sequence[str]]:
-        """The runs that are used, what each of them counts, and the quantities that they determine."""
+        """The runs that are used, the weights of their periods, and the quantities they determine."""
         runs = [*earlier, (self, noisy)]
         if [each.run for each, _ in runs] == list(range(1, self.run + 1)):
             return runs, self.factor, list(QUANTITIES)
@@ -160,9 +160,9 @@ class SeriesRun(Release):
     def replicate_noise(
         self, noisy: Noisy, number: int, earlier: Sequence[tuple[SeriesRun, Noisy]] = ()
     ) -> Mapping[str, NDArray[np.float32]]:
-        """The noise of all runs in every quantity.
+        """Simulated noise of all runs in every quantity.
 
-        That of an earlier run is drawn as its own bundle drew it: replicates of one number belong
+        The noise of an earlier run is drawn as in its own bundle: replicates of the same number belong
         together in all bundles of a series.
         """
         runs, factor, quantities = self._combined(noisy, earlier)
@@ -186,7 +186,7 @@ class SeriesRun(Release):
         return dict(zip(names, tables, strict=True))
 
     def _table(self, domain: Domain, found: dict[str, PeriodEstimates], part: slice) -> Table:
-        """All quantities of the cells in one part of the statistic, one below the other."""
+        """All quantities of the cells in one part of the statistic, one after another."""
         size = part.stop - part.start
         # The period is the first axis, so the cells of this run's period lie together.
         here = np.arange(size) + (size * (self.run - 1) if self.period else 0)
@@ -227,7 +227,7 @@ class SeriesRun(Release):
 
 
 def _sum_of(quantity: str) -> str:
-    """The sum over periods that a quantity is."""
+    """The phrase for the sum over periods that a quantity is."""
     return "period" if quantity == "measured" else quantity
 
 

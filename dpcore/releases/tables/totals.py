@@ -1,4 +1,4 @@
-"""Public numbers of records of a level of regions, which a hierarchy takes from its plan."""
+"""Public numbers of records on one level of regions, which a hierarchy takes from its plan."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from dpcore.domain.regions import Regions
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """``counts``: (regions,) of the regions of a level, without outside."""
+    """Public totals; ``counts``: (regions,) of the regions of a level, without records outside them."""
 
     level: int
     counts: Integers
 
     def check(self, rows: int, regions: Regions, adjacency: Adjacency) -> None:
-        """Raise ``ValueError`` if they cannot be the numbers of these records."""
+        """Raise ``ValueError`` if these cannot be the numbers of records of the regions."""
         if adjacency.weighted:
-            raise ValueError("totals: are numbers of records, and this release counts weights")
+            raise ValueError("totals: are numbers of records, but this release counts weights")
         stated = int(self.counts.sum())
         if adjacency.public_rows and not (stated <= rows if regions.outside else stated == rows):
-            raise ValueError(f"totals: add up to {stated:,}, and there are {rows:,} records")
+            raise ValueError(f"totals: add up to {stated:,}, but there are {rows:,} records")
 
     def promise(self, by: str, adjacency: Adjacency) -> str:
-        """What is still promised where these are published; ``by``: the column of their level."""
+        """The promise that remains if these are published; ``by``: the column of their level."""
         removed = adjacency.relation == "add-remove"
         return (
             f"The numbers of records by {by} are taken from the plan and hold exactly. If they were"
             " counted in these records, they are published without noise, and the promise is only for"
-            f" tables with these totals: it hides which of the records of its {by} a record is, and"
-            f" not how many records its {by} has."
+            f" tables with these totals: it hides which record of a {by} is a person's, but not how many"
+            f" records the {by} has."
             + (" Such tables differ by a record removed and one added: two steps." * removed)
         )

@@ -55,7 +55,7 @@ def test_the_short_audit_fails_by_replay_whatever_the_number_of_draws(monkeypatc
     monkeypatch.setattr(Histogram, "l1_sensitivity", Fraction(1))
     result = short_audit([RELEASE], 0.999, SeededSource(1), seconds=0.0)[1]
     assert not result.replay.passed
-    assert "a neighbour changes 2 times what is declared" in result.faults
+    assert "neighbours differ by 2 times the declared sensitivity" in result.faults
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_standard_deviations_are_exact(weights, noises):
 
 
 def test_gaussian_noise_narrower_than_a_step_is_refused():
-    with pytest.raises(ValueError, match="variance of 1 at least"):
+    with pytest.raises(ValueError, match="variance of at least 1"):
         half_width(np.ones(1), [DiscreteGaussian(1, Fraction(1), Fraction(1, 2))], 0.9)
 
 

@@ -81,8 +81,8 @@ def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(
     (found,) = second.fit("{sex == 'M'} ~ 1").coefficients
     assert found.estimate == period
     page = require_sound((second.path / REPORT).read_text(), second.path)
-    assert "Intercept: change on the period before" in page.words
-    assert "share of sex = M: change on the period before" in page.words
+    assert "Intercept: change from the period before" in page.words
+    assert "share of sex = M: change from the period before" in page.words
     ((dataset,), _) = find_bundles(out)
     titles = [figure.title for figure in series_figures(dataset)]
     assert titles[0] == "share, term Intercept: estimate of the period"

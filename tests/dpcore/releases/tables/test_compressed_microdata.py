@@ -211,7 +211,7 @@ def test_what_cannot_be_compressed_is_refused_by_public_facts(changes, says):
 
 
 def test_a_single_column_has_no_pairs_to_compress():
-    with pytest.raises(ValueError, match="there is one column"):
+    with pytest.raises(ValueError, match="there is only one column"):
         CompressedMicrodata("x", DOMAIN.select(("trade",)), ROWS, SHARE, keep=4)
 
 
