@@ -45,6 +45,9 @@ TRUE_OR_FALSE = (
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 """A name in a formula that is not called; in a text there is none."""
 
+COMPARED = re.compile(r"""(`[^`]+`|[^\W\d]\w*) *[=!]= *('[^']*'|"[^"]*"|-?[\d.]+)""")
+"""A column, and a text or a number with which it is compared."""
+
 WrittenFormula = Annotated[
     StrictStr,
     Field(
@@ -139,7 +142,27 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
             meant = suggestion(name, domain.names, most=3, least=0)
             reason = f"{name!r} is no column of the records{meant}"
             raise InputError(f"{formula}: {backticks_wanted(formula, domain.names) or reason}")
+    _require_kinds(formula, domain)
     return asked, named
+
+
+def _require_kinds(formula: str, domain: Domain) -> None:
+    """Refuse a column of numbers that is compared with a text, or one of texts with a number."""
+    axes = {axis.name: axis for axis in domain.axes}
+    for found in COMPARED.finditer(formula):
+        name, value = found[1].strip("`"), found[2]
+        listed = getattr(axes.get(name), "categories", ())
+        texts = any(isinstance(each, str) for each in listed)
+        truth = any(isinstance(each, bool) for each in listed)
+        if name not in axes or truth or texts == (value[0] in "'\""):
+            continue
+        bare = value.strip("'\"")
+        meant = bare if re.fullmatch(r"-?[\d.]+", bare) else "NUMBER"
+        if texts:
+            meant = repr(bare) if bare in listed else "'CATEGORY'"
+        right = formula[: found.start(2)] + meant + formula[found.end(2) :]
+        what, kind = "categories" if listed else "values", "texts" if texts else "numbers"
+        raise InputError(f"{formula}: the {what} of {name} are {kind}; write {right}")
 
 
 def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:

@@ -242,6 +242,16 @@ def test_a_group_whose_records_all_have_one_response_still_has_its_noise(family)
     [
         ("works ~ {place == 'z'} + sex", "is zero for every possible value"),
         ("works ~ {age > 1000} + sex", "is zero for every possible value"),
+        (
+            "{works == '1'} ~ sex",
+            "the categories of works are numbers; write {works == 1} ~ sex$",
+        ),
+        ("works ~ {works != 'yes'}", "are numbers; write works ~ {works != NUMBER}$"),
+        ("works ~ {age == '30'} + sex", "the values of age are numbers; write .*age == 30"),
+        (
+            "{place == 1} ~ sex",
+            "the categories of place are texts; write {place == 'CATEGORY'} ~ sex$",
+        ),
         ("age ~ {1 / works}", "is not a finite number for some records"),
         ("log(works) ~ sex", "the response is not a finite number"),
     ],
