@@ -48,6 +48,9 @@ WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 COMPARED = re.compile(r"""(`[^`]+`|[^\W\d]\w*) *[=!]= *('[^']*'|"[^"]*"|-?[\d.]+)""")
 """A column, and a text or a number with which it is compared."""
 
+WHOLE_LEVEL = re.compile(r"(C\(`?([\w ]+)[^\[\]]*\)\[(?:T\.)?-?\d+)\.0\]")
+"""A category that is a whole number, as the library names it: ``C(code)[T.2.0]``."""
+
 WrittenFormula = Annotated[
     StrictStr,
     Field(
@@ -166,7 +169,8 @@ def _require_kinds(formula: str, domain: Domain) -> None:
 
 
 def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
-    """Both sides of a formula as formulaic computes them; ``nulls``: what it does with no number."""
+    """Both sides of a formula as formulaic computes them; the names of terms have categories as a plan
+    writes them: 2, not 2.0.  ``nulls``: what it does with no number."""
     try:
         import formulaic
 
@@ -175,6 +179,11 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
             found = formulaic.model_matrix(asked, frame, na_action=nulls)
     except Exception as error:
         raise InputError(f"{formula}: cannot be computed: {error}") from None
+    texts = {name for name in frame.columns if frame[name].dtype == "category"}
+    found.rhs.columns = [
+        WHOLE_LEVEL.sub(lambda of: of[0] if of[2] in texts else f"{of[1]}]", str(name))
+        for name in found.rhs.columns
+    ]
     if found.rhs.shape[1] > MOST_TERMS:
         raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
     return found

@@ -16,6 +16,7 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.line.privacy_line import perturb
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
+from schemas.releases.formulas import terms_of
 from tasks.bundle.reader import open_bundle
 from tasks.inference.fit import fit
 from tests.chance import mean_squares, shares
@@ -235,6 +236,14 @@ def test_a_group_whose_records_all_have_one_response_still_has_its_noise(family)
     if family == "gaussian":
         assert one_kind.estimate == pytest.approx(whole.estimate, abs=1e-4)
         assert one_kind.privacy_error == pytest.approx(whole.privacy_error, rel=1e-3)
+
+
+def test_categories_that_are_numbers_are_written_in_coefficients_as_in_the_plan():
+    found = fit(evidence(surveyed(np.random.default_rng(3)), 1), "age ~ C(works)")
+    assert found["C(works)[T.1]"] == found.coefficients[1]
+    axes = Categories("code", (1, 2)), Categories("text", ("1.0", "2.0")), DOMAIN.axes[3]
+    names = terms_of("works ~ 0 + C(code):C(text)", "gaussian", axes).names
+    assert names[1] == "C(code)[2]:C(text)[1.0]"
 
 
 @pytest.mark.parametrize(
