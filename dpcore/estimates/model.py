@@ -103,6 +103,12 @@ class Coefficient:
         )
         return float(lower), float(upper)
 
+    def __str__(self) -> str:
+        ends = " to ".join(f"{end:.4g}" for end in self.interval)
+        errors = f"sampling {self.sampling_error:.3g}, privacy {self.privacy_error:.3g}"
+        says = f"{self.name}: {self.estimate:.4g} (95% interval {ends}; standard errors: {errors})"
+        return "\n".join([says, *(f"Note: {note}" for note in self.notes)])
+
     @property
     def row(self) -> dict[str, Any]:
         """Its row in a table of coefficients, whose columns ``MEANING`` describes."""

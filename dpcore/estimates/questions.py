@@ -38,6 +38,11 @@ class Independence:
     p_value: float
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        says = f"independence of {' and '.join(self.columns)}: p = {self.p_value:.3g}"
+        says += f" (chi-square {self.statistic:.4g}, degrees of freedom {self.degrees})"
+        return "\n".join([says, *(f"Note: {note}" for note in self.notes)])
+
 
 @dataclass(frozen=True)
 class Quantile:
@@ -49,6 +54,11 @@ class Quantile:
     value: float
     interval: tuple[float, float]
     notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        ends = " to ".join(f"{end:.6g}" for end in self.interval)
+        says = f"quantile {self.level:.4g} of {self.column}: {self.value:.6g} (95% interval {ends})"
+        return "\n".join([says, *(f"Note: {note}" for note in self.notes)])
 
 
 def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:

@@ -140,14 +140,24 @@ class ColumnUse:
             return "none"
         return "log1p" if of.lower <= 1 else "log"
 
+    def _needless(self, name: str) -> str:
+        """The special values that have cells of their own without ``point_masses``."""
+        if name not in self.numbers or name in self._in("density"):
+            return ""
+        labels, points = self.of.said[name].keys.get("labels", {}), self.points[name]
+        own = [str(each) for each in self.numbers[name].special if float(each) not in points]
+        return ", ".join(each for each in own if each not in labels)
+
     @property
     def more(self) -> Mapping[str, Mapping[str, Any]]:
-        """For each column, the keys that follow from the releases."""
+        """For each column, the keys that follow from the releases, and what needs none as a comment."""
         exact, maps, found = self._in("mean", "density", "model"), self._in("map"), {}
         for name in self.columns:
             keys: dict[str, Any] = {}
             if self.points.get(name):
                 keys["point_masses"] = self.points[name]
+            if listed := self._needless(name):
+                keys[f"# special {listed}"] = "each has a cell of its own and needs no key"
             real = self.of.columns[name] is ColumnType.REAL
             if real and name in exact and name not in maps:
                 scaled = name in self._in("density") and self.scale(name) != "none"

@@ -45,6 +45,12 @@ TRUE_OR_FALSE = (
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 """The pattern of a name in a formula that is not a function call; names in quoted text do not count."""
 
+COMPARED = re.compile(r"""(`[^`]+`|[^\W\d]\w*) *[=!]= *('[^']*'|"[^"]*"|-?[\d.]+)""")
+"""A column, and a text or a number with which it is compared."""
+
+WHOLE_LEVEL = re.compile(r"(C\(`?([\w ]+)[^\[\]]*\)\[(?:T\.)?-?\d+)\.0\]")
+"""A category that is a whole number, as the library names it: ``C(code)[T.2.0]``."""
+
 WrittenFormula = Annotated[
     StrictStr,
     Field(
@@ -139,11 +145,34 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
             meant = suggestion(name, domain.names, most=3, least=0)
             reason = f"{name!r} is not a column of the records{meant}"
             raise InputError(f"{formula}: {backticks_wanted(formula, domain.names) or reason}")
+    _require_kinds(formula, domain)
     return asked, named
 
 
+def _require_kinds(formula: str, domain: Domain) -> None:
+    """Refuse a column of numbers that is compared with a text, or one of texts with a number."""
+    axes = {axis.name: axis for axis in domain.axes}
+    for found in COMPARED.finditer(formula):
+        name, value = found[1].strip("`"), found[2]
+        listed = getattr(axes.get(name), "categories", ())
+        texts = any(isinstance(each, str) for each in listed)
+        truth = any(isinstance(each, bool) for each in listed)
+        if name not in axes or truth or texts == (value[0] in "'\""):
+            continue
+        bare = value.strip("'\"")
+        meant = bare if re.fullmatch(r"-?[\d.]+", bare) else "NUMBER"
+        if texts:
+            meant = repr(bare) if bare in listed else "'CATEGORY'"
+        right = formula[: found.start(2)] + meant + formula[found.end(2) :]
+        what, kind = "categories" if listed else "values", "texts" if texts else "numbers"
+        raise InputError(f"{formula}: the {what} of {name} are {kind}; write {right}")
+
+
 def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
-    """Both sides of a formula as formulaic computes them; ``nulls``: its treatment of nulls."""
+    """Both sides of a formula as formulaic computes them; ``nulls``: its treatment of nulls.
+
+    Terms name categories as a plan writes them: 2, not 2.0.
+    """
     try:
         import formulaic
 
@@ -152,6 +181,11 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
             found = formulaic.model_matrix(asked, frame, na_action=nulls)
     except Exception as error:
         raise InputError(f"{formula}: cannot be computed: {error}") from None
+    texts = {name for name in frame.columns if frame[name].dtype == "category"}
+    found.rhs.columns = [
+        WHOLE_LEVEL.sub(lambda of: of[0] if of[2] in texts else f"{of[1]}]", str(name))
+        for name in found.rhs.columns
+    ]
     if found.rhs.shape[1] > MOST_TERMS:
         raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
     return found

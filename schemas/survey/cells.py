@@ -117,8 +117,7 @@ class Numbers:
         if self.whole and self.step_or_one == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
         if self._alike or is_measure(self.unit):
-            own = [Decimal(str(point)) for point in points or ()]
-            return Cells(self._written(self._equal(MOST_IN_TABLES, FEW), own), list(points or ()))
+            return self._as_cells(self._equal(MOST_IN_TABLES, FEW), points, self.special)
         events = max(-self.lower, self.upper) <= MOST_VALUES
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
 
@@ -152,8 +151,15 @@ class Numbers:
         below = growing(max(-self.upper, least), -self.lower, self.step_or_one, steps)
         return [*map(Decimal, small), *above, *(-edge for edge in below)]
 
-    def _as_cells(self, inner: Iterable[Decimal], points: Sequence[float] | None) -> Cells:
-        alone = {*self.special} | ({Decimal(0)} if self.lower <= 0 <= self.upper else set())
+    def _as_cells(
+        self,
+        inner: Iterable[Decimal],
+        points: Sequence[float] | None,
+        values: Sequence[Decimal] | None = None,
+    ) -> Cells:
+        """``values``: those that get a cell of their own; else the special ones, and zero."""
+        zero = {Decimal(0)} if self.lower <= 0 <= self.upper else set[Decimal]()
+        alone = {*self.special} | zero if values is None else {*values}
         own = sorted(p for p in alone if self._apart(p, {*inner, self.lower}))
         if points is not None:
             own = [Decimal(str(point)) for point in points]

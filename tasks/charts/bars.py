@@ -1,6 +1,6 @@
 """Bars with their intervals: one row per cell, for counts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from markupsafe import Markup
 from tasks.charts.chart import Axis, Panel, chart
 from tasks.charts.marks import bars as drawn_bars
 from tasks.charts.marks import dots, down, spans
+from tasks.charts.svg import figure
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ def bars(
     description: str,
     unit: str,
     key: Sequence[tuple[str, str]] = (),
+    write: Callable[[float], str] = figure,
 ) -> Markup:
     """Horizontal bars with their intervals, if any; of many rows only some are labelled.
 
@@ -50,4 +52,6 @@ def bars(
         down(0.0),
     ]
     names = Axis(names=[row.label for row in rows])
-    return chart(title, description, [Panel(marks, Axis(unit, zero=True), names, key=key)])
+    return chart(
+        title, description, [Panel(marks, Axis(unit, zero=True, write=write), names, key=key)]
+    )

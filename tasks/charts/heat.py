@@ -1,5 +1,7 @@
 """A table of two variables in shades; cells that may well be empty are hatched."""
 
+from collections.abc import Callable
+
 import numpy as np
 from markupsafe import Markup
 
@@ -11,11 +13,11 @@ from tasks.charts.svg import Scale, figure, text_width
 SHADES = 8
 
 
-def of_numbers(title: str, values: Floats) -> Axis:
+def of_numbers(title: str, values: Floats, write: Callable[[float], str]) -> Axis:
     """The axis of a map with cells at these numbers: round labels, each at the nearest cell."""
     low, high = float(values.min()), float(values.max())
     ticks = Scale(low, high, 0.0, 1.0).ticks() if low < high else [low]
-    places = {int(np.argmin(np.abs(values - tick))) + 0.5: figure(tick) for tick in ticks}
+    places = {int(np.argmin(np.abs(values - tick))) + 0.5: write(tick) for tick in ticks}
     return Axis(title, low=0.0, high=float(len(values)), ticks=places)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
+from schemas.survey.columns import Column
 from tasks.charts.svg import supported
-from tasks.report.cells import called, read_labels
+from tasks.report.cells import called, read_labels, written
 from tasks.report.parts import Source
 from tasks.report.release import headed
 
@@ -28,17 +29,20 @@ class Answer(NamedTuple):
 
 
 class GroupMean(NamedTuple):
-    """A mean with the ends of its interval and its standard error; ``group``: its group, or ``""``."""
+    """A mean with the ends of its interval and its standard error; ``group``: its group, or ``""``;
+    ``column``: the column that it is the mean of."""
 
     group: str
     mean: float
     low: float
     high: float
     error: float
+    column: Column | None = None
 
     @property
     def text(self) -> str:
-        middle, low, high = supported((self.mean, self.low, self.high), self.error)
+        numbers = supported((self.mean, self.low, self.high), self.error)
+        middle, low, high = (written(self.column, number) for number in numbers)
         of_group = f" where it is {self.group}" if self.group else ""
         return f"{middle} ({low} to {high}){of_group}"
 
@@ -85,7 +89,9 @@ def answer_of_means(source: Source, chance: float) -> Answer:
         if math.isfinite(mean) and math.isfinite(error):
             pairs = zip(by, labels, strict=True)
             group = " and ".join(f"“{called(name, columns)}”: {of[i]}" for name, of in pairs)
-            groups.append(GroupMean(group, float(mean), float(low), float(high), float(error)))
+            of_column = columns[release.grid.name]
+            told = GroupMean(group, float(mean), float(low), float(high), float(error), of_column)
+            groups.append(told)
     title = headed(source.plan.section(source.record.name))
     if not groups:
         return Answer(f"{title}: noise hides every mean.", leaves_open=True)

@@ -1,7 +1,7 @@
 """Count tables of a bundle in readers' terms: labels along each side, numbers with errors."""
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from dpcore.releases.counts.unit import BEST, RECORDS, Unit
 from dpcore.releases.table import ENDS, ONE_SIDED, TWO_SIDED
 from dpcore.releases.tables.groups import GROUP
 from schemas.numbers import plain
-from schemas.survey.columns import Column
+from schemas.survey.columns import Column, IntegerColumn
 from tasks.charts.svg import figure
 
 Columns = Mapping[str, Column]
@@ -26,6 +26,9 @@ Columns = Mapping[str, Column]
 NULL = "null"
 
 CLAUSE = re.compile(r"[,;:(]|\.(?:\s|$)")
+YEARS = 1000, 2200
+"""Whole numbers between bounds in here that have no unit are years."""
+
 LONGEST = 60
 """A description with at most this many characters serves as a title."""
 
@@ -175,6 +178,22 @@ def measured(name: str, columns: Columns) -> str:
     """The title of an axis: readers' name of a column, with its unit."""
     unit = getattr(columns[name], "unit", "")
     return called(name, columns) + (f" ({unit})" if unit else "")
+
+
+def written(column: Column | None, text: str) -> str:
+    """A number of a column: a year has no thousands separator."""
+    if not isinstance(column, IntegerColumn):
+        return text
+    dated = column.from_ and column.from_.part
+    bare = (
+        not (dated or column.unit) and YEARS[0] <= column.bounds[0] <= column.bounds[1] <= YEARS[1]
+    )
+    return text.replace(",", "") if bare or dated == "year" else text
+
+
+def figure_of(column: Column | None) -> Callable[[float], str]:
+    """How numbers of a column are written along a side of a chart, and in tables."""
+    return lambda value: written(column, figure(value))
 
 
 def category_text(value: Any, column: Column) -> str:

@@ -18,7 +18,7 @@ from tasks.charts.chart import Axis, chart
 from tasks.charts.heat import heat_map, of_numbers
 from tasks.charts.marks import down
 from tasks.charts.svg import figure
-from tasks.report.cells import Columns, measured, quoted, read_labels
+from tasks.report.cells import Columns, figure_of, measured, quoted, read_labels
 from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
 
 MOST_CURVES = 12
@@ -66,7 +66,11 @@ def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
     table = source.read(file)
     header = (name, "Records", "Lower end", "Upper end")
     shown = [table[column] for column in (name, "estimate", "lower_90", "upper_90")]
-    rows = [[figure(float(value)) for value in row] for row in zip(*shown, strict=True)]
+    write = (figure_of(columns[name]), figure, figure, figure)
+    rows = [
+        [as_text(float(value)) for as_text, value in zip(write, row, strict=True)]
+        for row in zip(*shown, strict=True)
+    ]
     title = f"Records at values of {quoted(name, columns)} that the curve leaves out, with 90% intervals"
     return [DataTable(title, header, rows, file.place)]
 
@@ -146,11 +150,12 @@ def _one_column(
         f"{notes}"
     )
     curve = CurveWithBand(table[name], table["estimate"], *(table[end] for end in bands))
+    write = dict.fromkeys(("estimate", *bands), figure) | {name: figure_of(columns[name])}
     shown = np.unique(np.linspace(0, len(table[name]) - 1, MOST_POINTS).astype(int))
     numbers = DataTable(
         f"{title}, at some points",
         (name, "Estimate", *(BANDS[end] for end in bands)),
-        [[figure(float(table[c][i])) for c in (name, "estimate", *bands)] for i in shown],
+        [[write[c](float(table[c][i])) for c in (name, "estimate", *bands)] for i in shown],
     )
     column = columns[name]
     assert not isinstance(column, CategoricalColumn)
@@ -170,7 +175,7 @@ def _along(name: str, columns: Columns) -> Axis:
     column = columns[name]
     assert not isinstance(column, CategoricalColumn)
     low, high = (float(end) for end in column.bounds)
-    return Axis(measured(name, columns), low=low, high=high)
+    return Axis(measured(name, columns), low=low, high=high, write=figure_of(column))
 
 
 def _two_columns(
@@ -179,7 +184,8 @@ def _two_columns(
     """Maps of the column ``shown`` and of the error of the estimate, with their scale."""
     x, y = (np.unique(table[name]) for name in names)
     below, beside = (
-        of_numbers(measured(name, columns), at) for name, at in zip(names, (x, y), strict=True)
+        of_numbers(measured(name, columns), at, figure_of(columns[name]))
+        for name, at in zip(names, (x, y), strict=True)
     )
     both = " and ".join(quoted(name, columns) for name in names)
 

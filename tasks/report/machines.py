@@ -19,7 +19,7 @@ from tasks.charts.chart import Axis as Side
 from tasks.charts.chart import Panel, alike, chart
 from tasks.charts.marks import across, dots, spans
 from tasks.charts.svg import figure
-from tasks.report.cells import Columns, called, category_text, measured, quoted
+from tasks.report.cells import Columns, called, category_text, figure_of, measured, quoted
 from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
 
 MOST_FEATURES = 6
@@ -158,7 +158,8 @@ def _panel(along: Along, columns: Columns, output: str, lines: Mapping[float, st
     if not along.unordered:
         few = len(along.values) <= MOST_TICKS
         ticks = dict(zip(curve.x.tolist(), along.values, strict=True)) if few else None
-        return band(curve, Side(measured(along.name, columns), ticks=ticks), y, lines)
+        below = measured(along.name, columns)
+        return band(curve, Side(below, ticks=ticks, write=figure_of(columns[along.name])), y, lines)
     names = Side(called(along.name, columns), along.values)
     marks = [
         spans(curve.x, curve.lower, curve.upper, upright=True),

@@ -105,10 +105,11 @@ def _is_level(term: str) -> bool:
 
 def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
     """A sentence on the mean of all, or on the two groups whose means differ most."""
-    groups = []
+    groups, response = [], _column(columns, ModelFormula.read(model.formula).response)
+    of = columns[response] if response else None
     for name, mean, error in model.terms:
         group = "" if name == CONSTANT else _group(columns, name)
-        groups.append(GroupMean(group, mean, mean - wide * error, mean + wide * error, error))
+        groups.append(GroupMean(group, mean, mean - wide * error, mean + wide * error, error, of))
     return told_apart(model.title, groups, "sampling and noise leave")
 
 

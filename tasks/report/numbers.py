@@ -8,9 +8,19 @@ from numpy.typing import NDArray
 
 from dpcore.post.series import QUANTITIES
 from dpcore.releases.table import ENDS, UNKNOWN
+from schemas.survey.columns import Column
 from tasks.charts.bars import Bar, bars
 from tasks.charts.svg import figure, supported
-from tasks.report.cells import Columns, called, measured, quoted, read_labels, sides_of
+from tasks.report.cells import (
+    Columns,
+    called,
+    figure_of,
+    measured,
+    quoted,
+    read_labels,
+    sides_of,
+    written,
+)
 from tasks.report.parts import DataTable, Drawn, Figure, Source
 
 MOST_SHARED = 12
@@ -24,9 +34,12 @@ def draw_number(source: Source) -> Drawn:
     columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
     described, about = source.plan.described_columns, file.about.get(stated[0])
     by = sides_of(table, described)
-    unit = measured(about, described) if about and about in described else source.unit.things
-    of = _by(about, by, described) if about and about in described else source.record.title
+    column = described.get(about) if about else None
+    unit = measured(about, described) if about and column else source.unit.things
+    of = _by(about, by, described) if about and column else source.record.title
     title = f"{source.plan.section(source.record.name).words}: {of}"
+    writes = {name: figure_of(described.get(file.about.get(name, ""))) for name in stated}
+    write = writes[stated[0]]
     if by:
         labels = _labels(source, table, by)
         groups = " and ".join(quoted(name, described) for name in by)
@@ -38,10 +51,10 @@ def draw_number(source: Source) -> Drawn:
             says += f"; a line without a bar has no value: {UNKNOWN}"
     else:
         labels, (value, lower, upper) = [source.record.name], (each[0] for each in columns)
-        says = f"It is {figure(value)}" if np.isfinite(value) else f"No value: {UNKNOWN}"
-        says += f", with a 90% interval of {figure(lower)} to {figure(upper)}"
+        says = f"It is {write(value)}" if np.isfinite(value) else f"No value: {UNKNOWN}"
+        says += f", with a 90% interval of {write(lower)} to {write(upper)}"
         notes = [
-            f"{file.descriptions[name]}: {figure(float(table[name][0]))}."
+            f"{file.descriptions[name]}: {writes[name](float(table[name][0]))}."
             for name in stated
             if not np.isnan(table[name][0])
         ]
@@ -50,8 +63,9 @@ def draw_number(source: Source) -> Drawn:
         " and ".join(called(name, described) for name in by) or "release",
         f"{stated[0].replace('_', ' ')}, {unit}",
     )
-    numbers = _numbers(title, header, rows, file.place)
-    return Drawn([Figure(title, says, bars(rows, title, says, unit), numbers)], notes)
+    numbers = _numbers(title, header, rows, file.place, column)
+    shape = bars(rows, title, says, unit, write=write)
+    return Drawn([Figure(title, says, shape, numbers)], notes)
 
 
 def _by(name: str, by: Sequence[str], columns: Columns) -> str:
@@ -60,11 +74,19 @@ def _by(name: str, by: Sequence[str], columns: Columns) -> str:
     return quoted(name, columns) + (f" by {others}" if by else "")
 
 
-def _numbers(title: str, header: tuple[str, str], rows: Sequence[Bar], place: str) -> DataTable:
-    """A table of what the bars show; ``header``: titles of their rows and of their values."""
+def _numbers(
+    title: str,
+    header: tuple[str, str],
+    rows: Sequence[Bar],
+    place: str,
+    column: Column | None = None,
+) -> DataTable:
+    """A table of what the bars show; ``header``: titles of their rows and of their values; ``column``:
+    the column whose numbers they are."""
     shown = []
     for row in rows:
-        value, low, high = supported((row.value, row.lower, row.upper), (row.upper - row.lower) / 4)
+        texts = supported((row.value, row.lower, row.upper), (row.upper - row.lower) / 4)
+        value, low, high = (written(column, text) for text in texts)
         value = value if np.isfinite(row.value) else f"no value: {UNKNOWN}"
         shown.append([row.label, value, f"{low} to {high}"])
     return DataTable(f"{title}, in numbers", (*header, "90% interval"), shown, place)
@@ -140,7 +162,9 @@ def draw_values(source: Source) -> Drawn:
         (name,), table = file.about, source.read(file)
         most = np.argsort(-table["noisy_count"], kind="stable")[:MOST_SHARED]
         columns = [table[each][most].astype(float).tolist() for each in COUNTED]
-        labels = [f"{value:,.15g}" for value in table[name][most].tolist()]
+        labels = [
+            written(described[name], f"{value:,.15g}") for value in table[name][most].tolist()
+        ]
         rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
         title = f"Values of {quoted(name, described)} that many records share"
         if not rows:

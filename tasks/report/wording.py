@@ -12,7 +12,7 @@ from dpcore.estimates.selected import Part
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn, Column
-from tasks.report.cells import called
+from tasks.report.cells import called, written
 
 MOST_NAMED = 3
 """At most this many categories or labelled values are listed; for more, the ends are named."""
@@ -123,7 +123,7 @@ def _numbers(axis: Bins, part: Part, column: Column) -> str:
     low, high = (next_written(axis, axis.edges[place]) for place in part)
     above = first > 0 and axis.edges[first - 1] == axis.edges[first]
     reached = axis.edges[last - 1] == axis.edges[last]
-    start, end = _text(low), _text(high)
+    start, end = (written(column, _text(number)) for number in (low, high))
     if one_value(axis, axis.edges[first], axis.edges[last]):
         return _with(
             "no" if start == "0" and unit[:1].isalpha() and unit[:4] != "per " else start, unit
@@ -139,7 +139,9 @@ def _numbers(axis: Bins, part: Part, column: Column) -> str:
             return f"at most {_with(end, unit)}"
         return f"under {end}" if _aged(column) else f"under {_with(end, unit)}"
     if axis.integer:
-        return _with(f"{start} to {_text(high - 1)}", "" if _aged(column) else unit)
+        return _with(
+            f"{start} to {written(column, _text(high - 1))}", "" if _aged(column) else unit
+        )
     return _with(f"{start} to {end}" if reached else f"{start} to under {end}", unit)
 
 

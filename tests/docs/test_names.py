@@ -72,6 +72,16 @@ def test_every_link_leads_to_a_file_and_a_heading(text):
             assert anchor in {slugify(heading, "-") for heading in headings}, anchor
 
 
+def test_the_readme_names_every_page_that_only_the_site_has():
+    pages, readme = ROOT / "docs" / "pages", README.read_text()
+    for text in sorted(pages.rglob("*.md")):
+        for target, _ in LINK.findall(text.read_text()):
+            page = (text.parent / target).resolve()
+            if not page.exists():
+                name = page.relative_to(pages)
+                assert f"`{name}`" in readme or f"`{name.parent}/`" in readme, f"{text}: {target}"
+
+
 @pytest.mark.parametrize(
     "name",
     ["tasks.nowhere", "dpcore.accounting.budget.Budgets", "flows.release:releases", "dpcore.a.b"],

@@ -418,6 +418,24 @@ def test_a_density_of_two_values_is_refused(tmp_path):
         planned(tmp_path, Said(densities=["visits"]), text)
 
 
+def test_what_becomes_of_each_special_value_is_said(tmp_path):
+    """Where each value has a cell of its own anyway, in tables of few bins, and beside labels."""
+    text = TEXT.replace("unit,missing", "unit,missing,special").replace(",years,", ",years,,21")
+    text += "hours,,0=none,0,80,0.5,,,40\nfee,,,0,90000,10,,,500\n"
+    plan = planned(tmp_path, Said(records=True, tables=["age x health"]), text)
+    comment = "# special {}: each has a cell of its own and needs no key"
+    said = yaml.safe_load(plan)
+    assert [line for line in plan.splitlines() if "special" in line] == [
+        f"    {comment.format(21)}",
+        f"    {comment.format(40)}",
+    ]
+    assert said["columns"]["fee"]["point_masses"] == [0, 500]
+    (table,) = (each for each in said["releases"] if "age" in each.get("bins", {}))
+    assert {21, 22} <= {*table["bins"]["age"]}
+    alone = yaml.safe_load(planned(tmp_path, Said(tables=["age x health"]), text))
+    assert alone["columns"]["age"]["point_masses"] == [21]
+
+
 def test_a_share_with_a_special_value_is_no_whole_number(tmp_path):
     text = TEXT.replace("unit,missing", "unit,missing,special") + "part,,,0,1,,,,0\n"
     found = yaml.safe_load(planned(tmp_path, Said(records=True), text))["columns"]["part"]

@@ -19,6 +19,7 @@ from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from dpcore.releases.tables.microdata import Microdata
 from dpcore.sampling.source import SeededSource
+from schemas.releases.formulas import terms_of
 from tasks.bundle.reader import open_bundle
 from tasks.inference.fit import fit
 from tests.chance import mean_squares, shares
@@ -240,11 +241,29 @@ def test_a_group_whose_records_all_have_one_response_still_has_its_noise(family)
         assert one_kind.privacy_error == pytest.approx(whole.privacy_error, rel=1e-2)
 
 
+def test_categories_that_are_numbers_are_written_in_coefficients_as_in_the_plan():
+    found = fit(evidence(surveyed(np.random.default_rng(3)), 1), "age ~ C(works)")
+    assert found["C(works)[T.1]"] == found.coefficients[1]
+    axes = Categories("code", (1, 2)), Categories("text", ("1.0", "2.0")), DOMAIN.axes[3]
+    names = terms_of("works ~ 0 + C(code):C(text)", "gaussian", axes).names
+    assert names[1] == "C(code)[2]:C(text)[1.0]"
+
+
 @pytest.mark.parametrize(
     ("formula", "says"),
     [
         ("works ~ {place == 'z'} + sex", "is zero for every possible value"),
         ("works ~ {age > 1000} + sex", "is zero for every possible value"),
+        (
+            "{works == '1'} ~ sex",
+            "the categories of works are numbers; write {works == 1} ~ sex$",
+        ),
+        ("works ~ {works != 'yes'}", "are numbers; write works ~ {works != NUMBER}$"),
+        ("works ~ {age == '30'} + sex", "the values of age are numbers; write .*age == 30"),
+        (
+            "{place == 1} ~ sex",
+            "the categories of place are texts; write {place == 'CATEGORY'} ~ sex$",
+        ),
         ("age ~ {1 / works}", "is not a finite number for some records"),
         ("log(works) ~ sex", "the response is not a finite number"),
     ],

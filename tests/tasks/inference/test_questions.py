@@ -147,3 +147,28 @@ def test_equal_records_of_a_unit_count_as_one(unit_and_panel):
     assert second == pytest.approx(first, rel=5e-2)
     first, second = (quantile(each, "age", 0.4).interval for each in (units, panel))
     assert first == second
+
+
+def test_answers_print_as_estimates_with_their_intervals_and_notes():
+    found = replace(surveys(1)[0], assumes=("assumed",))
+    r, test, median = (
+        correlation(found, "age", "works"),
+        independence(found, "place", "age"),
+        quantile(found, "age", 0.5),
+    )
+    says, *notes = str(r).splitlines()
+    low, high = r.interval
+    assert says.startswith(
+        f"correlation of age and works: {r.estimate:.4g} (95% interval {low:.4g}"
+    )
+    assert f" to {high:.4g}; standard errors: sampling {r.sampling_error:.3g}, privacy" in says
+    assert notes == ["Note: assumed"]
+    assert str(test).startswith(
+        f"independence of place and age: p = {test.p_value:.3g} (chi-square"
+    )
+    assert str(test).endswith("degrees of freedom 6)\nNote: assumed")
+    low, high = median.interval
+    assert str(median).splitlines() == [
+        f"quantile 0.5 of age: {median.value:.6g} (95% interval {low:.6g} to {high:.6g})",
+        "Note: assumed",
+    ]

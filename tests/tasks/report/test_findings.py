@@ -19,7 +19,7 @@ from dpcore.estimates.selected import (
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
 from schemas.plan import load_plan
-from schemas.survey.columns import ContinuousColumn
+from schemas.survey.columns import ContinuousColumn, IntegerColumn
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.verify import read_manifest
 from tasks.report.findings import (
@@ -135,6 +135,48 @@ def test_the_strongest_come_first_and_no_two_columns_twice():
 def test_bins_become_words(axis, part, words):
     column = ContinuousColumn(type="continuous", bounds=[0, 60], unit="visits")
     assert _numbers(axis, part, column) == words
+
+
+YEARS = Bins("n", (1990, 2000, 2006, 2027), integer=True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"bounds": [1990, 2026]}, ["under 2000", "2000 to 2005", "2006 or more"]),
+        (
+            {"bounds": [1, 2999], "from": {"column": "day", "part": "year"}},
+            ["under 2000", "2000 to 2005", "2006 or more"],
+        ),
+        (
+            {"bounds": [1990, 2026], "unit": "dollars"},
+            ["under 2,000 dollars", "2,000 to 2,005 dollars", "2,006 or more dollars"],
+        ),
+        ({"bounds": [0, 2026]}, ["under 2,000", "2,000 to 2,005", "2,006 or more"]),
+    ],
+)
+def test_years_have_no_thousands_separator(facts, words):
+    column = IntegerColumn.model_validate({"type": "integer"} | facts)
+    assert [_numbers(YEARS, (i, i + 1), column) for i in range(3)] == words
+
+
+def test_a_page_writes_years_without_separators_everywhere(tmp_path):
+    part = {"column": "day", "part": "year"}
+    columns = {
+        "hired": {"type": "integer", "bounds": [1985, 2026]},
+        "left": {"type": "integer", "bounds": [1, 2999], "from": part},
+    }
+    kinds = [
+        {"kind": "mean", "column": "hired", "mechanism": "discrete-laplace"},
+        {"kind": "density", "columns": ["hired"], "bandwidth": 0.1, "mechanism": "best"},
+        {"kind": "density", "columns": ["left", "hired"], "bandwidth": 0.2, "mechanism": "best"},
+        {"kind": "heaping", "columns": ["hired"], "mechanism": "discrete-gaussian"},
+    ]
+    releases = [each | {"name": f"r{i}"} for i, each in enumerate(kinds)]
+    plan = load_plan(shortest(columns, releases, alpha="9", beta="1e-6", rows=900))
+    page = (publish_made_up(plan, "r1", tmp_path / "out") / "report.html").read_text()
+    assert "It is 19" in page
+    assert not re.search(r"(?<![\d,])(1,9\d\d|2,\d{3})(?![\d,])", page)
 
 
 @pytest.mark.slow
