@@ -129,9 +129,9 @@ def answers(plan: Plan, evidence: Evidence, frame: pd.DataFrame) -> Iterator[tup
 
 
 def clipped(plan: Plan, frame: pd.DataFrame, name: str) -> pd.Series:
-    """A column of numbers as a plan that clamps reads it."""
-    bounds = getattr(plan.columns[name], "bounds", None)
-    return frame[name].clip(*map(float, bounds)) if bounds else frame[name]
+    """A column of numbers, which may be written as texts, as a plan that clamps reads it."""
+    numbers, bounds = pd.to_numeric(frame[name]), getattr(plan.columns[name], "bounds", None)
+    return numbers.clip(*map(float, bounds)) if bounds else numbers
 
 
 if __name__ == "__main__":
