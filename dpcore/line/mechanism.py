@@ -159,7 +159,7 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
     """The event that ``to_dict`` wrote; ``ValueError`` for other input or a kind not yet imported."""
     name = str(document.get("event"))
     if name not in Event.kinds:
-        raise ValueError(f"unknown kind of privacy event: {name!r}")
+        raise ValueError(f"a privacy event of an unknown kind: {name!r}")
     kind = Event.kinds[name]
     try:
         event = kind(
@@ -172,7 +172,7 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         event = None
     if event is None or event.to_dict() != document:
-        raise ValueError(f"privacy event {name!r} has a form that this version does not know")
+        raise ValueError(f"a privacy event {name!r} in a form that this version does not know")
     return event
 
 

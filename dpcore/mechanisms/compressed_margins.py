@@ -1,5 +1,4 @@
-"""One-way tables of wide columns, then tables over groups of cells that the noisy one-way tables
-suggest.
+"""One-way tables of wide columns, then tables over groups of cells that the first ones suggest.
 
 Claim.  Input: the tally of ``domain``.  Neighbours: any relation under which the tables of either round
 move by at most their stated sensitivities, whichever the groups are.  Output:

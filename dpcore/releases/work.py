@@ -1,5 +1,4 @@
-"""The time and memory of a release, from public sizes only, on a machine like the one that was
-measured.
+"""The time and memory of a release, from public sizes only, on a machine like the measured one.
 
 ``python -m benchmarks.scale.work`` compares these figures with real runs.  Seconds are CPU time.
 """

@@ -1,5 +1,4 @@
-"""Privacy-loss distributions of a history, computed by the package dp-accounting (extra
-``accounting``).
+"""Privacy-loss distributions of a history, by the package dp-accounting (extra ``accounting``).
 
 Each event is replaced by a pair of laws that dominates it, whose losses convolve under adaptive
 composition (Zhu, Dong & Wang 2022):

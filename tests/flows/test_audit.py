@@ -63,7 +63,7 @@ def test_one_release_with_half_its_noise_is_stopped_though_the_sum_of_claims_hol
     from flows.release import release
 
     monkeypatch.setattr("dpcore.releases.counts.histogram.Histogram.l1_sensitivity", Fraction(1))
-    told = r"people \(.*a neighbour changes 2 times.*; rare \("
+    told = r"people \(.*neighbours differ by 2 times.*; rare \("
     with audited(), pytest.raises(AuditError, match=told):
         release(str(small_plan), "r1", str(small_plan.parent / "out"))
     assert Ledger(ledger_url()).spent("survey") == Budget()

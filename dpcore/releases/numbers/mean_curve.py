@@ -1,5 +1,4 @@
-"""The mean of curves; each record has a curve of values at T public times (Hall, Rinaldo & Wasserman
-2013).
+"""The mean of curves, one for each record, at T public times (Hall, Rinaldo & Wasserman 2013).
 
 ``dpcore.domain.curves`` defines the curve v of a record, and proves |A v|^2 <= M. The statistic of a
 group is the sum of A v over its records, and u times their number if it is private.

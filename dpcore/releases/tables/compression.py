@@ -1,4 +1,5 @@
 """How columns are compressed: the number of groups, and the distribution of noise over their tables.
+
 Everything follows from public sizes, so it is known before anything is opened.
 """
 

@@ -210,7 +210,7 @@ def test_coordinates_of_numbers_nulls_and_categories():
     assert np.abs(table[:-1, 0]).max() <= SCALE
     assert np.abs(table[:-1, 3]).max() <= SCALE // 4
     assert coordinates_of(KIND, ()).tolist() == (PART * np.eye(3)).tolist()
-    with pytest.raises(ValueError, match="features: many has 65 values, and may have 64 at most"):
+    with pytest.raises(ValueError, match="features: many has 65 values, but may have at most 64"):
         coordinates_of(Categories("many", tuple(f"c{i}" for i in range(65))), ())
 
 

@@ -124,14 +124,14 @@ def test_totals_without_columns_leave_only_the_levels_below_to_measure(adjacency
         ({"totals": Totals(1, np.array([900, 250, 150]))}, "totals: add up to 1,300"),
         (
             {"totals": TOTALS, "possible": np.zeros((LISTED.sizes[-1], 2), dtype=bool)},
-            "a region that has records has no place",
+            "a region has records, but none of its cells",
         ),
         (
             {
                 "regions": Regions(PLACES, np.arange(PLACES.size)),
                 "possible": np.zeros((PLACES.size, 2), dtype=bool),
             },
-            "a region that has records has no place",
+            "a region has records, but none of its cells",
         ),
         ({"totals": TOTALS, "adjacency": Adjacency(weighted=True)}, "counts weights"),
         ({"regions": Regions(PLACES, np.array([5])), "domain": PLACES, "rows": 2**62}, "rows: "),
