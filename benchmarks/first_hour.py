@@ -14,7 +14,7 @@ table, which is public.  A line for each kind of term, with ``--terms`` for each
                 the model that is fitted to the table itself, in that model's standard errors (Huber
                 1967).  Coefficients without a published interval are left out
     right       the share of terms with actual / promised from 1/2 to 2
-    hidden      terms of what ``explain`` calls not usable, which are not counted: nothing is promised
+    hidden      terms of what ``explain`` calls noise, which are not counted: nothing is promised
 
 The constants of ``dpcore.advice`` and ``tasks.explain.analysis`` were chosen with these tables in view:
 on tables that nobody saw, expect somewhat less.
@@ -227,7 +227,7 @@ def measured(case: Case, alpha: str, draws: int) -> list[Term]:
             plan.source, plan.read_columns, plan.rows, Path(folder) / "w", plan.adjacency
         )
         tallies = tally_releases(plan, list(plan.built), survey)
-    said = {each.name: each.says == "not usable" for each in verdicts(plan)}
+    said = {each.name: each.says == "noise" for each in verdicts(plan)}
     exact = {name: release.statistic(tallies[name]) for name, release in plan.built.items()}
     terms: dict[tuple[str, str], Term] = {}
     for draw in range(draws):

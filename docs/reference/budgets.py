@@ -58,7 +58,7 @@ model of income by age and sex. beta is 0, and 1e-6 for the model.
 {bought}
 
 A point is a hundredth of all records. Errors of models are in sampling errors, which the survey has
-anyway. Good, rough and not usable are those of [`dprelease explain`](../how-to/choose-a-budget.md).
+anyway. Accurate, rough and noise are those of [`dprelease explain`](../how-to/choose-a-budget.md).
 Errors of shares, tables and means fall like 1 / (n alpha): ten times the records are worth ten times
 the alpha. If k questions share a budget, look k times lower.
 
@@ -78,8 +78,8 @@ ADVICE = (
     (
         "`requested`",
         "alpha 1, at most 3",
-        "At 10,000 records alpha 1 makes shares, tables and means good. The odds of any guess about a"
-        " person change by a factor of at most 3; at alpha 3, of 20",
+        "At 10,000 records alpha 1 makes shares, tables and means accurate. The odds of any guess about"
+        " a person change by a factor of at most 3; at alpha 3, of 20",
     ),
     (
         "`granted`",

@@ -66,8 +66,8 @@ MOST_TABLES = 12
 
 
 def verdict(error: float) -> str:
-    """Whether a relative error is good, rough or not usable."""
-    return "good" if error <= GOOD else "rough" if error <= ROUGH else "not usable"
+    """Whether a relative error is small, in the words of a bundle's grades."""
+    return "accurate" if error <= GOOD else "rough" if error <= ROUGH else "noise"
 
 
 Shares = Mapping[str, Floats]
@@ -88,8 +88,8 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
 
 
 def _of_model(release: MeasuredModel, shares: Shares) -> float:
-    """Good where noise adds no more to the errors of coefficients than sampling does: as drawn for the
-    supposed shares, of all terms but the constant."""
+    """Accurate where noise adds no more to the errors of coefficients than sampling does: as drawn for
+    the supposed shares, of all terms but the constant."""
     assert release.terms is not None
     ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
     if all(axis.name in shares for axis in release.terms.axes):
@@ -124,13 +124,27 @@ def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None)
     if isinstance(release, CompressedMicrodata):
         with suppress(ValueError):
             release = replace(release, keep=READ)
-    names, expected = release.domain.names, ModelledTables(release, _or_typical(release, shares))
+    expected = ModelledTables(release, _or_typical(release, shares))
+    errors = [expected.moved(names) or 0.0 for names in _some_tables(release)]
+    measured = release.as_measured(None).release
+    alone = [_moved(measured, [name]) or 0.0 for name in release.domain.names]
+    return max(float(np.mean(errors)), float(np.mean(alone)))
+
+
+def graded_distances(
+    release: Microdata | CompressedMicrodata, shares: Shares | None = None
+) -> list[float]:
+    """Of some tables that represent all, the distance by which a bundle grades them."""
+    expected = ModelledTables(release, _or_typical(release, shares))
+    return [expected.apart(names) or 0.0 for names in _some_tables(release)]
+
+
+def _some_tables(release: Microdata | CompressedMicrodata) -> list[list[str]]:
+    """The columns of pairs, or of the tables that are drawn where these are no pairs."""
+    names = release.domain.names
     tables = [attrs for attrs in release.tables if len(attrs) == 2] or release.tables
     places = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
-    errors = [expected.moved([names[a] for a in tables[i]]) or 0.0 for i in places]
-    measured = release.as_measured(None).release
-    alone = [_moved(measured, [name]) or 0.0 for name in names]
-    return max(float(np.mean(errors)), float(np.mean(alone)))
+    return [[names[a] for a in tables[i]] for i in places]
 
 
 def _or_typical(release: Release, shares: Shares | None) -> Shares:
@@ -216,9 +230,7 @@ def in_words(release: Release, error: float) -> str:
     """What a relative error means for readers."""
     percent = f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
     if isinstance(release, TableOfCounts):
-        made = isinstance(release, Microdata | CompressedMicrodata)
-        of = "synthetic records" if made else "the records of a table"
-        return f"noise moves {percent} of {of} to wrong cells"
+        return f"noise moves {percent} of the records of a table to wrong cells"
     if isinstance(release, SeriesRun):
         return f"noise moves {percent} of the records of a period to wrong cells"
     if isinstance(release, EstimatesRun):

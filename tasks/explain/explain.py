@@ -182,7 +182,7 @@ def explanation(
                 "name": v.name,
                 "verdict": v.says,
                 "error": v.words,
-                "good_from": v.enough and str(v.enough),
+                f"{v.aim}_from": v.enough and str(v.enough),
             }
             for v in verdicts(plan)
         ],

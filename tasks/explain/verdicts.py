@@ -1,24 +1,29 @@
-"""Whether a plan gives what is wanted of it: good, rough or not usable, in at most five lines.
+"""Whether a plan gives what is wanted of it: accurate, rough or noise, in at most five lines.
 
-From public values alone: the noise beside what readers look at (``dpcore.advice.usable``), and
-for a model beside the sampling errors that its coefficients have anyway.
+From public values alone: the noise beside what readers look at (``dpcore.advice.usable``), for a model
+beside the sampling errors that its coefficients have anyway, and for synthetic records the grades that
+their bundle will give to the tables that they follow (``schemas.bundle.grades``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from statistics import median
 
 from dpcore.accounting.budget import decimal_text
-from dpcore.advice.usable import GOOD, in_words, relative_error, verdict
+from dpcore.advice.usable import GOOD, graded_distances, in_words, relative_error, verdict
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
 from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
+from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
@@ -33,34 +38,42 @@ MUCH = 3
 MOST_TIMES = 16
 """Times as much budget is tried for a model that noise hides."""
 
-GOOD_WORD = verdict(0.0)
 FEWER_TERMS = "fewer terms"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``says``: good, rough or not usable; ``words``: the error; ``finer``: what makes it smaller;
-    ``enough``: the least alpha or rho that the plan may request with which it is good, None where none
-    is."""
+    """``says``: accurate, rough or noise; ``words``: the error; ``finer``: what makes it smaller;
+    ``enough``: the least alpha or rho that the plan may request with which it is as ``aim`` says:
+    accurate, or rough where no amount makes noise accurate; None where none does."""
 
     name: str
     says: str
     words: str
     finer: str
     enough: Fraction | None = None
+    aim: str = ACCURATE
 
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and each model whose noise is known."""
     for name, built in plan.built.items():
-        error = None if name in plan.finding else relative_error(built, _shares(plan, built))
-        if error is not None:
-            says, enough = verdict(error), None
-            if says != GOOD_WORD and isinstance(built, MeasuredModel) and math.isfinite(error):
-                enough = _at_least(_scaled(plan, error / GOOD))
-            elif says != GOOD_WORD:
-                enough = least_loss(plan, name, partial(_is_good, plan))
-            yield Verdict(name, says, in_words(built, error), built.finer, enough)
+        if isinstance(built, Microdata | CompressedMicrodata):
+            distances = graded_distances(built, _shares(plan, built))
+            says, words, error = _grade(distances), _of_tables(distances), None
+        else:
+            error = None if name in plan.finding else relative_error(built, _shares(plan, built))
+            if error is None:
+                continue
+            says, words = verdict(error), in_words(built, error)
+        enough, aim = None, ACCURATE
+        if says != ACCURATE and isinstance(built, MeasuredModel) and error and math.isfinite(error):
+            enough = _at_least(_scaled(plan, error / GOOD))
+        elif says != ACCURATE:
+            enough = least_loss(plan, name, partial(_reaches, plan, ACCURATE))
+            if enough is None and says == NOISE:
+                enough, aim = least_loss(plan, name, partial(_reaches, plan, ROUGH)), ROUGH
+        yield Verdict(name, says, words, built.finer, enough, aim)
     for each in plan.analyses:
         with suppress(InputError):
             ratio = model_error(plan, each.formula, each.family)
@@ -71,13 +84,13 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             )
             says, wanted = verdict(GOOD * ratio), _wanted(plan, each, ratio)
             enough = _at_least(wanted)
-            known = None if says == GOOD_WORD else enough
+            known = None if says == ACCURATE else enough
             yield Verdict(each.name, says, words, FEWER_TERMS, known)
 
 
 def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
-    """The alpha or rho with which a model would be good, as its error falls with alpha or the root of
-    rho; where noise hides that, from the first of some larger ones with which it does not."""
+    """The alpha or rho with which a model would be accurate, as its error falls with alpha or the root
+    of rho; where noise hides that, from the first of some larger ones with which it does not."""
     now, times = asked(plan), 1
     while not math.isfinite(ratio) and times < MOST_TIMES:
         times *= 4
@@ -100,9 +113,27 @@ def _at_least(loss: float) -> Fraction | None:
     return next((each for each in LADDER if each >= loss), None)
 
 
-def _is_good(plan: Plan, built: Release) -> bool:
-    error = relative_error(built, _shares(plan, built))
-    return error is not None and error <= GOOD
+def _reaches(plan: Plan, aim: str, built: Release) -> bool:
+    if isinstance(built, Microdata | CompressedMicrodata):
+        says = _grade(graded_distances(built, _shares(plan, built)))
+    else:
+        error = relative_error(built, _shares(plan, built))
+        says = NOISE if error is None else verdict(error)
+    return GRADES.index(says) >= GRADES.index(aim)
+
+
+def _grade(distances: Sequence[float]) -> str:
+    """The grade of the table in the middle."""
+    return grade(True, median(distances))
+
+
+def _of_tables(distances: Sequence[float]) -> str:
+    """What the grades of tables mean, and how many have each where they differ."""
+    percent = f"{float(f'{100 * min(median(distances), 1.0):.2g}'):g}%"
+    grades = [grade(True, each) for each in distances]
+    parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in GRADES if g in grades]
+    differ = f"; the bundle will grade its tables {', '.join(parts)}" if len(parts) > 1 else ""
+    return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"
 
 
 def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:
@@ -115,9 +146,7 @@ def verdict_text(plan: Plan) -> list[str]:
     coordinate = asked(plan).coordinates[0]
     if len(found) <= MOST_LINES:
         return [_line(each, coordinate) for each in found]
-    groups = {
-        says: [v for v in found if v.says == says] for says in ("good", "rough", "not usable")
-    }
+    groups = {says: [v for v in found if v.says == says] for says in (ACCURATE, ROUGH, NOISE)}
     return [
         f"{says}: {', '.join(_brief(each, coordinate) for each in group)}."
         for says, group in groups.items()
@@ -131,16 +160,22 @@ def _line(found: Verdict, coordinate: str) -> str:
 
 
 def _more(found: Verdict, coordinate: str) -> str:
-    """What would make it good."""
-    if found.says == GOOD_WORD:
+    """What would make it accurate."""
+    if found.says == ACCURATE:
         return ""
-    if found.enough is None:
-        return f"; no {coordinate} up to {LADDER[-1]} makes it good: try {found.finer}, or more records"
+    if found.enough is None or found.aim == ROUGH:
+        first = f"; {_from(found, coordinate)}, but" * bool(found.enough) or ";"
+        none = f"no {coordinate} up to {LADDER[-1]} makes it accurate"
+        return f"{first} {none}: try {found.finer}, or more records"
     otherwise = f", or try {found.finer}" if found.enough > MUCH else ""
-    return f"; good from {coordinate} {decimal_text(found.enough)} on{otherwise}"
+    return f"; {_from(found, coordinate)}{otherwise}"
+
+
+def _from(found: Verdict, coordinate: str) -> str:
+    return f"{found.aim} from {coordinate} {decimal_text(found.enough or Fraction(0))} on"
 
 
 def _brief(found: Verdict, coordinate: str) -> str:
     if found.enough is None:
         return found.name
-    return f"{found.name} (good from {coordinate} {decimal_text(found.enough)} on)"
+    return f"{found.name} ({_from(found, coordinate)})"

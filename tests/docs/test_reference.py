@@ -71,7 +71,7 @@ def test_the_page_of_budgets_recommends_what_its_table_shows():
     lines = [line.split(" | ") for line in PAGES["explanation/budgets.md"]().splitlines()]
     bought = {(row[0].strip("| "), row[1]): row[2:] for row in lines if len(row) == 6}
     assert len(bought) == 2 + len(ROWS) * len(ALPHAS)
-    assert all(cell.endswith(", good") for cell in bought["10,000", "1"][:3])
-    assert "not usable" in bought["1,000", "0.1"][3]
+    assert all(cell.endswith(", accurate") for cell in bought["10,000", "1"][:3])
+    assert bought["1,000", "0.1"][3].endswith(", noise |")
     shares = [float(bought["10,000", alpha][0].split()[0]) for alpha in ALPHAS]
     assert shares == sorted(shares, reverse=True)

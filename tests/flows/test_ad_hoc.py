@@ -246,7 +246,7 @@ def test_wishes_show_their_cost_and_are_charged_only_once_somebody_agrees(opened
             told = [str(a.data) for a in client.read_artifacts(limit=200)]
         (told, *_) = [text for text in told if "table-sex-region: " in text]
         assert "| this release | 1 |" in told
-        assert re.search("table-sex-region: (good|rough)", told)
+        assert re.search("table-sex-region: (accurate|rough)", told)
         assert [*ledger.datasets()] == ([] if not agreed else ["survey"])
         agreed.append(plan.digest)
 

@@ -1,10 +1,11 @@
-"""An explanation opens with what a statistician asks: is it good, and what alpha would make it so?"""
+"""An explanation opens with what a statistician asks: is it accurate, and what would make it so?"""
 
 import math
 import re
 from fractions import Fraction
 from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
@@ -14,10 +15,11 @@ from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan, load_plan
-from tasks.explain.explain import explain, explanation
+from tasks.explain.explain import error_rows, explain, explanation
 from tasks.explain.verdicts import MOST_LINES, Verdict, verdict_text, verdicts
 from tests.shortest import document as shortest
 from tests.shortest import from_yaml
+from tests.tasks.made_up import opened
 
 
 def plan_of(plan_path, alpha: str, rows: int = 6366):
@@ -26,7 +28,7 @@ def plan_of(plan_path, alpha: str, rows: int = 6366):
 
 
 def test_more_alpha_and_more_records_never_make_it_worse(plan_path):
-    order = ["not usable", "rough", "good"]
+    order = ["noise", "rough", "accurate"]
     seen = []
     for alpha, rows in (("1/100", 6366), ("1", 6366), ("1", 60_000), ("20", 60_000)):
         seen.append([order.index(each.says) for each in verdicts(plan_of(plan_path, alpha, rows))])
@@ -59,16 +61,19 @@ def test_the_amount_that_is_named_makes_it_good_and_the_step_below_does_not(
     releases = [each for each in verdicts(plan) if each.enough and each.name in plan.built]
     assert releases
     for each in releases:
-        assert relative_error(asking(each.enough).built[each.name]) <= GOOD
-        assert relative_error(asking(each.enough * Fraction(3, 4)).built[each.name]) > GOOD
+        said = [
+            {found.name: found.says for found in verdicts(asking(each.enough * part))}[each.name]
+            for part in (1, Fraction(3, 4))
+        ]
+        assert said[0] == each.aim != said[1]
 
 
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        (2, "no alpha up to 20 makes it good: try coarser bins"),
-        (200, "good from alpha 6 on, or try coarser bins"),
-        (6366, "good from alpha 0.25 on."),
+        (2, "rough from alpha 20 on, but no alpha up to 20 makes it accurate: try coarser bins"),
+        (200, "accurate from alpha 6 on, or try coarser bins"),
+        (6366, "accurate from alpha 0.25 on."),
     ],
 )
 def test_where_much_budget_would_be_needed_another_way_is_named(plan_document, rows, says):
@@ -86,13 +91,13 @@ def test_an_explanation_opens_with_few_lines(plan_path):
     text = explain(plan, None, Budget()).splitlines()
     assert text[3 : 3 + len(lines)] == lines
     facts = explanation(plan, None, Budget())["verdicts"]
-    assert {each["verdict"] for each in facts} <= {"good", "rough", "not usable"}
+    assert {each["verdict"] for each in facts} <= {"accurate", "rough", "noise"}
     assert [each["name"] for each in facts] == [each.name for each in verdicts(plan)]
 
 
 @pytest.mark.parametrize("error", [0.01, GOOD, 0.2, ROUGH, 3.0])
 def test_a_table_is_good_where_noise_moves_few_records(error):
-    says = "good" if error <= 0.05 else "rough" if error <= 0.25 else "not usable"
+    says = "accurate" if error <= 0.05 else "rough" if error <= 0.25 else "noise"
     assert verdict(error) == says
 
 
@@ -105,8 +110,32 @@ def test_records_are_no_better_than_their_single_columns_as_measured(alpha):
     alone = 12 * stddev * math.sqrt(2 / math.pi) / (2 * 500)
     assert relative_error(release) >= alone * (1 - 1e-9)
     if alone > ROUGH:
-        assert verdict(relative_error(release)) == "not usable"
+        assert verdict(relative_error(release)) == "noise"
     assert (alone > ROUGH) == (alpha != "1")
+
+
+def test_what_is_said_before_the_charge_is_how_the_bundle_grades_the_tables(tmp_path):
+    """All on one scale: two releases of records, one of them of nothing but noise."""
+    columns = {
+        name: {"type": "categorical", "categories": [*"abcdefghijkl"[:size]]}
+        for name, size in (("p", 12), ("q", 12), ("r", 2), ("s", 2))
+    }
+    names = {"all": ["p", "q"], "few": ["r", "s"]}
+    releases = [
+        {"name": name, "kind": "microdata-margins", "columns": of, "mechanism": "discrete-laplace"}
+        for name, of in names.items()
+    ]
+    drawn = [{"name": f"{name}-records", "from": name, "rows": 1000} for name in names]
+    plan = load_plan(shortest(columns, releases, alpha="1", rows=1000, synthesis=drawn))
+    said, bundle = {each.name: each.says for each in verdicts(plan)}, opened(plan, tmp_path)
+    assert said == {"all": "noise", "few": "accurate"}
+    stated = {each["release"]: each for each in error_rows(plan) if "L1" in each["quantity"]}
+    for name in names:
+        support = bundle.table(f"microdata/{name}-records.support")
+        (pair,) = np.flatnonzero(support["ways"] == 2)
+        assert support["grade"][pair] == said[name]
+        share = re.search(r"([\d.]+)% of the records in wrong cells", stated[name]["note"])
+        assert float(share[1]) / 100 == pytest.approx(support["expected_distance"][pair], abs=1e-3)
 
 
 MEANS = """
@@ -131,7 +160,7 @@ def test_a_mean_is_judged_by_how_such_a_column_usually_lies_between_its_bounds()
     stated = {name: built.expected_error() for name, built in plan.built.items()}
     assert relative(views) == pytest.approx(stated["views"][0].value / columns["views"], rel=0.5)
     assert relative(calls) > stated["calls"][0].value / 18
-    assert (views.says, calls.says) == ("good", "not usable")
+    assert (views.says, calls.says) == ("accurate", "noise")
 
 
 def relative(found: Verdict) -> float:
@@ -155,8 +184,8 @@ def test_a_series_has_a_verdict_too():
         )
         return [each.says for each in verdicts(Plan.model_validate(stated | {"rows": 5000}))]
 
-    assert said("8") == ["good", "good"]
-    assert said("1/100") == ["not usable", "not usable"]
+    assert said("8") == ["accurate", "accurate"]
+    assert said("1/100") == ["noise", "noise"]
 
 
 CLUSTERS = """

@@ -173,4 +173,4 @@ def test_it_is_as_good_as_few_records_are_enough_to_see_a_value(seen):
     values = StepValues.of("x", (0.0, 100.0), Fraction(1), nullable=False)
     release = heaping(values, round(heaping(values, 10_000).threshold(values) / seen))
     assert relative_error(release) == pytest.approx(seen, rel=0.05)
-    assert verdict(relative_error(release)) == {0.02: "good", 0.1: "rough"}.get(seen, "not usable")
+    assert verdict(relative_error(release)) == {0.02: "accurate", 0.1: "rough"}.get(seen, "noise")
