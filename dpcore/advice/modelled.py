@@ -67,6 +67,16 @@ class ModelledTables:
         errors = np.sqrt(self._kept(places) * self._agreement.margin(places).variance)
         return math.hypot(self._as_share(errors), *alone)
 
+    def apart(self, names: Sequence[str]) -> float | None:
+        """The distance by which a bundle grades a table: from the records to the noisy one, and by noise
+        on to the exact one.  What a model removes from a table is unrelated to what it leaves there."""
+        if (moved := self.moved(names)) is None:
+            return None
+        places = sorted(self.release.domain.names.index(name) for name in names)
+        cells = math.prod(len(self._sides[place]) for place in places)
+        noise = self._as_share(np.full(cells, self._agreement.margin(places).variance ** 0.5))
+        return noise + math.sqrt(max(noise**2 - moved**2, 0.0))
+
     @cached_property
     def _read(self) -> AsMeasured:
         return self.release.as_supposed(self.shares)

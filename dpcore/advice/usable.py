@@ -65,9 +65,12 @@ MOST_TABLES = 12
 """At most this many tables are examined, to represent all."""
 
 
+VERDICTS = ("not usable", "rough", "good")
+
+
 def verdict(error: float) -> str:
     """Whether a relative error is good, rough or not usable."""
-    return "good" if error <= GOOD else "rough" if error <= ROUGH else "not usable"
+    return VERDICTS[(error <= ROUGH) + (error <= GOOD)]
 
 
 Shares = Mapping[str, Floats]
@@ -124,13 +127,27 @@ def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None)
     if isinstance(release, CompressedMicrodata):
         with suppress(ValueError):
             release = replace(release, keep=READ)
-    names, expected = release.domain.names, ModelledTables(release, _or_typical(release, shares))
+    expected = ModelledTables(release, _or_typical(release, shares))
+    errors = [expected.moved(names) or 0.0 for names in _some_tables(release)]
+    measured = release.as_measured(None).release
+    alone = [_moved(measured, [name]) or 0.0 for name in release.domain.names]
+    return max(float(np.mean(errors)), float(np.mean(alone)))
+
+
+def graded_distances(
+    release: Microdata | CompressedMicrodata, shares: Shares | None = None
+) -> list[float]:
+    """The distances by which a bundle grades tables, for some that represent all."""
+    expected = ModelledTables(release, _or_typical(release, shares))
+    return [expected.apart(names) or 0.0 for names in _some_tables(release)]
+
+
+def _some_tables(release: Microdata | CompressedMicrodata) -> list[list[str]]:
+    """The columns of pairs, or of the tables that are drawn where these are no pairs."""
+    names = release.domain.names
     tables = [attrs for attrs in release.tables if len(attrs) == 2] or release.tables
     places = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
-    errors = [expected.moved([names[a] for a in tables[i]]) or 0.0 for i in places]
-    measured = release.as_measured(None).release
-    alone = [_moved(measured, [name]) or 0.0 for name in names]
-    return max(float(np.mean(errors)), float(np.mean(alone)))
+    return [[names[a] for a in tables[i]] for i in places]
 
 
 def _or_typical(release: Release, shares: Shares | None) -> Shares:
@@ -216,9 +233,7 @@ def in_words(release: Release, error: float) -> str:
     """A relative error in words for readers."""
     percent = f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
     if isinstance(release, TableOfCounts):
-        made = isinstance(release, Microdata | CompressedMicrodata)
-        of = "synthetic records" if made else "the records of a table"
-        return f"noise moves {percent} of {of} to wrong cells"
+        return f"noise moves {percent} of the records of a table to wrong cells"
     if isinstance(release, SeriesRun):
         return f"noise moves {percent} of the records of a period to wrong cells"
     if isinstance(release, EstimatesRun):

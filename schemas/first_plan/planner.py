@@ -30,7 +30,7 @@ from schemas.first_plan.described import ColumnType, Described, with_names
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, PlannedRelease
 from schemas.first_plan.wishes import Said, Wish
-from schemas.first_plan.written import Written
+from schemas.first_plan.written import ROWS, Written
 from schemas.plan import Plan
 from schemas.survey.supposed import supposed_shares
 
@@ -44,6 +44,14 @@ MOST_WEIGHT = 20
 
 MOST_ERROR = 100
 """The error, in sampling errors, that a model hidden by noise counts."""
+
+OUT_OF_REACH = 20 * GOOD
+"""Of an error with the whole budget at alpha 1: no alpha that protects anybody makes it small."""
+
+HIDDEN = (
+    "At {rows:,} records and alpha 1 noise hides this even with the whole budget, so that more would not"
+    " help. Leave it out if `dprelease explain` calls it not usable."
+)
 
 MOST_TOGETHER = 2**16
 """If all columns together have more cells than this, tables of pairs are more accurate."""
@@ -83,7 +91,7 @@ class Draft(Written):
     """A plan under construction: its releases are chosen wish by wish."""
 
     model_error: ModelError | None = None
-    known: dict[str, float] = field(default_factory=dict)
+    known: dict[str, Sequence[float]] = field(default_factory=dict)
     """A cache of the errors of sections, which all drafts of one plan share."""
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
@@ -270,23 +278,24 @@ class Draft(Written):
 
         Raises ``InputError`` if no plan can answer them.
         """
-        return {section.name: self._error_of(section) for section in self.sections}
+        return {section.name: sum(self._errors_of(section)) or GOOD for section in self.sections}
 
-    def _error_of(self, section: PlannedRelease) -> float:
+    def _errors_of(self, section: PlannedRelease) -> Sequence[float]:
+        """Of each wish that a section serves."""
         if (key := repr(section)) not in self.known:
             self.known[key] = self._computed(section)
         return self.known[key]
 
-    def _computed(self, section: PlannedRelease) -> float:
+    def _computed(self, section: PlannedRelease) -> Sequence[float]:
         fitted = section.keys["kind"] != "model"
         models = tuple(wish for wish in section.wishes if wish.kind == "model" and fitted)
         plan = replace(self, sections=(section,), models=models).trial
         if plan is None:
-            return 1.0
+            return [1.0]
         if not section.wishes:
             error = relative_error(*_supposed(plan, section.name))
-            return INSIDE * error if error else GOOD
-        return sum(self._error(plan, section.name, wish) for wish in section.wishes) or GOOD
+            return [INSIDE * error if error else GOOD]
+        return [self._error(plan, section.name, wish) for wish in section.wishes]
 
     def _error(self, plan: Plan, name: str, wish: Wish) -> float:
         error = None
@@ -302,17 +311,28 @@ class Draft(Written):
         return GOOD if error is None else min(error, GOOD * MOST_ERROR)
 
     def finished(self) -> Draft:
-        """The draft with the best weights of releases, and with the mechanisms that were compared."""
+        """The draft with the best weights of releases, and with the mechanisms that were compared.
+
+        A release that noise hides at any weight gets that of the largest error that can be made smaller.
+        """
         plan = self.trial
         if plan is None:
             return self
-        roots = {name: math.sqrt(error) for name, error in self.errors.items()}
+        reached = {}
+        for each in self.sections:
+            if within := [e for e in self._errors_of(each) if e < OUT_OF_REACH]:
+                reached[each.name] = sum(within) or GOOD
+        most = max(reached.values(), default=1.0)
+        roots = {name: math.sqrt(reached.get(name, most)) for name in self.errors}
         least = max(min(roots.values()), max(roots.values()) / MOST_WEIGHT)
         weights = {name: max(round(root / least), 1) for name, root in roots.items()}
         made: list[PlannedRelease] = []
         for section in self.sections:
             if "mechanism" in section.keys:
                 section = section.but(mechanism=plan.section(section.name).mechanism)
+            if section.name not in reached:
+                why = " ".join((section.why.get("", ""), HIDDEN.format(rows=ROWS))).strip()
+                section = section.but({"": why})
             if len({*weights.values()}) > 1:
                 section = section.but(
                     {"weight": SHARED} if not made else {}, weight=weights[section.name]

@@ -182,7 +182,8 @@ def explanation(
                 "name": v.name,
                 "verdict": v.says,
                 "error": v.words,
-                "good_from": v.enough and str(v.enough),
+                "good_from": None,
+                f"{v.aim}_from": v.enough and str(v.enough),
             }
             for v in verdicts(plan)
         ],

@@ -1,24 +1,30 @@
 """Grades the accuracy of a plan's releases and models as good, rough or not usable.
 
 It uses public values alone, and compares the noise with the typical sizes of what readers look at
-(``dpcore.advice.usable``), or for a model with the sampling errors of its coefficients.
+(``dpcore.advice.usable``), or for a model with the sampling errors of its coefficients.  For synthetic
+records it predicts the grades that their bundle will give to the tables that they follow
+(``schemas.bundle.grades``): accurate is good, noise is not usable.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from statistics import median
 
 from dpcore.accounting.budget import decimal_text
-from dpcore.advice.usable import GOOD, in_words, relative_error, verdict
+from dpcore.advice.usable import GOOD, VERDICTS, graded_distances, in_words, relative_error, verdict
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
 from dpcore.releases.models.model import MeasuredModel
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.microdata import Microdata
+from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
@@ -33,33 +39,51 @@ MUCH = 3
 MOST_TIMES = 16
 """Factors of the budget to try for a model that noise hides."""
 
-GOOD_WORD = verdict(0.0)
+NOT_USABLE, ROUGH_WORD, GOOD_WORD = VERDICTS
 FEWER_TERMS = "fewer terms"
 
 
 @dataclass(frozen=True)
 class Verdict:
     """``says``: good, rough or not usable; ``words``: the error; ``finer``: how to make it smaller;
-    ``enough``: the least alpha or rho with which it is good, or None."""
+    ``enough``: the least alpha or rho that the plan may request with which it is as ``aim`` says: good,
+    or rough where no amount makes it good; None where none does."""
 
     name: str
     says: str
     words: str
     finer: str
     enough: Fraction | None = None
+    aim: str = GOOD_WORD
 
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and each model whose noise is known."""
     for name, built in plan.built.items():
-        error = None if name in plan.finding else relative_error(built, _shares(plan, built))
-        if error is not None:
-            says, enough = verdict(error), None
-            if says != GOOD_WORD and isinstance(built, MeasuredModel) and math.isfinite(error):
-                enough = _at_least(_scaled(plan, error / GOOD))
-            elif says != GOOD_WORD:
-                enough = least_loss(plan, name, partial(_is_good, plan))
-            yield Verdict(name, says, in_words(built, error), built.finer, enough)
+        if isinstance(built, Microdata | CompressedMicrodata):
+            distances = graded_distances(built, _shares(plan, built))
+            says, words, error = _verdict_on_tables(distances), _of_tables(distances), None
+        else:
+            error = None if name in plan.finding else relative_error(built, _shares(plan, built))
+            if error is None:
+                continue
+            says, words = verdict(error), in_words(built, error)
+        enough, aim = None, GOOD_WORD
+        if (
+            says != GOOD_WORD
+            and isinstance(built, MeasuredModel)
+            and error
+            and math.isfinite(error)
+        ):
+            enough = _at_least(_scaled(plan, error / GOOD))
+        elif says != GOOD_WORD:
+            enough = least_loss(plan, name, partial(_reaches, plan, GOOD_WORD))
+            if enough is None and says == NOT_USABLE:
+                enough, aim = (
+                    least_loss(plan, name, partial(_reaches, plan, ROUGH_WORD)),
+                    ROUGH_WORD,
+                )
+        yield Verdict(name, says, words, built.finer, enough, aim)
     for each in plan.analyses:
         with suppress(InputError):
             ratio = model_error(plan, each.formula, each.family)
@@ -99,9 +123,29 @@ def _at_least(loss: float) -> Fraction | None:
     return next((each for each in LADDER if each >= loss), None)
 
 
-def _is_good(plan: Plan, built: Release) -> bool:
-    error = relative_error(built, _shares(plan, built))
-    return error is not None and error <= GOOD
+def _reaches(plan: Plan, aim: str, built: Release) -> bool:
+    if isinstance(built, Microdata | CompressedMicrodata):
+        says = _verdict_on_tables(graded_distances(built, _shares(plan, built)))
+    else:
+        error = relative_error(built, _shares(plan, built))
+        says = NOT_USABLE if error is None else verdict(error)
+    return VERDICTS.index(says) >= VERDICTS.index(aim)
+
+
+def _verdict_on_tables(distances: Sequence[float]) -> str:
+    """The verdict that agrees with the grade of the table in the middle."""
+    return {ACCURATE: GOOD_WORD, ROUGH: ROUGH_WORD, NOISE: NOT_USABLE}[
+        grade(True, median(distances))
+    ]
+
+
+def _of_tables(distances: Sequence[float]) -> str:
+    """The grades of tables in words, with their shares where they differ."""
+    percent = f"{float(f'{100 * min(median(distances), 1.0):.2g}'):g}%"
+    grades = [grade(True, each) for each in distances]
+    parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in GRADES if g in grades]
+    differ = f"; the bundle will grade its tables {', '.join(parts)}" if len(parts) > 1 else ""
+    return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"
 
 
 def _shares(plan: Plan, built: Release) -> Mapping[str, Floats]:
@@ -114,9 +158,7 @@ def verdict_text(plan: Plan) -> list[str]:
     coordinate = asked(plan).coordinates[0]
     if len(found) <= MOST_LINES:
         return [_line(each, coordinate) for each in found]
-    groups = {
-        says: [v for v in found if v.says == says] for says in ("good", "rough", "not usable")
-    }
+    groups = {says: [v for v in found if v.says == says] for says in reversed(VERDICTS)}
     return [
         f"{says}: {', '.join(_brief(each, coordinate) for each in group)}."
         for says, group in groups.items()
@@ -133,13 +175,19 @@ def _more(found: Verdict, coordinate: str) -> str:
     """Words on what would make it good."""
     if found.says == GOOD_WORD:
         return ""
-    if found.enough is None:
-        return f"; no {coordinate} up to {LADDER[-1]} makes it good: try {found.finer}, or more records"
+    if found.enough is None or found.aim == ROUGH_WORD:
+        first = f"; {_from(found, coordinate)}, but" * bool(found.enough) or ";"
+        none = f"no {coordinate} up to {LADDER[-1]} makes it good"
+        return f"{first} {none}: try {found.finer}, or more records"
     otherwise = f", or try {found.finer}" if found.enough > MUCH else ""
-    return f"; good from {coordinate} {decimal_text(found.enough)} on{otherwise}"
+    return f"; {_from(found, coordinate)}{otherwise}"
+
+
+def _from(found: Verdict, coordinate: str) -> str:
+    return f"{found.aim} from {coordinate} {decimal_text(found.enough or Fraction(0))} on"
 
 
 def _brief(found: Verdict, coordinate: str) -> str:
     if found.enough is None:
         return found.name
-    return f"{found.name} (good from {coordinate} {decimal_text(found.enough)} on)"
+    return f"{found.name} ({_from(found, coordinate)})"

@@ -294,7 +294,7 @@ class Histogram(TableOfCounts, Samplable):
             ErrorStatement(
                 "expected L1 error of the table",
                 unit.scaled(expected),
-                f"of noisy_count; {expected / self.rows:.1%} of all {unit.things}",
+                f"of noisy_count; {expected / self.rows / 2:.1%} of the {unit.things} in wrong cells",
             ),
         )
 

@@ -231,8 +231,8 @@ class FittedTables(AgreedTables, Samplable):
             ErrorStatement(
                 "expected L1 error per table",
                 unit.scaled(mean_absolute / len(self.tables)),
-                f"mean over tables, normal; {mean_absolute / len(self.tables) / self.rows:.1%} of all"
-                f" {unit.things}",
+                f"mean over tables, normal; {mean_absolute / len(self.tables) / self.rows / 2:.1%} of"
+                f" the {unit.things} in wrong cells",
             ),
         )
 

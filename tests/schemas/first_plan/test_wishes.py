@@ -165,6 +165,13 @@ def test_a_share_by_group_that_noise_may_hide_is_planned(tmp_path):
     )
     text = planned(tmp_path, Said(means=["high by age"]), survey)
     assert kinds(text) == {"share-high-by-age": "model"}
+    several = planned(tmp_path, Said(records=True, means=["high by age"]), survey)
+    weights = {each["name"]: each.get("weight") for each in yaml.safe_load(several)["releases"]}
+    assert weights == {"all-pairs": None, "share-high-by-age": None}  # not twenty times the other
+    for each in (text, several):
+        assert "noise hides this even with the whole budget" in each.replace("\n  # ", " ")
+    seen = planned(tmp_path, Said(records=True, means=["age"], tables=["health"]))
+    assert "noise hides" not in seen
 
 
 def test_a_share_is_measured_without_a_design_too(tmp_path):

@@ -5,6 +5,7 @@ import re
 from fractions import Fraction
 from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 
 from dpcore.accounting.budget import Budget
@@ -14,10 +15,11 @@ from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.releases.tables.microdata import Microdata
 from schemas.plan import Plan, load_plan
-from tasks.explain.explain import explain, explanation
+from tasks.explain.explain import error_rows, explain, explanation
 from tasks.explain.verdicts import MOST_LINES, Verdict, verdict_text, verdicts
 from tests.shortest import document as shortest
 from tests.shortest import from_yaml
+from tests.tasks.made_up import opened
 
 
 def plan_of(plan_path, alpha: str, rows: int = 6366):
@@ -59,14 +61,17 @@ def test_the_amount_that_is_named_makes_it_good_and_the_step_below_does_not(
     releases = [each for each in verdicts(plan) if each.enough and each.name in plan.built]
     assert releases
     for each in releases:
-        assert relative_error(asking(each.enough).built[each.name]) <= GOOD
-        assert relative_error(asking(each.enough * Fraction(3, 4)).built[each.name]) > GOOD
+        said = [
+            {found.name: found.says for found in verdicts(asking(each.enough * part))}[each.name]
+            for part in (1, Fraction(3, 4))
+        ]
+        assert said[0] == each.aim != said[1]
 
 
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        (2, "no alpha up to 20 makes it good: try coarser bins"),
+        (2, "rough from alpha 20 on, but no alpha up to 20 makes it good: try coarser bins"),
         (200, "good from alpha 6 on, or try coarser bins"),
         (6366, "good from alpha 0.25 on."),
     ],
@@ -107,6 +112,30 @@ def test_records_are_no_better_than_their_single_columns_as_measured(alpha):
     if alone > ROUGH:
         assert verdict(relative_error(release)) == "not usable"
     assert (alone > ROUGH) == (alpha != "1")
+
+
+def test_what_is_said_before_the_charge_is_how_the_bundle_grades_the_tables(tmp_path):
+    """All on one scale: two releases of records, one of them of nothing but noise."""
+    columns = {
+        name: {"type": "categorical", "categories": [*"abcdefghijkl"[:size]]}
+        for name, size in (("p", 12), ("q", 12), ("r", 2), ("s", 2))
+    }
+    names = {"all": ["p", "q"], "few": ["r", "s"]}
+    releases = [
+        {"name": name, "kind": "microdata-margins", "columns": of, "mechanism": "discrete-laplace"}
+        for name, of in names.items()
+    ]
+    drawn = [{"name": f"{name}-records", "from": name, "rows": 1000} for name in names]
+    plan = load_plan(shortest(columns, releases, alpha="1", rows=1000, synthesis=drawn))
+    said, bundle = {each.name: each.says for each in verdicts(plan)}, opened(plan, tmp_path)
+    assert said == {"all": "not usable", "few": "good"}
+    stated = {each["release"]: each for each in error_rows(plan) if "L1" in each["quantity"]}
+    for name in names:
+        support = bundle.table(f"microdata/{name}-records.support")
+        (pair,) = np.flatnonzero(support["ways"] == 2)
+        assert support["grade"][pair] == {"good": "accurate", "not usable": "noise"}[said[name]]
+        share = re.search(r"([\d.]+)% of the records in wrong cells", stated[name]["note"])
+        assert float(share[1]) / 100 == pytest.approx(support["expected_distance"][pair], abs=1e-3)
 
 
 MEANS = """
