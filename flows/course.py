@@ -4,6 +4,7 @@ A Prefect flow runs the steps as tasks.  ``dprelease.release`` and ``dprelease.a
 functions, without Prefect.
 """
 
+import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -45,7 +46,7 @@ from tasks.survey.reading import closing_survey
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
-from tasks.workplace.places import lasting
+from tasks.workplace.places import FLOW_RUN, lasting
 from tasks.workplace.step import in_flow_run, log_line
 
 
@@ -62,9 +63,8 @@ def carry_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None 
 
 def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | None) -> str:
     tag_run(the_plan.dataset)
-    log_line(
-        f"release {release_id} of {the_plan.dataset}: charged once, however often you run this id"
-    )
+    again = "press Retry" if FLOW_RUN in os.environ else f"run it with --release-id {release_id}"
+    log_line(f"release {release_id} of {the_plan.dataset}: charged once; if it stops, {again}")
     remove_abandoned()
     bundle = bundle_path(the_plan, release_id, out)
     sources = admit(the_plan, release_id, bundle, part)

@@ -8,6 +8,7 @@ same release id continues.
 
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -36,6 +37,7 @@ STARTUP_SECONDS = 180
 RESUME_SECONDS = 20  # how soon a grant resumes a schedule
 MISSED_ROUNDS = 45  # rounds of RESUME_SECONDS: how soon a missed release is notified
 STOP_SECONDS = 30
+LOG_BYTES = 10_000_000  # a release writes 3,000
 
 
 def serve(
@@ -89,6 +91,7 @@ def serve(
         rounds = count()
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(RESUME_SECONDS)
+            shorten_logs(folder)
             with suppress(HTTPError, DPReleaseError):  # the next round may go better
                 resume_schedules()
                 if unpaid and len(plans_to_deploy(plans, say=lambda _: None)[1]) < unpaid:
@@ -158,6 +161,16 @@ def run_module(module: list[str], log: Path, *held: int) -> Iterator[subprocess.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # its remaining children
             process.wait()
+
+
+def shorten_logs(folder: Path) -> None:
+    """Move what long logs hold to NAME.log.1, in place of what was there; their processes, which append,
+    keep them open.  What is written in between is lost."""
+    for log in folder.glob("*.log"):
+        with suppress(OSError):  # the next round may go better
+            if log.stat().st_size > LOG_BYTES:
+                shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+                os.truncate(log, 0)
 
 
 @contextmanager

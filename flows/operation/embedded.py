@@ -229,6 +229,7 @@ def _served() -> Iterator[str]:
     from prefect.server.api.server import create_app
 
     offer_no_api_pages()
+    _forget_old_runs()
     config = uvicorn.Config(
         create_app(ephemeral=True), host="127.0.0.1", port=0, log_level="critical", lifespan="on"
     )
@@ -253,3 +254,14 @@ def _served() -> Iterator[str]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         server.should_exit = True
         thread.join(timeout=10)
+
+
+def _forget_old_runs() -> None:
+    """Have an API that lives as long as one run delete old runs too; Prefect does so only in servers
+    that stay, and the database of a home that has none would grow for ever."""
+    from prefect.server.services.db_vacuum import schedule_vacuum_tasks
+    from prefect.server.services.perpetual_services import get_perpetual_services
+
+    for service in get_perpetual_services():
+        if service.function is schedule_vacuum_tasks:
+            service.run_in_ephemeral = True

@@ -167,8 +167,15 @@ def restart_forgotten(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]
     free_slots()
 
 
+def remove_stored_error(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
+    """Remove the file with the error that Prefect writes for every failed run, and never removes."""
+    stored = getattr(state.data, "metadata", None)
+    if stored is not None and stored.storage_key:
+        Path(stored.storage_key).unlink(missing_ok=True)
+
+
 HOOKS: dict[str, Any] = {
-    "on_failure": [notify_failure, notify_late, restart_forgotten],
+    "on_failure": [notify_failure, notify_late, restart_forgotten, remove_stored_error],
     "on_crashed": [notify_crash, notify_late, restart_forgotten],
     "on_completion": [notify_low_budget, notify_late, notify_damaged, restart_forgotten],
 }

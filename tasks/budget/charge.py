@@ -52,8 +52,25 @@ def check_budget(
             " or machines release it too, name the ledger that they share with --ledger"
         )
         return
+    _say_what_can_go_on(plan, release_id, published, ledger)
     require_budget(plan, release_id, ledger, part)
     _require_name(plan, release_id, partial(ledger.ids_ending, plan.dataset, plan.digest))
+
+
+def _say_what_can_go_on(plan: Plan, release_id: str, published: Path, ledger: Ledger) -> None:
+    """Tell a person who starts a new release of the last one of the same plan that was charged and has
+    no bundle: its run may have been killed, and the new one is charged again."""
+    if FLOW_RUN in os.environ or ledger.release(plan.dataset, release_id):
+        return
+    same, made = ledger.ids_ending(plan.dataset, plan.digest, ""), folders_in(published)
+    unpublished = sorted(set(same) - set(made))
+    decision = ledger.decision(plan.dataset, unpublished[-1]) if unpublished else None
+    if unpublished and (decision is None or decision.approved):
+        log_line(
+            f"release {unpublished[-1]} of this plan was charged, and {published} has no bundle of it:"
+            f" if its run stopped, run it again with --release-id {unpublished[-1]}, which costs nothing"
+            f" more; {release_id} is another release, which is charged too"
+        )
 
 
 def _may_grant(ledger: Ledger | None) -> bool:

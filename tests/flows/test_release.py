@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BudgetError, BundleError, DataError, LedgerError
+from dpcore.errors import BudgetError, BundleError, DataError, InputError, LedgerError
 from dpcore.sampling.source import SeededSource
 from schemas.plan import load_plan
 from tasks.bundle.verify import read_manifest, verify_budget, verify_files
@@ -295,6 +295,17 @@ def test_what_holds_private_values_is_gone_after_the_run_also_after_a_killed_one
     assert not abandoned.exists()
     run(plan_path, "r2")
     assert sorted(os.listdir(bundle.parent)) == ["r1", "r2"]
+
+
+def test_a_failed_run_leaves_no_file_with_its_error(plan_path):
+    from prefect.settings import get_current_settings
+
+    stored = get_current_settings().results.local_storage_path
+    before = {*stored.glob("*")}
+    (plan_path.parent / "survey.parquet").unlink()
+    with pytest.raises(InputError, match=r"survey\.parquet"):
+        run(plan_path)
+    assert {*stored.glob("*")} == before
 
 
 def test_a_workspace_in_use_is_left_alone(own_home):

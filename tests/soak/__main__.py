@@ -8,6 +8,10 @@ workers, server and database are killed at random, the disk of bundles fills up,
 the ledger takes its place for a while.  Staff ask for ad hoc releases and audits, decide, grant
 budget and retry what crashed.  At the end schedules are paused, what is still due is made, and every
 promise is counted.  Exits with 1 if one is broken.
+
+    python -m tests.soak FOLDER --releases 100
+
+measures instead what so many scheduled releases occupy if nothing goes wrong (``footprint``).
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.soak.agency import UNENDED, Agency, Due
+from tests.soak.footprint import measure
 from tests.soak.promises import Row, promises
 from tests.soak.troubles import Life
 from tests.tasks.ledger.server import Server, programs
@@ -35,13 +40,18 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--releases", type=int)
     options = parser.parse_args()
-    postgresql = programs()
-    if postgresql is None:
-        parser.error("PostgreSQL is not installed")
     if options.folder.exists():
         shutil.rmtree(options.folder)
     options.folder.mkdir(parents=True)
+    if options.releases is not None:
+        wrong = measure(options.folder.resolve(), options.releases)
+        print(*wrong, sep="\n")
+        sys.exit(bool(wrong))
+    postgresql = programs()
+    if postgresql is None:
+        parser.error("PostgreSQL is not installed")
     agency = Agency(options.folder.resolve(), Server(postgresql), options.seed)
     print(
         f"seed {options.seed}: {options.minutes:g} minutes, and up to 25 to settle", file=sys.stderr

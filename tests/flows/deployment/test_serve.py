@@ -43,6 +43,16 @@ def test_servers_that_are_started_here_forget_old_runs():
     assert vacuum.retention_period.days == 90
 
 
+def test_logs_of_years_are_cut_while_their_processes_write_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(serve, "LOG_BYTES", 10)
+    with (tmp_path / "worker.log").open("ab", buffering=0) as log:
+        for words in (b"first\n", b"second\n", b"third\n"):
+            log.write(words)
+            serve.shorten_logs(tmp_path)
+    assert (tmp_path / "worker.log").read_bytes() == b"third\n"
+    assert (tmp_path / "worker.log.1").read_bytes() == b"first\nsecond\n"
+
+
 def test_two_people_who_ask_in_the_same_second_get_two_releases():
     ids = {release_id_of("ad hoc release", a_run(), "income") for _ in range(2)}
     assert len(ids) == 2
