@@ -92,7 +92,7 @@ def require_due(
     periods by itself.
     """
     schedule = plan.operation.schedule
-    here = f"`dprelease run {path.name}`, where the ledger is"
+    here = f"`dprelease run {path.name}` on a machine that has the ledger"
     if schedule is None:
         raise InputError(f"operation.schedule: the plan has none; release it on demand with {here}")
     begins = beginning(schedule, path, made)

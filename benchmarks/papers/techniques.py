@@ -136,10 +136,10 @@ EXPERIMENTS = (
         "hall-table-1.1",
         "The basic techniques, and squared norms",
         "Hall (2012), table 1.1",
-        "All five are built. The thesis calls it plausible that the exponential and the K-norm mechanism"
-        " become (alpha, beta)-DP with the square of their metric. That is false at the scale of"
-        " Gaussian noise: for (1, 1e-6) the beta of many candidates, or of a cube in many dimensions, is"
-        " a large part of 1. In one dimension the K-norm is Gaussian noise. So neither is built.",
+        "The first five are built. The thesis calls it plausible that the exponential and the K-norm"
+        " mechanism become (alpha, beta)-DP with the square of their metric. That is false at the scale"
+        " of Gaussian noise: for (1, 1e-6) the beta of many candidates, or of a cube in many dimensions,"
+        " is a large part of 1. In one dimension the K-norm is Gaussian noise. So neither is built.",
         20_000,
         measure,
         _beside,

@@ -17,7 +17,7 @@ STEEPEST = 30.0
 
 
 class Family(NamedTuple):
-    """``mean``, ``slope``: of the response, (rows,) by the linear predictor (rows,)."""
+    """``mean``: of the response at linear predictors (rows,); ``slope``: its derivative."""
 
     name: str
     mean: Callable[[Floats], Floats]

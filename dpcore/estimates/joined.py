@@ -262,8 +262,8 @@ def _with_columns(table: Table, found: Joined) -> Table:
     number, sources = found.release.unit.number, " and ".join(found.sources)
     known = " and the public number of records" * found.release.adjacency.public_rows
     descriptions = (
-        f"Best unbiased estimate of the {number} from all releases ({sources}{known}); it may be"
-        " negative. count uses this release alone",
+        f"Best unbiased estimate of the {number} from all releases ({sources}{known}); may be"
+        " negative. `count` is from this one only",
         "Standard deviation of the noise in best_estimate",
         f"Lower end of a 90% interval for the exact {number}, around best_estimate (normal)",
         f"Upper end of a 90% interval for the exact {number}, around best_estimate (normal)",

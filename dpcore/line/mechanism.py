@@ -243,7 +243,7 @@ class Mechanism(ABC):
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
     ) -> Floats | None:
-        """``Round.logs`` of a mechanism of one round.
+        """Log chances of outputs, as ``Round.logs`` gives them for one round.
 
         Args:
             outputs: (n, d) outputs; an absent cell is NaN.

@@ -91,7 +91,7 @@ class Loss(ABC):
         matrix, counts = np.ascontiguousarray(features, np.float64), np.asarray(weights, np.float64)
         goals = np.asarray(targets, dtype=np.float64)
         if goals.shape != (len(matrix),) or counts.shape != (len(matrix),):
-            raise ValueError("features, targets and weights must have as many rows")
+            raise ValueError("features, targets and weights must be equally long")
         size = np.abs(goals)
         if not np.all(size == 1.0 if self.classifies else size <= 1.0):
             raise ValueError("labels must be +1 or -1, targets between -1 and 1")

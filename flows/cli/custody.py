@@ -63,9 +63,7 @@ def check(
             late = late_releases(plan, path, known, datetime.now(UTC))
             faults += late
             if len(late) == MOST_LATE:
-                output.note(
-                    f"{path}: lists its {MOST_LATE:,} oldest late releases; there may be more"
-                )
+                output.note(f"{path}: only the {MOST_LATE:,} oldest late releases are listed here")
     if not faults:
         agree = "ledger, draws and bundles agree" if published else "the ledger and its draws agree"
         words.append(agree + "; no scheduled release is late" * bool(loaded))

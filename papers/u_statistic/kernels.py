@@ -24,9 +24,9 @@ def largest(kernel: KernelName, codes: int) -> int:
 
 
 def of_each(kernel: KernelName, counts: Integers, codes: Integers) -> Integers:
-    """The sum of the kernel over the pairs of one record at each of the codes (k,); private.
+    """For each code (k,), the kernel of a record there and each record, summed; private.
 
-    The sums stay below 2^63 if 2 B times the number of records does.
+    The sums stay below 2^63 if 2 B (see ``largest``) times the number of records does.
     """
     records, total = int(counts.sum()), int(counts @ codes)
     if kernel == "variance":

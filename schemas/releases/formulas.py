@@ -192,7 +192,7 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
 
 
 def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, Floats]:
-    """The terms and the response (m,) of a formula; raises ``ValueError`` if a value is not finite."""
+    """The terms and the response (m,) of a formula; raises ``InputError`` if a value is not finite."""
     found = matrices(formula, asked, frame)
     response = response_of(formula, found.lhs, binary)
     for name, numbers in [

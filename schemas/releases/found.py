@@ -41,10 +41,9 @@ class SearchSection(ReleaseSection):
 
 
 class FoundSection(SearchSection):
-    """The categories that enough units have, of a column with `categories: open`.
+    """The categories of a column with `categories: open` that enough units have.
 
-    It is added to a plan that does not state it for such a column; all added searches share a fifth of
-    the budget.
+    A plan that does not list it gets it by itself; all added searches share a fifth of the budget.
     """
 
     words = "Categories found"

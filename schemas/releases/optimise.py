@@ -13,7 +13,7 @@ from schemas.numbers import WrittenRational
 def _weights(given: Any) -> Any:
     """Refuse weights with keys that name no table."""
     if isinstance(given, dict) and (not given or any(isinstance(key, bool) for key in given)):
-        raise ValueError("give weights to numbers of columns or tables, such as {1: 5, sex.age: 2}")
+        raise ValueError("give weights by table size or by table, such as {1: 5, sex.age: 2}")
     return given
 
 

@@ -37,7 +37,7 @@ class PrivateBandwidth(PrivateSetting):
     )
 
     def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
-        """The release with a bandwidth that is drawn first; ``smooth`` has the smallest bandwidth."""
+        """A release that first draws its bandwidth; ``smooth`` has the smallest one possible."""
         own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share, self.private
         return TunedDensity(*own, adjacency=smooth.adjacency)
 

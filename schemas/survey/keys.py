@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, StrictStr
 
 def _of_one_column(outside: Any) -> Any:
     if outside in ("drop", "own-cell"):
-        raise ValueError(f"is refuse or clamp; `invalid: {outside}` of the plan is for all columns")
+        raise ValueError(f"must be refuse or clamp; `{outside}` goes in the plan's own `invalid`")
     return outside
 
 

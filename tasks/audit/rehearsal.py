@@ -162,7 +162,7 @@ def _wide_tally(plan: Plan, domain: Domain, far: bool) -> Tally:
 
 
 def _periods(plan: Plan, far: bool) -> Sequence[int]:
-    """The numbers of the changed unit's periods: the last ones on the far side, else the first.
+    """Indices of the changed unit's periods: the last ones in the far survey, else the first.
 
     Empty if units are not bounded by periods.
     """

@@ -37,8 +37,8 @@ FAR = 0.5
 
 SPREAD = {
     "columns": "Two columns that were measured together",
-    "spread": "(1 + 1/M)^0.5 times the standard deviation over implicates of the slope of one column on"
-    " the other, divided by the standard error of this slope from the noisy tables",
+    "spread": "Standard deviation of the slope of one column on the other between implicates, times"
+    " (1 + 1/M)^0.5 for M implicates, divided by the slope's standard error from the noisy tables",
     "distance": "Mean slope over implicates minus the slope in the noisy tables, in the same standard"
     " errors",
     "grade": f"enough: spread is at least {ENOUGH} and distance between -{FAR} and {FAR}. too little:"

@@ -133,7 +133,7 @@ def _reaches(plan: Plan, aim: str, built: Release) -> bool:
 
 
 def _verdict_on_tables(distances: Sequence[float]) -> str:
-    """The verdict that agrees with the grade of the table in the middle."""
+    """The verdict for the grade of the table with the median distance."""
     return {ACCURATE: GOOD_WORD, ROUGH: ROUGH_WORD, NOISE: NOT_USABLE}[
         grade(True, median(distances))
     ]

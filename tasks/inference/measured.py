@@ -1,4 +1,4 @@
-"""Models that a plan measures for themselves: by a release of the same formula, or by moments."""
+"""Models that have a release of their own: one of the same formula, or moments."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The ledger's records: charges and their states, history and faults.
 
-All of it is public, and every amount is exact: a budget is stored as three texts such as ``1/3``
+All of it is public, and every amount is exact: a budget is stored as texts such as ``1/3``
 and read back as ``Fraction``.
 
 >>> Charge(Budget.of("1/3"), {"mechanism": "gaussian", "stddev": "7/2"}).event_text()

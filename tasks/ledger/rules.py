@@ -145,9 +145,9 @@ def require_runs_before(
         wider = [str(run) for run, before in charged.items() if _rho(before.event) < price]
         if wider:
             raise BudgetError(
-                f"run {charge.run} of a series is charged only what it adds to the runs before, but"
-                f" run {wider[0]} had wider noise; nothing was charged. Request at most as much as"
-                " that run did, or begin a new series"
+                f"run {charge.run} of a series must not have narrower noise than run {wider[0]}, but it"
+                " has; nothing was charged. Request at most as much as that run did, or begin a new"
+                " series"
             )
 
 

@@ -37,7 +37,7 @@ LONGEST = 60
 class Counts:
     """A table of counts: ``keys`` and ``labels`` (axes, k) of each of k cells, and (k,) numbers.
 
-    Two cells of one side may have the same label, but not the same key.  ``unit``: what is counted;
+    Two values on an axis may have the same label, but not the same key.  ``unit``: what is counted;
     ``number``: words for each value; ``titles``: readers' names of the columns; ``whole``: the number of
     all records, if it is public.
     """

@@ -76,7 +76,7 @@ class Mixture:
     distributions: tuple[Floats, ...]
 
     def shares(self, attributes: Sequence[int]) -> Floats:
-        """The share of records in each cell of the table over these attributes, at least one."""
+        """The share of records in each cell of the table over one or more attributes."""
         *others, last = (self.distributions[a] for a in attributes)
         weighted = _products(others, len(self.weights)) * self.weights[:, None]
         return (weighted.T @ last).reshape([d.shape[1] for d in (*others, last)])

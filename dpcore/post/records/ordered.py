@@ -2,10 +2,10 @@
 
 If numbers were drawn in their bins until they are in order, the first would be too early in each month
 and the second too late, and stays of three days on average would become eight.  But their positions are
-not free: if admissions and discharges are both uniform over a month, then the number of people in
-hospital is the same on each day as on its first, and the codes determine it.  So here each column keeps
-its known distribution inside its bins, despite the order, and the joint distribution is otherwise as
-even as possible:
+not free: if admissions and discharges are both uniform over a month, then as many people are in hospital
+on every day as on the first, and the codes give this number.  So here each column keeps its known
+distribution inside its bins, despite the order, and the joint distribution is otherwise as even as
+possible:
 
     P(x in part p of bin i, y in part q of bin j  |  i, j)  is proportional to  u[i, p] v[j, q] S[p, q]
 
@@ -14,8 +14,8 @@ probability by the column's density, and the weights u and v give each part equa
 iterative proportional fitting, whose result has the greatest entropy.  Records that the order does not
 restrict have weights too, and keep their ranks inside the bin.
 
-The ratio of weights is at most e^(2 * LARGEST).  So two columns that share a single bin, whose
-densities would allow no difference at all, still differ by about a twelfth of it.
+The ratio of weights is at most e^(2 * LARGEST).  So even two columns in a single bin, whose
+densities allow no difference, differ by about a twelfth of the bin.
 
 Source: I. Csiszar, Annals of Probability 3 (1975), 146-158.
 

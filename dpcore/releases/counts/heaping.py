@@ -201,8 +201,8 @@ class Heaping(Release):
         """The relative frequencies of the values (cells,) of a column.
 
         Returns:
-            The values; the relative frequency of each among the values of its bin, by roundness if that
-            is more than noise; the cells of shared values (k,), and their noisy counts.
+            The values; their relative frequencies within bins, which use roundness only where it
+            exceeds noise; the cells (k,) of shared values, and their noisy counts.
         """
         column, cells, counts, classes = next(
             drawn for drawn in self._drawn(noisy) if drawn[0].axis.name == name

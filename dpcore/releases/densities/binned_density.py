@@ -38,7 +38,7 @@ class BinnedDensity(Density):
 
     @property
     def whole(self) -> int:
-        """Parts of a record: a power of two such that the largest table has less than 2^60 parts."""
+        """Parts per record: a power of two that keeps the largest table below 2^60 parts."""
         return 1 << max(1, min(MOST_BITS, 60 - self.most_rows.bit_length()))
 
     @cached_property

@@ -69,7 +69,7 @@ PRINTED_CELLS = {1: 512, 2: 96}
 """Cells per axis of the published grid, by dimensions; small bandwidths get more."""
 
 MEANINGS = (
-    "Density per unit of the columns: the non-negative one of mass one that is nearest to estimate",
+    "Density per unit of the columns: as near estimate as possible, non-negative and of mass one",
     "Root mean squared error of density, simulated",
     "Noisy kernel density{divided}; may be negative",
     "Standard deviation of the privacy noise in estimate",

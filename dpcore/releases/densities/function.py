@@ -99,7 +99,7 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
 
     @property
     def _farthest(self) -> float:
-        """The bound of rounding if all records are at one place, where the wider bump is lower."""
+        """A bound on the rounding error if all records coincide; wider bumps have lower peaks."""
         highest = [1 / math.sqrt(2 * math.pi) / h for h in self.bandwidths]
         return math.prod(highest) * (math.prod(1 + c / math.sqrt(2) for c in self._widened) - 1)
 

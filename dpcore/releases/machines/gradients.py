@@ -167,7 +167,7 @@ class GradientClassifier(Release):
             place = where[:, 0] + 0.5 if ordered(domain.axes[0]) else np.full(len(where), np.nan)
             columns = [
                 *describe_cells(domain),
-                TableColumn("place", place, "The place of a number in [0, 1]; 0.5 for null"),
+                TableColumn("place", place, "The number rescaled to [0, 1]; 0.5 for null"),
                 TableColumn("contribution", value, "What the cell adds to the decision value"),
                 error_column(error, "contribution", ", at most"),
                 *interval_columns(ends[ENDS[0]], ends[ENDS[1]], "contribution"),

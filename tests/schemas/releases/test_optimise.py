@@ -27,8 +27,8 @@ def test_a_table_overrides_its_number_of_columns():
     [
         ({"sex.age": 2, "age.sex": 3}, "is there twice, perhaps in another order"),
         ({"1": 2, 1: 3}, "is there twice"),
-        ({True: 3}, "give weights to numbers of columns or tables"),
-        ({}, "give weights to numbers of columns or tables"),
+        ({True: 3}, "give weights by table size or by table"),
+        ({}, "give weights by table size or by table"),
         ({"sex.income": 2}, "not a table of the release"),
     ],
 )
