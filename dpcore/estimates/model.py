@@ -48,8 +48,8 @@ DECIDED = 15.0
 """A predictor this far from zero is a share of less than one in three million."""
 
 ENDLESS = (
-    "these terms nearly determine the response, so a curved model has no finite estimates of them and"
-    " they get no interval; family gaussian measures differences of means"
+    "the noise leaves open whether these terms determine the response; then a curved model has no finite"
+    " estimates, so they get no interval; family gaussian measures differences of means"
 )
 
 SPANNED = 0.9
@@ -261,7 +261,8 @@ def _possible_mean(attribute: int, evidence: Evidence) -> str:
     if not counts.any():
         return ""
     least, most = (float(np.average(ends, weights=counts)) for ends in (lower, upper))
-    return f" (whose mean may be anything from {least:.4g} to {most:.4g})"
+    low, high = f"{least:.4g}", f"{most:.4g}"
+    return f" (mean {low} or {high} if all values were at one end of their bins)" * (low != high)
 
 
 def _is_rare(term: Variable, evidence: Evidence) -> bool:
@@ -269,7 +270,7 @@ def _is_rare(term: Variable, evidence: Evidence) -> bool:
     if not term.attributes or not set(np.unique(term.cells)) <= {0.0, 1.0}:
         return False
     table = evidence.table(term.attributes)
-    for value in (0.0, 1.0):
+    for value in np.unique(term.cells):
         cells = (term.cells == value).astype(np.float64)
         error = evidence.agreement.combination_variance({term.attributes: cells}) ** 0.5
         if float(np.sum(table * cells)) < max(FEWEST * evidence.most, FEWEST_ERRORS * error):

@@ -208,7 +208,11 @@ def without_dots(
     formula: str, domain: Domain, columns: Mapping[str, Any]
 ) -> tuple[str, Domain, Mapping[str, Any]]:
     """Replace dots in names by underscores: formulas read `age.1` as an attribute of `age`."""
-    names = {name: name.replace(".", "_") for name in domain.names}
+    names = {name: name for name in domain.names}
+    for name in filter(lambda each: "." in each, domain.names):
+        names[name] = name.replace(".", "_")
+        while names[name] in (*domain.names, *(n for of, n in names.items() if of != name)):
+            names[name] += "_"
     if wanted := backticks_wanted(formula, [name for name in names if "." in name]):
         raise InputError(f"{formula}: {wanted}")
     for name, plain in names.items():

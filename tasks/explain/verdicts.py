@@ -144,7 +144,9 @@ def _of_tables(distances: Sequence[float]) -> str:
     percent = f"{float(f'{100 * min(median(distances), 1.0):.2g}'):g}%"
     grades = [grade(True, each) for each in distances]
     parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in GRADES if g in grades]
-    differ = f"; the bundle will grade its tables {', '.join(parts)}" if len(parts) > 1 else ""
+    differ = (
+        f"; the bundle will grade its tables about {', '.join(parts)}" if len(parts) > 1 else ""
+    )
     return f"noise and fit put up to {percent} of the records of a table into wrong cells{differ}"
 
 

@@ -51,8 +51,12 @@ def design_of(
     answer = reading.variable(name, response, found.lhs.model_spec, last)
     if any(np.array_equal(term.values, answer.values) for term in terms if term.attributes):
         raise InputError(f"{formula}: the response is one of the terms")
-    notes = tuple(reading.notes(terms))
-    return ModelDesign(formula, reading.records, answer, terms, reading.present(), notes)
+    notes = [*reading.notes(terms)]
+    if last > 0:
+        notes.insert(
+            0, f"of the two categories of {name}, {found.lhs.columns[last]} counts as true"
+        )
+    return ModelDesign(formula, reading.records, answer, terms, reading.present(), tuple(notes))
 
 
 def numbers_of(

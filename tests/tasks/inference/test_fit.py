@@ -305,3 +305,41 @@ def test_intervals_hold_whatever_records_assume_inside_bins_of_any_width(related
     coefficient = correlation(found, "x", "y")
     assert coefficient.interval[0] < related < coefficient.interval[1]
     assert bool(coefficient.notes) == (coefficient.spanned < 0.9)
+
+
+def test_names_that_differ_by_a_dot_alone_stay_apart():
+    codes = surveyed(np.random.default_rng(3))
+    found = evidence(codes, 1)
+    names = {"sex": "a.b", "place": "a_b", "age": "a_b_", "works": "works"}
+    axes = tuple(replace(axis, name=names[axis.name]) for axis in DOMAIN.axes)
+    renamed = replace(
+        found,
+        domain=Domain(axes),
+        columns={names[name]: values for name, values in found.columns.items()},
+    )
+    plain, dotted = fit(found, "works ~ sex + age"), fit(renamed, "works ~ `a.b` + a_b_")
+    assert [c.estimate for c in dotted.coefficients] == [c.estimate for c in plain.coefficients]
+
+
+def test_a_fit_says_which_of_two_categories_counts_as_true():
+    found = evidence(surveyed(np.random.default_rng(3)), 1)
+    turned = fit(found, "sex ~ works", "binomial")
+    assert turned.notes[0] == "of the two categories of sex, sex[M] counts as true"
+    condition = fit(found, "{sex == 'M'} ~ works", "binomial")
+    assert condition["works"].estimate == pytest.approx(turned["works"].estimate)
+    assert not any("counts as true" in note for note in condition.notes)
+
+
+def test_a_column_of_one_category_is_not_rare():
+    counts = np.array([[500.0, 700.0, 800.0]])
+    codes = np.repeat([[0, 0], [0, 1], [0, 2]], counts[0].astype(int), axis=0)
+    domain = Domain((Categories("country", ("FR",)), Categories("children", (0, 1, 2))))
+    found = Evidence(
+        domain,
+        Agreement((1, 3), [Margin((0, 1), counts, 100.0)], 2000.0),
+        2000.0,
+        codes,
+        {"country": np.repeat("FR", 2000), "children": codes[:, 1]},
+    )
+    assert fit(found, "children ~ 0 + country")["country[FR]"].estimate == pytest.approx(1.15)
+    assert np.isfinite(fit(found, "children ~ 0 + country")["country[FR]"].standard_error)
