@@ -18,7 +18,7 @@ from dpcore.domain.axes import Bins, in_order
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.estimates.calibrated import Fitted, fit_calibrated
-from dpcore.estimates.design import ModelDesign, Variable
+from dpcore.estimates.design import ModelDesign, ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
 from dpcore.estimates.inside import moved_inside
@@ -145,8 +145,7 @@ def fit_model(evidence: Evidence, design: ModelDesign, family: str) -> Answers:
         coefficients.append(Coefficient(term.name, estimate, sampling, privacy, spanned))
     notes = [f"{', '.join(names)}: {reason}" for reason, names in hidden.items()]
     notes += [*design.notes, *_notes(coefficients, unmeasured)]
-    if spread := _spread_in_cells(design, evidence):
-        notes.append(f"{spread}: {INSIDE}")
+    notes += notes_inside((design.response, *design.terms), design.records, evidence)
     return tuple(coefficients), tuple(notes)
 
 
@@ -240,14 +239,17 @@ def unmeasured(place: str, sets: Sequence[Sequence[str]], otherwise: str = "") -
     return error
 
 
-def _spread_in_cells(design: ModelDesign, evidence: Evidence) -> str:
-    """The columns of which records have several values in one cell, and where their means may lie."""
-    varying, records, domain = set[int](), design.records, evidence.domain
-    for each in (design.response, *design.terms):
+def notes_inside(
+    variables: Sequence[Variable], records: ModelRecords, evidence: Evidence
+) -> list[str]:
+    """A note on the columns of which records have several values in one cell, if there are any."""
+    varying, domain = set[int](), evidence.domain
+    for each in variables:
         inside = each.values - each.at_cells(records.codes)
         if np.any(np.abs(inside[records.kept]) > 1e-9 * np.abs(each.values[records.kept])):
             varying |= {a for a in each.attributes if in_order(domain.axes[a])}
-    return ", ".join(domain.names[a] + _possible_mean(a, evidence) for a in sorted(varying))
+    names = [domain.names[a] + _possible_mean(a, evidence) for a in sorted(varying)]
+    return [f"{', '.join(names)}: {INSIDE}"] * bool(names)
 
 
 def _possible_mean(attribute: int, evidence: Evidence) -> str:

@@ -22,7 +22,7 @@ from dpcore.estimates.calibrated import ASSUMED
 from dpcore.estimates.design import ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.inside import moved_inside
-from dpcore.estimates.model import LEANING, SPANNED, Coefficient, unmeasured
+from dpcore.estimates.model import LEANING, SPANNED, Coefficient, notes_inside, unmeasured
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.post.tables.refined import MOST_REFINED, Refined
@@ -107,6 +107,7 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     open_inside = (moved / 2) ** 2 + (ASSUMED * (1 - spanned)) ** 2
     errors = sampling**0.5, (privacy + open_inside) ** 0.5
     notes = evidence.assumes + (f"{name}: {LEANING}",) * (spanned < SPANNED)
+    notes += tuple(notes_inside((first, second), records, evidence))
     return Coefficient(name, value, *errors, spanned, bound=1.0, notes=notes)
 
 

@@ -73,7 +73,7 @@ def faults(dataset: str | None = None) -> list[tuple[str, str, str]]:
 @pytest.mark.slow
 def test_a_lost_draw_stops_its_dataset_and_no_other(agency):
     forget(agency, "survey")
-    with pytest.raises(LostLedgerError, match="does not know"):
+    with pytest.raises(LostLedgerError, match="the ledger lacks"):
         bare.release(agency / "plan.yaml", "r2", agency / "elsewhere")
     publish(agency, "other", "r1")
     assert faults() == [("survey", "r1", "people"), ("survey", "r1", "sexes")]

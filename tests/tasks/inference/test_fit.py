@@ -13,6 +13,7 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
+from dpcore.estimates.model import INSIDE, LEANING
 from dpcore.estimates.questions import correlation
 from dpcore.line.privacy_line import perturb
 from dpcore.post.tables.consistency import Agreement
@@ -304,7 +305,9 @@ def test_intervals_hold_whatever_records_assume_inside_bins_of_any_width(related
     assert answer.privacy_error < 0.2  # and they are not wide for it
     coefficient = correlation(found, "x", "y")
     assert coefficient.interval[0] < related < coefficient.interval[1]
-    assert bool(coefficient.notes) == (coefficient.spanned < 0.9)
+    assert (LEANING in coefficient.notes[0]) == (coefficient.spanned < 0.9)
+    assert coefficient.notes[-1].startswith("x (mean ")
+    assert INSIDE in coefficient.notes[-1]
 
 
 def test_names_that_differ_by_a_dot_alone_stay_apart():

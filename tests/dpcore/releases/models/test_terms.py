@@ -52,7 +52,7 @@ def test_records_with_a_null_in_a_column_of_the_model_are_left_out():
         ("log(pay - 100) ~ age", "gaussian", "no finite value somewhere inside the bounds of pay"),
         ("pay ~ age", "binomial", "true or false"),
         ("{pay - 5} ~ age", "poisson", "the bounds allow negative numbers"),
-        ("{pay > 1000} ~ age", "binomial", "the same in all cells"),
+        ("{pay > 1000} ~ age", "binomial", "the same in every cell"),
         ("place ~ age", "gaussian", "of categories choose one"),
         ("pay ~ age:pay:sex:place", "gaussian", "cells together"),
     ],
