@@ -36,7 +36,7 @@ Errors, with J the derivative of the corrected mean of psi:
                 to the mean of (x - mean x)(y - mean y), of which the tables leave f + g - f g.  So with
                 f = g and r = 1 the mean of psi moves by (1 - spanned) / 2 of its standard deviation,
                 and half of that is one more standard error.  It counts as privacy: without noise
-                cells would be narrow.  This is an argument, not a bound, and ``benchmarks.first_hour``
+                cells would be narrow.  This is an argument, not a bound, and ``benchmarks.unasked``
                 measures what intervals hold
 
 Noise in J is counted as Fieller (1954) does for a quotient: the interval of a coefficient contains all
