@@ -18,7 +18,6 @@ from scipy.special import chdtrc
 from dpcore.arrays import Booleans, Floats
 from dpcore.domain.axes import Bins, Categories, Grid, middles
 from dpcore.errors import InputError
-from dpcore.estimates.calibrated import ASSUMED
 from dpcore.estimates.design import ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.inside import moved_inside
@@ -104,7 +103,8 @@ def correlation(evidence: Evidence, one: str, other: str) -> Coefficient:
     )
     spanned = min(between**0.5, 1.0)
     value = float(np.clip(value, -1.0, 1.0))  # the nearest that a correlation can be
-    open_inside = (moved / 2) ** 2 + (ASSUMED * (1 - spanned)) ** 2
+    # Half of what a correlation of 1 inside cells would add, as for a model.
+    open_inside = (moved / 2) ** 2 + ((1 - spanned) / 2) ** 2
     errors = sampling**0.5, (privacy + open_inside) ** 0.5
     notes = evidence.assumes + (f"{name}: {LEANING}",) * (spanned < SPANNED)
     notes += tuple(notes_inside((first, second), records, evidence))
