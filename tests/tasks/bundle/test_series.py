@@ -143,7 +143,7 @@ def test_bundles_of_another_series_are_not_its_runs(changes, out):
 def test_the_runs_of_a_series_may_differ_in_budget(out):
     published(out, 1)
     dearer = plan_of(2, budget={"granted": {"alpha": "100"}, "requested": {"alpha": "8"}})
-    with pytest.raises(BudgetError, match="run 1 had wider noise"):
+    with pytest.raises(BudgetError, match="narrower noise than run 1"):
         publish_made_up(dearer, "week-2", out)
     cheaper = plan_of(2, budget={"granted": {"alpha": "100"}, "requested": {"alpha": "1/2"}})
     second = open_bundle(publish_made_up(cheaper, "week-2", out))

@@ -124,7 +124,7 @@ class TestSeries:
 
     def test_noise_may_widen_but_not_shrink(self, ledger: Ledger):
         ledger.reserve("wages", "r1", "p", a_run(1))
-        with pytest.raises(BudgetError, match="run 1 had wider noise"):
+        with pytest.raises(BudgetError, match="narrower noise than run 1"):
             ledger.reserve("wages", "r2", "p", a_run(2, scale="3"))
         ledger.reserve("wages", "r2", "p", a_run(2, scale="5"))
 
