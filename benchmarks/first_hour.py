@@ -241,8 +241,8 @@ def measured(case: Case, alpha: str, draws: int) -> list[Term]:
 def drawn(
     case: Case, alpha: str, draws: int, rows: int | None = None
 ) -> tuple[Plan, pd.DataFrame, dict[str, Tally], Iterator[dict[str, Noisy]]]:
-    """The plan of a case, its table (or so many ``rows`` of it, drawn by chance), the tally of each
-    release, and draws of all releases."""
+    """The plan of a case, its table or a random sample of ``rows`` of it, the tally of each release, and
+    draws of all releases."""
     with tempfile.TemporaryDirectory() as folder:
         plan, frame = planned(case, alpha, Path(folder), rows)
         survey = ingest(

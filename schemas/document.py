@@ -23,8 +23,8 @@ LARGEST_BYTES = 2_000_000
 """The largest size of a document; longer lists belong in CSV files (``schemas.survey.public_files``)."""
 
 LARGEST_BITS = 1023
-"""Whole numbers of so many bits are below the largest float; Python refuses to print much longer ones.
-"""
+"""The most bits of a whole number, so that it is below the largest float; Python refuses to print much
+longer ones."""
 
 LONGEST_WHOLE = 2 * LARGEST_BITS
 """Each of these whole numbers can be written in at most this many characters."""

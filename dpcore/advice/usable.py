@@ -255,7 +255,7 @@ def in_words(release: Release, error: float) -> str:
 def table_error(
     release: Release, names: Sequence[str], shares: Shares | None = None
 ) -> float | None:
-    """The error of the table of these columns; None if the release draws no table that has them."""
+    """The error of the table of these columns; None if the release draws no table with all of them."""
     if isinstance(release, Microdata | CompressedMicrodata):
         if not {*names} <= {*release.domain.names}:
             return None

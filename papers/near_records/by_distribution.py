@@ -38,7 +38,7 @@ from dpcore.sampling.source import RandomSource
 from papers.near_records.paths import NearSequences
 
 AUDITED_WORK = 2**26
-"""An audit counts all sequences if this takes at most so many products of integers: a second."""
+"""The most products of integers for which an audit counts all sequences; they take a second."""
 
 LARGEST_WORK = 2**30
 """The most products of integers: a minute or two for a release with its audit."""
@@ -103,7 +103,7 @@ class NearRecordsMechanism(Mechanism):
         return min(rows, float(self.scale) * (self.draws * math.log(self.cells) + 64))
 
     def products(self, levels: float) -> float:
-        """The number of products that it takes to count the sequences of so many levels."""
+        """The number of products needed to count the sequences with this number of levels."""
         return self.cells * (self.draws**2 + CELL) * levels
 
     @property
