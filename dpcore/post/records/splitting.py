@@ -14,8 +14,8 @@ tail joins groups until their total is significant: with a standard error of 20,
 
 >>> held, groups = np.array([900.0, 300.0, 120.0, 40.0, 10.0, 0.0]), np.repeat(np.arange(6), 4)
 >>> (tail,) = tails(groups, held, np.zeros(24, dtype=np.int64), error=20.0)
->>> tail.cells.tolist(), tail.density
-([8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23], 75.0)
+>>> tail.cells.tolist(), round(tail.density, 1)
+([8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23], 49.7)
 """
 
 from __future__ import annotations
@@ -37,15 +37,30 @@ BULK = 1 / 4
 SEEN = 3.0
 """A total of groups is significant if it is this many standard errors."""
 
+LEAST_START = 0.4
+"""A tail starts with at least this fraction of the mean of the adjacent groups: noise may exaggerate
+how fast they decline."""
+
+POWER_LAW = 0.2
+"""The weight of a power law beside other declines: noise can make it very long."""
+
+LEAST_WIDTH = 1e-9
+"""The width of a cell that contains a single real number."""
+
 
 class Tail(NamedTuple):
     """A tail of a column: its cells (k,) from the inside to the end.
 
-    ``density``: records in a cell at its start; ``slope``: how much their logarithm falls there from
-    one cell to the next; ``bulk``: whether it may be no tail.
+    ``widths`` (k,): of the cells; ``steps``, ``along`` (k,): how far each lies from the start, in
+    numbers and on the scale on which counts thin out; ``density``: records per width at the start;
+    ``slope``: how much their logarithm falls there per unit of ``along``; ``bulk``: whether it may be
+    no tail.
     """
 
     cells: Integers
+    widths: Floats
+    steps: Floats
+    along: Floats
     density: float
     slope: float
     bulk: bool
@@ -79,9 +94,10 @@ def split_groups(
     held = np.bincount(column, minlength=len(joined))
     likely = np.maximum(held, 1.0)[groups] / np.bincount(groups)[groups]
     falling, tailing = likely.copy(), {int(groups[tail.cells[0]]): tail for tail in ends}
-    for group, (cells, density, slope, _) in tailing.items():
-        total = max(float(held[group]), min(1.0, density / 2))
-        falling[cells] = _falling(density, slope, total, len(cells))
+    for group, tail in tailing.items():
+        falling[tail.cells] = _falling(
+            tail, max(float(held[group]), min(1.0, tail.density / 2)), noisy[tail.cells], variance
+        )
     for group in np.unique(groups):
         cells, rows = np.flatnonzero(groups == group), order[column[order] == group]
         end, near = tailing.get(group), likely[cells]
@@ -96,16 +112,24 @@ def split_groups(
     return result
 
 
-def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list[Tail]:
+def tails(
+    groups: Integers,
+    held: Floats,
+    kinds: Integers,
+    error: float,
+    numbers: tuple[Floats, Floats] | None = None,
+) -> list[Tail]:
     """The tails at the two ends of a column of ordered cells.
 
     ``groups`` (size,): the group of each cell; ``held`` (groups,): records in each, with a standard
-    ``error``; ``kinds`` (values,): of the first cells, which are ordered; a tail has only one kind.
+    ``error``; ``kinds`` (values,): of the first cells, which are ordered; a tail has only one kind;
+    ``numbers`` (values,) each: the middle of each of these cells, and its width.
 
     A tail has as many groups as are needed for a significant total, because the total of the most
     extreme values is known much better than each count; but it has none that are as dense as the groups
     before it.  The density is that of the adjacent groups: of as many as have a significant total, and
     of as many again, the lower of the two, so that a frequent value such as 40 hours starts no tail.
+    Where the nearer is the lower, counts decline within it too, so they start below its mean.
     The bulk of a column may thin out too, or be next to a top code or noise: such a tail is marked, and
     the counts decide.
     """
@@ -123,16 +147,39 @@ def tails(groups: Integers, held: Floats, kinds: Integers, error: float) -> list
             bulk = bool(held[end].sum() > BULK * held[left].sum())
             if not second or (bulk and number > 1):
                 continue
-            beside = [held[each].sum() / sizes[each].sum() for each in (first, second)]
+            near, far = (held[each].sum() / sizes[each].sum() for each in (first, second))
             mean, clearly = held[end].sum() / sizes[end].sum(), held[last] - SEEN * error
-            thins_out = max(mean, clearly / sizes[last]) < min(beside)
-            cells = np.flatnonzero(np.isin(groups, end))
+            thins_out = max(mean, clearly / sizes[last]) < min(near, far)
+            cells = np.flatnonzero(np.isin(groups, end))[::way]
             if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
-                apart = sizes[[*first, *second]].sum() / 2
-                fall = math.log(beside[1] / beside[0]) / apart
-                found.append(Tail(cells[::way], float(min(beside)), max(fall, 0.0), bulk))
+                widths, steps, along = _distances(cells[0] - way, way, len(kinds), numbers)
+                inside = [np.isin(values, each) for each in (second, first)]
+                before, beside = (along[each].mean() for each in inside)
+                far, near = (
+                    held[g].sum() / widths[i].sum()
+                    for g, i in zip((second, first), inside, strict=True)
+                )
+                slope = max(math.log(far / near) / (beside - before), 0.0)
+                density = float(min(near, far) * max(math.exp(slope * beside), LEAST_START))
+                place = widths[cells], steps[cells], along[cells]
+                found.append(Tail(cells, *place, density, slope, bulk))
                 break
     return found
+
+
+def _distances(
+    start: int, way: int, size: int, numbers: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats, Floats]:
+    """``widths``, ``steps`` and ``along`` (size,) of all cells, for a tail that begins after a cell.
+
+    Amounts thin out on a logarithmic scale, and far from zero that is nearly a linear one.
+    """
+    middles, widths = numbers or (np.zeros(size), np.ones(size))
+    if way == 1 and middles[start] > 0.0 and (np.diff(middles) > 0.0).all():
+        logs = np.log(np.maximum(middles, middles[middles > 0.0].min() / 2) / middles[start])
+        return np.maximum(widths, LEAST_WIDTH), middles - middles[start], logs
+    cells = (np.arange(float(size)) - start) * way
+    return np.ones(size), cells, cells
 
 
 def _seen(order: list[int], held: Floats, error: float) -> list[int]:
@@ -185,22 +232,35 @@ def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> F
     return likely
 
 
-def _falling(first: float, slope: float, total: float, size: int) -> Floats:
-    """Records (size,) of cells k = 1, 2, ..., with a total below size * first.
+def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats:
+    """Records (k,) of the cells of a tail, which add up to a total.
 
-    The mean of two declines, because the counts do not show which is right: first exp(-a k), for
-    amounts with a power-law tail, and first exp(-slope k - b k^2), which falls ever faster, for
-    log-normal amounts.  Each has the given total; if the second is too small even with b = 0, only the
-    first is used.
+    The mean of up to three declines, weighted by how well they explain the ``noisy`` counts: by the
+    same factor at each step; ever faster along ``tail.along``, beginning with the slope of the tail, as
+    normal and log-normal numbers do; by the same factor along it, which is a power law for amounts.
+    Where the slope is too steep for the total, noise may have made it so, and only the first is left.
     """
-    k = np.arange(1.0, size + 1)
     from scipy.optimize import brentq  # slow to import
 
-    def decline(a: float, b: float) -> Floats:
-        return np.asarray(first * np.exp(-a * k - b * k**2))
+    (_, widths, steps, along, density, slope, _), found, priors = (
+        tail,
+        list[Floats](),
+        list[float](),
+    )
+    start = max(density, 1.001 * total / widths.sum()) * widths
 
-    evenly = decline(brentq(lambda a: decline(a, 0.0).sum() - total, 0.0, 700.0), 0.0)
-    if decline(slope, 0.0).sum() <= total:
-        return evenly
-    faster = decline(slope, brentq(lambda b: decline(slope, b).sum() - total, 0.0, 700.0))
-    return (evenly + faster) / 2
+    def try_decline(first: Floats, distances: Floats, prior: float) -> None:
+        def decline(rate: float) -> Floats:
+            return np.asarray(first * np.exp(-rate * distances / distances[0]))
+
+        if first.sum() > total:
+            found.append(decline(brentq(lambda rate: decline(rate).sum() - total, 0.0, 700.0)))
+            priors.append(prior)
+
+    try_decline(start, steps, 1.0)
+    try_decline(start * np.exp(-slope * along), along**2, 1.0)
+    if len(found) > 1:
+        try_decline(start, along, POWER_LAW)
+    misfits = np.array([np.sum((noisy - each) ** 2) for each in found]) / (2.0 * variance)
+    weights = np.array(priors) * np.exp(misfits.min() - misfits)
+    return np.asarray(weights @ np.stack(found) / weights.sum())

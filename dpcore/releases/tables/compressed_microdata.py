@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.axes import Axis, Categories, in_order
 from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
@@ -258,15 +258,18 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             place, axis = merged.position, self.domain.axes[merged.position]
             values = axis.size - axis.nullable if in_order(axis) else 0
             held = np.bincount(codes[:, place], minlength=self.keep)
+            numbers = None
+            if values and not isinstance(axis, Categories):
+                inside = CellNumbers.of(axis, np.arange(values))
+                numbers = (inside.first + inside.last) / 2, inside.size
             margin = second.of_nothing.margin((place,))
             ends = tails(
                 groups[place],
                 held.astype(np.float64),
                 np.asarray(merged.kinds)[:values],
                 margin.variance**0.5 * scale,
+                numbers,
             )
-            wide = isinstance(axis, Bins)
-            numbers = CellNumbers.of(axis, np.arange(values)).size if wide else None
             codes[:, place] = split_groups(
                 codes[:, place],
                 groups[place],
@@ -275,13 +278,13 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 generator,
                 ends,
                 ranks.get(place),
-                numbers,
+                numbers[1] if numbers else None,
             )
-        inside = {
+        counts = {
             merged.position: (counted[:, merged.position], groups[merged.position])
             for merged in self.merged
         }
-        codes = cells_in_order(codes, inside, self.rules, generator)
+        codes = cells_in_order(codes, counts, self.rules, generator)
         return self.domain, groups_followed(codes, self.nested)
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:

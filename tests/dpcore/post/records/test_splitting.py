@@ -65,6 +65,29 @@ def test_the_largest_amounts_are_about_as_large_as_they_are():
     assert 1 / 2 < amounts[made].max() / true.max() < 2
 
 
+@pytest.mark.parametrize("last", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("shape", ["log-normal", "geometric", "normal"])
+def test_numbers_reach_about_as_far_as_they_do_whatever_their_shape(shape: str, last: float):
+    """Days from 1 to 365 in cells of their own; the last group holds a share of all, hidden in noise."""
+    days = np.arange(1.0, 366.0)
+    exponent = {
+        "log-normal": (np.log(days) - 2) ** 2 / (2 * 0.8**2) + np.log(days),
+        "geometric": days / 10,
+        "normal": (days - 180) ** 2 / (2 * 40**2),
+    }[shape]
+    likely = np.exp(-exponent)
+    exact = np.rint(50_000 * likely / likely.sum()).astype(np.int64)
+    share = exact.cumsum() / exact.sum()
+    groups = np.minimum(np.floor(share / last), np.floor(1 / last + 1e-9) - 1).astype(np.int64)
+    groups = np.unique(groups, return_inverse=True)[1]
+    column, true = np.repeat(groups, exact), np.repeat(days, exact)
+    ends = tails(groups, np.bincount(column).astype(float), np.zeros(365, int), 1.0, (days, np.ones(365)))
+    generator = np.random.default_rng(11)
+    noisy = exact + generator.normal(0, 2000, 365)
+    made = split_groups(column, groups, noisy, 2000.0**2, generator, ends)
+    assert 0.8 < days[made].std() / true.std() < 1.25
+
+
 def test_a_value_that_many_people_have_stands_out_of_its_group():
     generator = np.random.default_rng(5)
     exact = np.zeros(100, dtype=np.int64)
