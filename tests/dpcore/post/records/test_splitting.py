@@ -81,7 +81,9 @@ def test_numbers_reach_about_as_far_as_they_do_whatever_their_shape(shape: str, 
     groups = np.minimum(np.floor(share / last), np.floor(1 / last + 1e-9) - 1).astype(np.int64)
     groups = np.unique(groups, return_inverse=True)[1]
     column, true = np.repeat(groups, exact), np.repeat(days, exact)
-    ends = tails(groups, np.bincount(column).astype(float), np.zeros(365, int), 1.0, (days, np.ones(365)))
+    ends = tails(
+        groups, np.bincount(column).astype(float), np.zeros(365, int), 1.0, (days, np.ones(365))
+    )
     generator = np.random.default_rng(11)
     noisy = exact + generator.normal(0, 2000, 365)
     made = split_groups(column, groups, noisy, 2000.0**2, generator, ends)
