@@ -58,7 +58,7 @@ class PlanDocument(Section):
         le=2**40,
         description="The public number of records, n. With add-remove, or a privacy unit of several "
         "records, a public guess, used only as a scale for noise and errors. With `linked`, a guess of "
-        "the number of units.",
+        "the number of units; with `series`, of the records of one period.",
     )
     counts: StrictStr | None = Field(
         default=None,

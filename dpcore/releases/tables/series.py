@@ -97,8 +97,7 @@ class SeriesRun(Release):
     def of_period(self) -> Release:
         if any(self.factor.steps[1:]):  # then one run measures no period
             return self
-        rows = max(self.rows // self.run, 1) if self.period else self.rows
-        return replace(self.tables, rows=rows, share=self.share, adjacency=self.adjacency)
+        return replace(self.tables, rows=self.rows, share=self.share, adjacency=self.adjacency)
 
     def drawn_of_period(self, noisy: Noisy) -> Noisy:
         if self.of_period is self:
