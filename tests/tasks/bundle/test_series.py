@@ -131,7 +131,10 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
         (term,) = [c for c in bundle.fit("{kind == 'b'} ~ sex").coefficients if "sex" in c.name]
         assert bundle.table("analyses/share")["estimate"][1] == pytest.approx(term.estimate)
         assert [*bundle.sample("people", 7)["week"]] == [f"w{week}"] * 7
-        assert {*bundle.implicates("people")[0]["week"]} == {f"w{week}"}
+        weeks = bundle.implicates("people")[0]["week"]
+        assert {*weeks} == {f"w{week}"}
+        assert len(weeks) == pytest.approx(counts.sum(), rel=0.1)  # in records, not in steps
+        assert bundle.evidence.rows == pytest.approx(counts.sum(), rel=0.1)
         require_sound((path / REPORT).read_text(), path)
     first, second = (open_bundle(path).table("microdata/people") for path in made)
     assert np.sum(first["kind"] == "a") != np.sum(second["kind"] == "a")
