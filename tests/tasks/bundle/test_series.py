@@ -142,10 +142,11 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
     assert spent == plans[0].requested  # nobody is in two periods, and records cost nothing
 
 
-def test_a_run_of_few_records_has_a_table_of_people_too(out, monkeypatch):
+def test_a_period_without_records_has_synthetic_ones_that_are_not_accurate(out, monkeypatch):
     monkeypatch.setattr("tests.tasks.made_up.made_up_tally", lambda domain, rows: nobody(domain))
     bundle = open_bundle(publish_made_up(plan_of(1, **of_run(1)), "week-1", out))
     assert bundle.tables["microdata/people"].rows == 500
+    assert "accurate" not in bundle.table("microdata/people.support")["grade"]
 
 
 def nobody(domain: Domain) -> Tally:
