@@ -182,9 +182,8 @@ def _(release: FittedTables) -> float:
 def _(release: SeriesRun) -> float:
     """The error of the tables of the newest period."""
     error = release.expected_error()[0].value
-    records = release.rows / (release.run if release.period else 1)
     cells = [domain.size for domain in release.tables.domains]
-    return float(np.mean(cells)) * error * math.sqrt(2 / math.pi) / (2 * records)
+    return float(np.mean(cells)) * error * math.sqrt(2 / math.pi) / (2 * release.rows)
 
 
 @error_of_numbers.register(Mean)

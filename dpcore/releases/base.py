@@ -187,6 +187,15 @@ class Release(ABC):
         """The part of a tally that the statistic uses: all, or one period of a series; private."""
         return tally
 
+    @property
+    def of_period(self) -> Release:
+        """What records and models are made from: itself, or the release of one period in a series."""
+        return self
+
+    def drawn_of_period(self, noisy: Noisy) -> Noisy:
+        """A draw of this release as one of ``of_period``."""
+        return noisy
+
     @abstractmethod
     def statistic(self, tally: Tally) -> Exact:
         """The exact statistic: private."""

@@ -17,7 +17,7 @@ import yaml
 
 from dpcore.errors import InputError
 from schemas.first_plan.question import Question
-from schemas.first_plan.questionnaire import DATES, DESIGN, ROLES
+from schemas.first_plan.questionnaire import DATES, DESIGN, PERIOD, ROLES
 from schemas.survey.blanks import BLANK
 from schemas.survey.cells import Numbers
 from schemas.survey.columns import nameable
@@ -111,6 +111,24 @@ class Described:
             DESIGN[q.role]: n for n, q in self.said.items() if q.role in DESIGN and n in self._kept
         }
 
+    @cached_property
+    def period(self) -> str:
+        """The column that says in which period of a series a record is; empty if there is none."""
+        return next((n for n, q in self.said.items() if q.role == PERIOD and n in self._kept), "")
+
+    @property
+    def series(self) -> Mapping[str, Any]:
+        """The plan's section on the series, if there is one."""
+        if not self.period:
+            return {}
+        keys = self.said[self.period].keys
+        values = keys.get("categories") or keys.get("levels")
+        if values is None:
+            lower, upper = keys["bounds"]
+            values = range(lower, upper + 1, keys.get("step", 1))
+        several = "all" if self.role("unit") else 1
+        return {"period": self.period, "periods": len(values), "in_periods": several}
+
     @property
     def designed(self) -> bool:
         """Whether estimates for the population depend on weights, strata or clusters."""
@@ -149,10 +167,11 @@ class Described:
 
     @cached_property
     def columns(self) -> Mapping[str, ColumnType]:
-        """The columns of the plan."""
+        """The columns of the plan, without the period of a series."""
         return {
             own: kind if part is None else ColumnType.PART
             for name, kind in self._kept.items()
+            if name != self.period
             for own, part in self._parts(name, kind)
         }
 

@@ -107,7 +107,7 @@ class Draft(Written):
         draft = draft.with_tables([wish for wish in wishes if wish.kind == "table"])
         for wish in wishes:
             if wish.kind == "mean":
-                use = self.use.model if self.use.measured(wish) else self.use.mean
+                use = self.use.model if self.use.measured(wish) or self.of.period else self.use.mean
                 draft = draft.having(use(wish))
             elif wish.kind in ("density", "map"):
                 draft = draft.having(self.use.density(wish))

@@ -19,8 +19,8 @@ class Condition(NamedTuple):
 class Question:
     """The description of one column: its keys in a plan except ``type``, and the range of its numbers
     (``upper`` and ``step`` for a column that a plan does not describe).  ``role``: weight, stratum,
-    cluster or empty.  ``universe``: the conditions that hold for everybody who was asked; ``answered``:
-    whether they all answered."""
+    cluster, period or empty.  ``universe``: the conditions that hold for everybody who was asked;
+    ``answered``: whether they all answered."""
 
     type: str
     keys: Mapping[str, Any]

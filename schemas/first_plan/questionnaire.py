@@ -25,7 +25,8 @@ population a record stands (``upper``: larger ones count as this one; ``step``: 
 rounded), ``ignored`` that it is an identifier or free text.
 
 Two types mark columns that are described like any other: ``stratum`` those of the groups within which
-the survey was drawn, ``cluster`` those of the clusters that were drawn.
+the survey was drawn, ``cluster`` those of the clusters that were drawn.  ``period`` marks the column,
+of categories or whole numbers, that says in which period of a series a record belongs.
 """
 
 from __future__ import annotations
@@ -72,6 +73,9 @@ ROLES = ("unit", "weight", "ignored")
 """Types of columns that a plan does not publish."""
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
 """Types of columns that a plan does publish, with the key of the plan that also names the column."""
+PERIOD = "period"
+MARKS = (*DESIGN, PERIOD)
+"""Types that say what a column is for, in addition to its description."""
 EMPTY = "empty"
 NOT_ASKED = "not asked"
 FREE_TEXT = "; an identifier or free text, which is not published, has the type `ignored`"
@@ -128,7 +132,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         except InputError as fault:
             faults.append(str(fault))
             found[name] = Question("", {})
-    for role in ("unit", "weight", *DESIGN):
+    for role in ("unit", "weight", *MARKS):
         several = [repr(n) for n, of in found.items() if role in (of.type, of.role)]
         if len(several) > 1:
             faults.append(f"{path}: {' and '.join(several)} are each a {role}; a plan has one")
@@ -181,11 +185,11 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         else "continuous"
     )
     kind = said.get("type") or guess
-    role = kind if kind in DESIGN else ""
+    role = kind if kind in MARKS else ""
     kind = guess if role else kind
     if kind == "integer" and values and not bounded:  # as codebooks call codes
         kind = "categorical"
-    if kind not in (types := (*TYPES, *ROLES, *DESIGN)):
+    if kind not in (types := (*TYPES, *ROLES, *MARKS)):
         raise InputError(
             f"{place}, type: {kind!r} is not one of {', '.join(types)}"
             f"{suggestion(kind, types) or FREE_TEXT}"

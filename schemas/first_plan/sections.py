@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -21,7 +21,7 @@ from schemas.first_plan.universe import require_published, universe_rules
 from schemas.first_plan.wishes import Wish
 from schemas.releases.binning import FINE
 from schemas.survey.blanks import BLANK
-from schemas.survey.cells import MOST_IN_TABLES, MOST_VALUES, Numbers
+from schemas.survey.cells import MOST_IN_TABLES, MOST_VALUES, Cells, Numbers
 from schemas.survey.found import stated_ends
 
 MOST_ON_A_MAP = 4096
@@ -103,7 +103,7 @@ class ColumnUse:
             if name in maps:
                 found[name] = sorted((int if of.whole else float)(each) for each in {*of.special})
             else:
-                found[name] = (of.for_records() if name in fine else of.for_tables()).points
+                found[name] = self._cells(of, name in fine)().points
         return found
 
     def bins(
@@ -113,14 +113,19 @@ class ColumnUse:
         found: dict[str, Sequence[float] | str | int] = {}
         for name in columns:
             if of := self.numbers.get(name):
-                cells = (of.for_records if many else of.for_tables)(self.points[name])
+                cells = self._cells(of, many)(self.points[name])
                 if cells.edges:
                     fine = many and self._fine(name) == cells.edges
                     found[name] = FINE if fine else cells.edges
             elif self.of.columns[name] is ColumnType.REAL:
                 few = MOST_IN_TABLES if self._bounds_found(name) else BLANK
-                found[name] = FINE if many else few
+                found[name] = FINE if many and not self.of.period else few
         return found
+
+    def _cells(self, of: Numbers, many: bool) -> Callable[..., Cells]:
+        if not many:
+            return of.for_tables
+        return of.for_periods if self.of.period else of.for_records
 
     def _bounds_found(self, name: str) -> bool:
         """Whether the release finds the bounds of a column, so that no edges can be stated."""
@@ -195,6 +200,8 @@ class ColumnUse:
             "rules": "Who was asked: outside its universe a column is missing in every record.",
             "mechanism": GAUSSIAN_NOISE,
         }
+        if self.of.period:
+            why["bins"] = "No bins are merged in a series, so there are few; edges may be listed."
         require_published(self.of.said, self.of.columns)
         rules = universe_rules(self.of.said, wish.columns)
         keys = {
@@ -202,7 +209,7 @@ class ColumnUse:
             "kind": "microdata-margins",
             "columns": list(wish.columns),
             **self._bins(wish.columns, many=True),
-            "compress": {},
+            **({} if self.of.period else {"compress": {}}),
             **({"rules": rules} if rules else {}),
             "mechanism": "discrete-gaussian",
         }
@@ -218,7 +225,7 @@ class ColumnUse:
     @property
     def heaped(self) -> list[str]:
         """The columns whose values share cells of the records although all are multiples of a step."""
-        found, left = list[str](), MOST_HEAPED
+        found, left = list[str](), 0 if self.of.period else MOST_HEAPED
         for name, of in self.numbers.items():
             heaps = self.of.said[name].role not in ("weight", "stratum", "cluster")
             if heaps and of.step_or_one and MOST_VALUES < of.number <= left:

@@ -210,10 +210,12 @@ def _series(plan: PlanDocument) -> None:
     if plan.series is None:
         return
     plan.series.check(plan.columns, plan.adjacency, plan.weights is not None)
-    if plan.synthesis:
-        raise ValueError("synthesis: records cannot be drawn from one run of a series")
-    if plan.analyses:
-        raise ValueError("analyses: models cannot be fitted to one run of a series")
+    for key in ("synthesis", "analyses"):
+        if getattr(plan, key) and plan.series.measures == "to-date":
+            raise ValueError(
+                f"{key}: each run makes them from the counts of its period, and with measures: to-date"
+                " no run counts a period alone; remove measures from series"
+            )
     if plan.operation.schedule and plan.operation.schedule.since is None:
         raise ValueError(
             "operation.schedule.since: state the day from which the periods of the series count"
@@ -308,10 +310,10 @@ def _releases(plan: PlanDocument) -> None:
 def _synthesis(plan: PlanDocument) -> None:
     for i, table in enumerate(plan.synthesis):
         with _inside(f"synthesis[{i}]."):
-            table.sampler(plan.built)
-            table.refining(plan.built)
-            table.check_values(plan.built[table.from_].domain)
-            table.deriving(plan.built[table.from_], plan.record_columns)
+            release = table.sampler(plan.of_period)
+            table.refining(plan.of_period)
+            table.check_values(release.domain)
+            table.deriving(release, plan.record_columns)
 
 
 def _quality(plan: PlanDocument) -> None:

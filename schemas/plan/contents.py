@@ -58,7 +58,7 @@ class PlanDocument(Section):
         le=2**40,
         description="The public number of records, n. With add-remove, or a privacy unit of several "
         "records, a public guess, used only as a scale for noise and errors. With `linked`, a guess of "
-        "the number of units.",
+        "the number of units; with `series`, of the records of one period.",
     )
     counts: StrictStr | None = Field(
         default=None,
@@ -203,11 +203,16 @@ class PlanDocument(Section):
         return self.series.adjacency(one) if self.series else one
 
     @property
+    def most_together(self) -> int:
+        """The most records of a unit that one synthetic table or model is made from."""
+        return self.unit.max_rows if self.unit and not self.linked else 1
+
+    @property
     def assumed(self) -> tuple[str, ...]:
         """The assumptions of sampling errors of models and moments, in addition to
         independent records."""
         weights = self.weights.column if self.weights else None
-        return tuple(assumptions(self.adjacency.most, weights))
+        return tuple(assumptions(self.most_together, weights))
 
     @property
     def includes_sampling(self) -> bool:
@@ -357,6 +362,11 @@ class PlanDocument(Section):
     def built(self) -> Mapping[str, Release]:
         """The releases by name, in the plan's order."""
         return {release.name: release for release in self._build()}
+
+    @cached_property
+    def of_period(self) -> Mapping[str, Release]:
+        """The releases from which records and models are made: in a series, those of one period."""
+        return {name: release.of_period for name, release in self.built.items()}
 
     @property
     def prices(self) -> Mapping[str, Budget]:

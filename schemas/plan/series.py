@@ -26,7 +26,9 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.numbers.moments import Moments
+from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
 from schemas.document import Section
 from schemas.releases.base import ReleaseSection, SurveyFacts
@@ -44,13 +46,14 @@ class Periods(NamedTuple):
     most: int
 
 
-OF_ONE_RUN = ("budget", "rows", "publication")
-"""Keys of a plan in which the runs of one series may differ."""
+OF_ONE_RUN = ("budget", "rows", "publication", "analyses")
+"""Keys of a plan in which the runs of one series may differ; so may ``synthesis``, as no draw does."""
 
 
 def of_any_run(public: Mapping[str, Any]) -> dict[str, Any]:
     """The part of the public plan that all runs of a series have in common."""
     common = {key: value for key, value in public.items() if key not in OF_ONE_RUN}
+    common |= {"synthesis": []} if "synthesis" in public else {}
     if "series" in common:
         common["series"] = {k: value for k, value in public["series"].items() if k != "run"}
     return common
@@ -229,13 +232,18 @@ class Series(Section):
             return self._estimates(section, survey, share)
         share = self._share(share)
         tables = section.release(survey, share)
-        if type(tables) is not Histogram and not isinstance(tables, Margins):
+        if isinstance(tables, CompressedMicrodata):
             raise ValueError(
-                "kind: a series is of counts (histogram, margins) and of estimates (model, moments); a"
-                " mean is a model, such as formula: income ~ 1"
+                "compress: would merge other cells in each period; use coarser bins or fewer categories,"
+                " and remove it"
             )
-        if isinstance(tables, Margins):  # the runs' noises add up cell by cell
-            if tables.aim not in ("balanced", None):
+        if type(tables) is not Histogram and not isinstance(tables, Margins | Microdata):
+            raise ValueError(
+                "kind: a series is of counts (histogram, margins, microdata-margins) and of estimates"
+                " (model, moments); a mean is a model, such as formula: income ~ 1"
+            )
+        if isinstance(tables, Margins | Microdata):  # the runs' noises add up cell by cell
+            if tables.aim not in ("balanced", "records", None):
                 raise ValueError(
                     "optimise: a series measures all tables with the same noise; remove it"
                 )

@@ -121,6 +121,14 @@ class Numbers:
         events = max(-self.lower, self.upper) <= MOST_VALUES
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
 
+    def for_periods(self, points: Sequence[float] | None = None) -> Cells:
+        """Cells for records that no release merges: those of tables, and equal ones."""
+        few = self.for_tables(points)
+        if few.edges is None:
+            return few
+        edges = [Decimal(str(edge)) for edge in few.edges]
+        return self._as_cells([*edges, *self._equal(MOST_IN_TABLES, FEW), *self.cuts], few.points)
+
     @property
     def amount(self) -> bool:
         """Whether values crowd near zero and reach far, so that a logarithmic scale suits them."""

@@ -10,7 +10,7 @@ from dpcore.estimates.joined import DrawnRelease
 from dpcore.post.tables.joined import joined
 from schemas.plan import Plan
 from schemas.plan.synthesis import Synthesis
-from tasks.bundle.records import Draws, synthetic_records
+from tasks.bundle.records import Draws, draws_of_period, synthetic_records
 from tasks.inference.fit import answering
 
 MOST_RECORDS = 2**16
@@ -31,7 +31,7 @@ def evidence_of(
             " fitted"
         )
     release = answers[0]
-    found = release.as_measured(draws(release.name))
+    found = release.as_measured(draws_of_period(plan, draws)(release.name))
     measured, noisy = found.release, found.noisy
     alike = [part for part in parts if part.release.unit == release.unit]
     known = [(part.agreement, part.release.domain.axes) for part in alike]
@@ -60,6 +60,6 @@ def evidence_of(
         rows,
         codes,
         dict(records.columns),
-        plan.adjacency.most,
+        plan.most_together,
         plan.assumed,
     )

@@ -68,7 +68,7 @@ class Implicates:
         )
         name, which = f"{synthesis.name}.implicates", np.repeat(np.arange(1, number + 1), rows)
         key = TableColumn(IMPLICATE, which, "Number of the implicate that the record belongs to")
-        names = plan.built[synthesis.from_].domain.names
+        names = plan.of_period[synthesis.from_].domain.names
         columns: dict[str, Any] = {
             "columns": [" x ".join(names[a] for a in slope.pair) for slope in self.slopes],
             "spread": self.spread,

@@ -50,6 +50,7 @@ from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import (
     Draws,
     SyntheticRecords,
+    draws_of_period,
     joined,
     record_blocks,
     tally_of_records,
@@ -140,11 +141,11 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     """Draw one synthetic table from committed draws alone."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
     draws = draws_of(plan, release_id)
-    noisy = draws(synthesis.from_)
+    noisy = draws_of_period(plan, draws)(synthesis.from_)
     columns, about = plan.described_columns, file_metadata(plan, release_id)
     stated = SynthesisRecord.model_construct(
-        understated=understated_by(synthesis.sampler(plan.built), noisy),
-        rows_per_unit=plan.unit.max_rows if plan.linked and plan.unit else plan.adjacency.most,
+        understated=understated_by(synthesis.sampler(plan.of_period), noisy),
+        rows_per_unit=plan.unit.max_rows if plan.unit else 1,
     )
     seen: list[SyntheticRecords] = []
 
@@ -165,9 +166,10 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     records = joined(seen)
     files["support"] = write_table(staging, records.support(name, noisy), columns, about)
     if synthesis.implicates:
-        release = plan.built[synthesis.from_]
+        release = plan.of_period[synthesis.from_]
         assert isinstance(release, FittedTables)
-        several = make_implicates(release, synthesis, measured_parts(plan, release_id), draws)
+        parts = measured_parts(plan, release_id)
+        several = make_implicates(release, synthesis, parts, draws_of_period(plan, draws))
         said = about | {"dprelease.warning": stated.rules}
         for key, table in zip(
             ("implicates", "spread"), several.tables(plan, synthesis, draws), strict=True
@@ -357,8 +359,8 @@ def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
     with _MEASURING:
         of, parts = _MEASURED.get(drawn, (None, []))
         if of is not plan:  # parts are found by the very releases of a plan
-            draws = {name: committed(plan, release_id, name)[1] for name in plan.built}
-            parts = parts_of(plan.built, draws)
+            draws = draws_of_period(plan, draws_of(plan, release_id))
+            parts = parts_of(plan.of_period, {name: draws(name) for name in plan.built})
             _MEASURED.clear()
             _MEASURED[drawn] = plan, parts
         return parts

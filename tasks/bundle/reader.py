@@ -46,7 +46,7 @@ from tasks.bundle.counts import CountTables
 from tasks.bundle.digests import manifest_bytes
 from tasks.bundle.evidence import evidence_of
 from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
-from tasks.bundle.records import synthetic_records
+from tasks.bundle.records import draws_of_period, synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured, wider
@@ -166,7 +166,7 @@ class BundleReader(CountTables):
             made = fit(self._evidence_for(formula), formula, family)
             made = replace(made, notes=(*made.notes, *self._means_of(formula)))
             name = answering(self.plan, formula)[0].name
-        elif isinstance(self.plan.built[found[0]], MeasuredModel):
+        elif isinstance(self.plan.of_period[found[0]], MeasuredModel):
             return found[1]
         else:
             name, made = found
@@ -221,8 +221,8 @@ class BundleReader(CountTables):
     @cached_property
     def parts(self) -> list[DrawnRelease]:
         """Everything that counts, as it was measured."""
-        draws = {name: self.draw(name) for name in self.plan.built}
-        return parts_of(self.plan.built, draws)
+        draws = draws_of_period(self.plan, self.draw)
+        return parts_of(self.plan.of_period, {name: draws(name) for name in self.plan.built})
 
     def record_of(self, table: str) -> ReleaseRecord:
         """The release of a table."""

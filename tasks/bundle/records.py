@@ -96,7 +96,7 @@ class SyntheticRecords:
                 column, self.columns[column], "" if stated.description else "Synthetic", column
             )
             for column, stated in survey.items()
-            if column in self.domain.names
+            if column in self.columns
         ]
         columns += [
             TableColumn(
@@ -260,6 +260,11 @@ def synthetic_records(
     return joined([*record_blocks(plan, synthesis, draws, rows, codes)])
 
 
+def draws_of_period(plan: Plan, draws: Draws) -> Draws:
+    """The draws of the releases of one period (``Plan.of_period``)."""
+    return lambda name: plan.built[name].drawn_of_period(draws(name))
+
+
 def tally_of_records(plan: Plan, name: str, domain: Domain, draws: Draws) -> Tally:
     """Count the records of a synthetic table by the cells of some columns; the tally is public."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
@@ -305,10 +310,11 @@ def record_blocks(
     The same draws and number always give the same records.  ``codes``: (rows, columns) of existing
     records, over the release's domain.
     """
-    sampler, noisy = synthesis.sampler(plan.built), draws(synthesis.from_)
+    draws = draws_of_period(plan, draws)
+    sampler, noisy = synthesis.sampler(plan.of_period), draws(synthesis.from_)
     # Separate streams: with the numbers that chose the codes, values would depend on codes.
     within, of_choice = post_processing_generator(noisy).spawn(2)
-    refining = synthesis.refining(plan.built)
+    refining = synthesis.refining(plan.of_period)
     densities = {
         column: ColumnValues.of(finer, draws(finer.name), column)
         if isinstance(finer, Heaping)
@@ -334,6 +340,9 @@ def record_blocks(
         columns = decode_records(domain, block, densities, within, sampler.rules)
         for column in derived:
             columns[column.name] = column.values(columns)
+        if plan.series and (periods := plan.series.bound(plan.columns)):
+            now = np.full((len(block), 1), plan.series.run - 1)
+            columns |= decode_records(Domain((periods.axis,)), now, {}, within)
         yield SyntheticRecords(
             sampler, domain, block, columns, refined_by, followed, derived, before
         )
@@ -348,7 +357,7 @@ def _targets(
     if plan.linked or not isinstance(sampler, TableOfCounts) or not len(codes):
         return followed, targets
     axes = {axis.name: (place, axis) for place, axis in enumerate(sampler.domain.axes)}
-    for release in plan.built.values():
+    for release in plan.of_period.values():
         if release.name == sampler.name or not isinstance(release, TableOfCounts):
             continue
         if release.unit != sampler.unit or release.adjacency.weighted:

@@ -47,7 +47,7 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     answers = answering(plan, formula)
     found = fit_measured(plan, None, formula, family, partial(supposed_shares, plan))
     if found:
-        alone = isinstance(plan.built[found[0]], MeasuredModel)
+        alone = isinstance(plan.of_period[found[0]], MeasuredModel)
         return found[0], found[1] if alone else _related(found[1])
     if not answers:
         raise InputError(
@@ -59,10 +59,10 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     tables = [(each.release.of_nothing, each.release.domain.axes) for each in measured]
     known_tables = [(of, axes) for of, axes in tables if of is not None]
     agreement = joined(known_tables, domain.axes)
-    codes, columns = _made_up(plan, answers[0].domain, min(max(plan.rows, FEWEST), MOST))
+    codes, columns = _made_up(plan, answers[0].domain, min(max(answers[0].rows, FEWEST), MOST))
     for place, group in measured[0].groups.items():
         codes[:, place] = group[codes[:, place]]
-    rows, most = float(plan.rows), plan.adjacency.most
+    rows, most = float(answers[0].rows), plan.most_together
     evidence = SimulatedEvidence(domain, agreement, rows, codes, columns, most, plan.assumed)
     return answers[0].name, _related(fit(evidence, formula, family))
 
@@ -100,7 +100,7 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
     rows = [each.row for each in found.coefficients]
     terms = [row for row in rows if row["term"] != CONSTANT] or rows
     ratios = [float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms]
-    worse = 1.0 if isinstance(plan.built[name], MeasuredModel | Moments) else ASSUMED
+    worse = 1.0 if isinstance(plan.of_period[name], MeasuredModel | Moments) else ASSUMED
     return worse * max(ratio if math.isfinite(ratio) else math.inf for ratio in ratios)
 
 

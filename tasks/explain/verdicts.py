@@ -59,7 +59,7 @@ class Verdict:
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and each model whose noise is known."""
-    for name, built in plan.built.items():
+    for name, built in plan.of_period.items():
         if isinstance(built, Microdata | CompressedMicrodata):
             distances = graded_distances(built, _shares(plan, built))
             says, words, error = _verdict_on_tables(distances), _of_tables(distances), None
@@ -123,7 +123,8 @@ def _at_least(loss: float) -> Fraction | None:
     return next((each for each in LADDER if each >= loss), None)
 
 
-def _reaches(plan: Plan, aim: str, built: Release) -> bool:
+def _reaches(plan: Plan, aim: str, release: Release) -> bool:
+    built = release.of_period
     if isinstance(built, Microdata | CompressedMicrodata):
         says = _verdict_on_tables(graded_distances(built, _shares(plan, built)))
     else:

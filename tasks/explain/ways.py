@@ -62,7 +62,7 @@ def model_widths(plan: Plan) -> list[Widths]:
 
 
 def _questions(plan: Plan) -> Iterator[tuple[str, str]]:
-    for release in plan.built.values():
+    for release in plan.of_period.values():
         if isinstance(release, MeasuredModel):
             yield release.formula, release.family
     for analysis in plan.analyses:
@@ -70,7 +70,7 @@ def _questions(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _way(plan: Plan, name: str) -> str:
-    release = plan.built[name]
+    release = plan.of_period[name]
     if isinstance(release, MeasuredModel):
         return DIRECTLY
     return MOMENTS if isinstance(release, Moments) else TABLES

@@ -51,10 +51,11 @@ def work_of(plan: Plan) -> Work:
         rows = table.rows or plan.rows
         kept = DRAWN_BYTES * min(rows, BLOCK) + CODE_BYTES * rows
         parts.append(Work(READ * rows * columns, kept * columns))
-        source = plan.built[table.from_]
+        source = plan.of_period[table.from_]
         again = table.rows != source.rows or not source.adjacency.public_rows
         if isinstance(source, FittedTables) and again:  # not the records whose tables are published
-            parts.append(Work(source.fit_seconds(rows)))
+            model = source.model_seconds if plan.series else 0.0  # else fitted for the tables
+            parts.append(Work(source.fit_seconds(rows) + model))
         parts.append(Work(IMPLICATE * implicate_values(plan, table)))
     needed = reduce(add, parts)
     return Work(needed.seconds, PROGRAM_BYTES + needed.bytes)
@@ -70,7 +71,7 @@ def bundle_bytes(plan: Plan) -> float:
 
 def implicate_values(plan: Plan, table: Synthesis) -> int:
     """The number of values of all implicates of a synthetic table together."""
-    release = plan.built[table.from_]
+    release = plan.of_period[table.from_]
     return (table.implicates or 0) * release.rows * len(release.domain.axes)
 
 

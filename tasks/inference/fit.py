@@ -111,7 +111,7 @@ def answering(plan: Plan, formula: str = "") -> list[TableOfCounts]:
     named = {name for name in plan.record_columns if re.search(rf"\b{re.escape(name)}\b", formula)}
     known = [
         release
-        for release in plan.built.values()
+        for release in plan.of_period.values()
         if isinstance(release, TableOfCounts) and not release.adjacency.weighted
         if release.as_measured(None).release.of_nothing is not None
     ]

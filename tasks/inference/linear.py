@@ -13,7 +13,6 @@ import numpy as np
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.post.points import Points
-from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.numbers.moments import HIDDEN, Moments
 from schemas.plan import Plan
 from tasks.inference.designs import numbers_of
@@ -31,8 +30,7 @@ def fit_moments(
     Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
     reasons = []
-    for built in plan.built.values():
-        release = built.inner if isinstance(built, EstimatesRun) else built
+    for release in plan.of_period.values():
         if not isinstance(release, Moments):
             continue
         try:

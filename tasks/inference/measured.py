@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from dpcore.errors import InputError
 from dpcore.line.statistic import Noisy
 from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
-from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
 from dpcore.releases.numbers.moments import Moments
 from schemas.plan import Plan
@@ -43,8 +43,7 @@ def fit_measured(
     Raises ``InputError`` where nothing in the plan can answer, or the model has no solution.
     """
     asked, models = _meaning(formula), list[str]()
-    for built in plan.built.values():
-        release = built.inner if isinstance(built, EstimatesRun) else built
+    for release in plan.of_period.values():
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
             if asked and (_meaning(release.formula), release.family) == (asked, family):
@@ -76,12 +75,13 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
     keys = {"name": "asked", "kind": "model", "formula": found.formula, "family": found.family}
     try:
         section = ModelSection.model_validate(keys)
-        asked = section.release(plan.facts, plan.built[name].share)
+        answers = plan.of_period[name]
+        asked = section.release(replace(plan.facts, rows=answers.rows), answers.share)
         assert isinstance(asked, MeasuredModel)
         direct = asked.width_ratio
     except ValueError:  # a formula that no plan may hold, or a budget without beta
         return []
-    if not here or isinstance(plan.built[name], EstimatesRun):
+    if not here:
         return []
     return [
         f"this model was not measured for itself: its intervals are up to {max(here):.2g} times as wide"

@@ -168,7 +168,7 @@ def noisy_columns(source: Source) -> list[Counts]:
     If other releases contribute, they are estimated from all, as the tables are; otherwise a reader
     would not know which of two numbers to quote.
     """
-    noisy, release, found = source.noisy, source.release, []
+    noisy, release, found = source.noisy, source.of_period, []
     if not isinstance(release, Samplable):
         return []
     columns, unit = source.plan.described_columns, source.unit

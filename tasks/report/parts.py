@@ -98,14 +98,19 @@ class Source:
         return self.plan.built[self.record.name]
 
     @property
+    def of_period(self) -> Release:
+        """What records are drawn from (``Release.of_period``)."""
+        return self.release.of_period
+
+    @property
     def unit(self) -> Unit:
         """Words for what the release counts."""
         return Unit(self.release.adjacency.weighted)
 
     @property
     def noisy(self) -> Noisy:
-        """The noisy statistic as it was drawn."""
-        return noisy_of(self.read(self.record.draw))
+        """The noisy statistic, as a draw of ``of_period``."""
+        return self.release.drawn_of_period(noisy_of(self.read(self.record.draw)))
 
     def read(self, file: TableFile) -> Mapping[str, NDArray[Any]]:
         """The columns of one of its tables."""

@@ -96,7 +96,7 @@ def measured_together(plan: Plan, manifest: Manifest, bundle: Path) -> list[Draw
     if not any(BEST[0] in file.columns for each in manifest.releases for file in each.tables):
         return []
     draws = {each.name: Source(plan, each, bundle).noisy for each in manifest.releases}
-    return parts_of(plan.built, draws)
+    return parts_of(plan.of_period, draws)
 
 
 def release_part(source: Source) -> ReportPart:

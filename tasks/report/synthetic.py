@@ -31,12 +31,12 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     for records in _records(record, source):
         again = [count_records(records[n.names[0]], n.keys[0]) for n in noisy_tables]
         counted = [a + b for a, b in zip(counted, again, strict=True)] if counted else again
-    public, drawn = source.release.adjacency.public_rows, max(record.file.rows, 1)
+    public, drawn = source.of_period.adjacency.public_rows, max(record.file.rows, 1)
     compared = [
         (noisy, counts * ((source.plan.rows if public else float(noisy.value.sum())) / drawn))
         for noisy, counts in zip(noisy_tables, counted, strict=True)
     ]
-    release = source.release
+    release = source.of_period
     assert isinstance(release, Samplable)
     supported = read_columns(source.bundle, record.support)
     listing = support_table(supported, record.support.path)
@@ -66,7 +66,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
         notes.append(f"Inside the bins, values follow another release: {refined}.")
-    if even := assumed_in_bins(source.release, record.refined_by):
+    if even := assumed_in_bins(source.of_period, record.refined_by):
         notes.append(f"Where values lie inside their bins is assumed, not measured: {even}.")
     if not compared:
         return Drawn((), [record.warning], [listing], details=notes)
@@ -86,9 +86,9 @@ def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
     """Releases that count columns of the records, but that the records do not follow."""
     return [
         release.name
-        for release in source.plan.built.values()
+        for release in source.plan.of_period.values()
         if isinstance(release, TableOfCounts)
-        and {*release.domain.names} <= {*source.release.domain.names}
+        and {*release.domain.names} <= {*source.of_period.domain.names}
         and release.name not in {record.source, *record.followed}
     ]
 
@@ -122,7 +122,7 @@ def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
 
 def support(source: Source) -> str:
     """Text on the relations that a release supports, and those that are assumptions."""
-    release = source.release
+    release = source.of_period
     beyond = "is an assumption of the fit, not a finding."
     domains = release.domains
     if len(domains) > 1:

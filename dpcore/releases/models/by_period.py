@@ -79,6 +79,10 @@ class EstimatesRun(Release):
         return each_alone(self.periods)
 
     @property
+    def of_period(self) -> MeasuredModel | Moments:
+        return self.inner
+
+    @property
     def mechanism(self) -> Mechanism:
         return self.inner.mechanism
 

@@ -12,6 +12,10 @@ run).
 
 Tables have one row for each cell and quantity.  Tables of run t use the published draws of earlier
 runs, and revise none of their numbers (``post.series``).
+
+**Records.**  A run that measures its period alone draws the counts of that period, from which records
+and models follow as from a single release (``of_period``).  Counts are rounded to whole records.  That
+adds at most 1/12 to a variance that is much larger, unless the noise is hardly more than one record.
 """
 
 from __future__ import annotations
@@ -46,6 +50,7 @@ from dpcore.releases.table import (
     interval_columns,
 )
 from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
 
 MEASURED = {"measured": "sum over all periods to date, in which each counts for a public number"}
 """The quantity of a run if nothing else can be computed."""
@@ -65,7 +70,7 @@ class SeriesRun(Release):
     only one period.  ``tables``: the release of counts of records; ``year``: the periods in a year.
     """
 
-    tables: Histogram | Margins
+    tables: Histogram | Margins | Microdata
     factor: Factor
     run: int
     year: int = YEAR
@@ -82,7 +87,22 @@ class SeriesRun(Release):
         """The release ``tables``, for weights in steps."""
         most = self.adjacency.most * STEPS
         weighted = replace(self.adjacency, most=most, weighted=True)
-        return replace(self.tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)
+        tables = self.tables
+        if isinstance(tables, Microdata):  # only counted here: no records are fitted to steps
+            of = tables.name, tables.domain, tables.rows, tables.share
+            tables = Margins(*of, tables.tables, tables.noise, adjacency=self.adjacency)
+        return replace(tables, rows=self.rows * STEPS, share=self.share, adjacency=weighted)
+
+    @cached_property
+    def of_period(self) -> Release:
+        if any(self.factor.steps[1:]):  # then one run measures no period
+            return self
+        return replace(self.tables, rows=self.rows, share=self.share, adjacency=self.adjacency)
+
+    def drawn_of_period(self, noisy: Noisy) -> Noisy:
+        if self.of_period is self:
+            return noisy
+        return replace(noisy, values=np.rint(noisy.values / STEPS).astype(np.int64))
 
     @property
     def mechanism(self) -> Noise:

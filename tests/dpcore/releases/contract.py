@@ -30,7 +30,7 @@ from dpcore.domain.adjacency import Adjacency
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.regions import Regions
-from dpcore.domain.series import square_root, totals
+from dpcore.domain.series import each_alone, square_root, totals
 from dpcore.domain.step_values import StepValues
 from dpcore.domain.tally import Tally
 from dpcore.line.mechanism import Mechanism
@@ -210,9 +210,8 @@ FOUR = Domain((*SWITCHES.axes, Categories("old", (False, True))))
 TRIO = Domain((Categories("size", (1, 2, 3)), Categories("kind", (1, 2, 3)), YES))
 MONTHLY = Domain((Categories("month", (1, 2, 3)), YES))
 PAIRS, FOURFOLD = ((0, 1), (0, 2), (1, 2)), (*combinations(range(4), 2), (0, 1, 2, 3))
-GAUSSIAN_PAIR = Margins(
-    "s", Domain(CUBE.axes[1:]), 2, APPROXIMATE, ((0,), (1,)), "discrete-gaussian"
-)
+INSIDE = Domain(CUBE.axes[1:])
+GAUSSIAN_PAIR = Margins("s", INSIDE, 2, APPROXIMATE, ((0,), (1,)), "discrete-gaussian")
 CRITERIA: tuple[Criterion, ...] = (
     Distance("distance of place", 99.0, (("place",),)),
     Contradictions("contradictions", 99.0, (Rule(((0, (1,)),), ((1, (0,)),)),)),
@@ -313,6 +312,11 @@ CASES: dict[str, Case] = {
     ),
     "gaussian run of a series of totals": Case(
         SeriesRun("s", CUBE, 2, APPROXIMATE, GAUSSIAN_PAIR, totals(2), 2)
+    ),
+    "run of a series of records": Case(
+        SeriesRun("s", CUBE, 2, PURE, Microdata("s", INSIDE, 2, PURE), each_alone(2), 2),
+        near=(6, 6),
+        far=(6, 11),
     ),
     "spectral density": Case(SpectralDensity("s", LINE, 2, APPROXIMATE, (0.2,)), attained=0.99),
     "spectral density in two dimensions": Case(

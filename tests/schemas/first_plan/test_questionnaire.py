@@ -14,6 +14,7 @@ from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
 from schemas.first_plan.questionnaire import read_questionnaire
 from schemas.first_plan.wishes import Said
+from schemas.plan import Plan
 from tests.schemas.first_plan.filled import filled, questions
 
 TEXT = """\
@@ -77,6 +78,40 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
         questions(tmp_path, strata)
     with pytest.raises(InputError, match="did you mean 'ignored'"):
         questions(tmp_path, text.replace("name;ignored", "name;ignore"))
+
+
+PANEL = """column;type;values;lower;upper;step
+name;unit;;;2;
+wave;period;;1;3;
+sex;;1; 2;;;
+pay;continuous;;0;5000;0.01
+""".replace("1; 2", '"1; 2"')
+
+
+def test_a_period_in_the_questionnaire_makes_records_of_each_period(tmp_path):
+    columns = dict.fromkeys(("name", "wave", "sex", "pay"), ColumnType.OPEN)
+
+    def planned(said: Said, text: str = PANEL) -> Plan:
+        made = first_plan("d", "t.csv", columns, said, questions(tmp_path, text))
+        return dprelease.load_plan(filled(made, 60))
+
+    plan = planned(Said("records"))
+    assert plan.series.model_dump()["periods"] == 3
+    assert (plan.series.period, plan.series.in_periods, plan.neighbours) == (
+        "wave",
+        "all",
+        "add-remove",
+    )
+    (release,) = plan.releases  # neither merges cells nor looks for heaps
+    assert (release.kind, release.columns) == ("microdata-margins", ["sex", "pay"])
+    assert plan.of_period[plan.synthesis[0].from_].domain.names == ("sex", "pay")
+    assert {0.0, 10.0, 1000.0, 1500.0, 4500.0} <= {*release.bins["pay"]}
+    alone = planned(Said(means=["pay"]), PANEL.replace("name;unit;;;2;", "name;ignored;;;;"))
+    assert (alone.series.in_periods, alone.releases[0].kind) == (1, "model")
+    with pytest.raises(InputError, match="wave is the period of the series; leave it out"):
+        planned(Said(tables=["wave x sex"]))
+    with pytest.raises(InputError, match="are each a period; a plan has one"):
+        planned(Said("records"), PANEL.replace("sex;;", "sex;period;"))
 
 
 def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys):

@@ -159,6 +159,69 @@ def test_estimates_need_units_of_one_period_that_count_once(document):
     assert "need neighbours: add-remove" in refused(replaced)
 
 
+PEOPLE = {"name": "people", "from": "pairs", "rows": 10}
+PAIRS = {"name": "pairs", "kind": "microdata-margins", "columns": ["kind", "weeks"]}
+PAIRS["mechanism"] = "discrete-gaussian"
+FIT = {"name": "fit", "title": "Weeks by kind", "formula": "weeks ~ kind"}
+
+
+def with_records(document: dict, release: dict | None = None, **changes: object) -> dict:
+    drawn = {"releases": [PAIRS | (release or {})], "synthesis": [PEOPLE], "analyses": [FIT]}
+    budget = {
+        "granted": {"alpha": "4", "beta": "1e-6"},
+        "requested": {"alpha": "1", "beta": "1e-7"},
+    }
+    return with_series(document, **changes) | drawn | {"budget": budget}
+
+
+def test_records_cost_what_the_tables_of_their_runs_cost(document):
+    unit = {"privacy_unit": UNIT}
+    for run in range(1, 5):
+        plan = Plan.model_validate(with_records(document, in_periods=2, run=run) | unit)
+        tables = {
+            "releases": [PAIRS | {"kind": "margins", "ways": 2}],
+            "synthesis": [],
+            "analyses": [],
+        }
+        counted = Plan.model_validate(with_records(document, in_periods=2, run=run) | unit | tables)
+        assert plan.prices == counted.prices
+        assert plan.built["pairs"].event == counted.built["pairs"].event
+        assert plan.of_period["pairs"].domain.names == ("kind", "weeks")
+        assert plan.most_together == UNIT["max_rows"]  # of the four that its runs protect
+
+
+def test_records_may_be_added_to_a_series_that_has_begun(document):
+    series = [
+        Plan.model_validate(with_records(document, run=run) | changes).series_id
+        for run, changes in ((1, {"synthesis": [], "analyses": []}), (2, {}))
+    ]
+    assert series[0] == series[1]
+    other = Plan.model_validate(with_records(document, {"columns": ["kind"]}) | {"analyses": []})
+    assert other.series_id != series[0]
+
+
+@pytest.mark.parametrize(
+    ("release", "changes", "told"),
+    [
+        (
+            {},
+            {"measures": "to-date"},
+            "synthesis: each run makes them from the counts of its period",
+        ),
+        ({"columns": ["month", "kind"]}, {}, "'month' is the period of the series; remove it"),
+        ({"compress": {"keep": 2}}, {}, "compress: would merge other cells in each period"),
+        ({"optimise": "mean"}, {}, "optimise: a series measures all tables with the same noise"),
+    ],
+)
+def test_records_that_one_run_cannot_make_are_refused(document, release, changes, told):
+    assert told in refused(with_records(document, release, **changes))
+
+
+def test_models_from_counts_to_date_are_refused(document):
+    to_date = with_records(document, measures="to-date") | {"synthesis": []}
+    assert "analyses: each run makes them from the counts of its period" in refused(to_date)
+
+
 def test_plans_without_a_series_have_the_digest_that_they_had(document):
     del document["series"]
     plan = Plan.model_validate(document)
@@ -196,10 +259,6 @@ def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, ch
             "would reveal when a unit came in; write neighbours: add-rem",
         ),
         (
-            {"synthesis": [{"name": "people", "from": "events", "rows": 10}]},
-            "synthesis: records cannot be drawn from one run of a series",
-        ),
-        (
             {
                 "weights": {"column": "w", "largest": 2, "step": 1, "total": 1000},
                 "releases": [WEIGHTED],
@@ -225,7 +284,7 @@ def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, ch
         ),
         (
             {"releases": [{"name": "q", "kind": "mean", "column": "size"}]},
-            "kind: a series is of counts (histogram, margins) and of estimates (model, moments)",
+            "kind: a series is of counts (histogram, margins, microdata-margins) and of est",
         ),
     ],
 )

@@ -6,13 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
 from dpcore.errors import BudgetError, BundleError, InputError
 from dpcore.post.series import QUANTITIES
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.series import earlier_runs
 from tasks.catalogue.bundles import find_bundles
 from tasks.catalogue.series import series_figures
+from tasks.ledger import Ledger
 from tasks.report.page import REPORT
+from tasks.workplace.home import ledger_url
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.made_up_series import plan_of, published
 from tests.tasks.report.pages import require_sound
@@ -86,6 +90,67 @@ def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(
     ((dataset,), _) = find_bundles(out)
     titles = [figure.title for figure in series_figures(dataset)]
     assert titles[0] == "share, term Intercept: estimate of the period"
+
+
+RECORDS = {
+    "series": {"period": "week", "periods": 4, "in_periods": 1, "year": 2},
+    "releases": [
+        {
+            "name": "pairs",
+            "kind": "microdata-margins",
+            "columns": ["kind", "sex"],
+            "mechanism": "discrete-laplace",
+        },
+    ],
+    "synthesis": [{"name": "people", "from": "pairs", "rows": 500, "implicates": 5}],
+    "analyses": [{"name": "share", "title": "Kind b by sex", "formula": "{kind == 'b'} ~ sex"}],
+    "budget": {"granted": {"alpha": "200"}, "requested": {"alpha": "20"}},
+}
+
+
+def of_run(run: int) -> dict:
+    return RECORDS | {"series": RECORDS["series"] | {"run": run}}
+
+
+def test_records_and_models_of_a_run_are_those_of_its_period(out):
+    plans = [plan_of(run, **of_run(run)) for run in (1, 2)]
+    made = [publish_made_up(plan, f"week-{plan.series.run}", out) for plan in plans]
+    for week, path in enumerate(made, 1):
+        bundle = open_bundle(path)
+        people = bundle.table("microdata/people")
+        assert [*people] == ["week", "kind", "sex"]
+        assert set(people["week"]) == {f"w{week}"}
+        table = bundle.table("pairs.kind.sex")
+        now = table["quantity"] == "period"
+        counts = np.maximum(table["estimate"][now], 0)
+        cells = zip(table["kind"][now], table["sex"][now], strict=True)
+        drawn = [np.sum((people["kind"] == kind) & (people["sex"] == sex)) for kind, sex in cells]
+        assert np.array(drawn) / 500 == pytest.approx(counts / counts.sum(), abs=0.02)
+        support = bundle.table("microdata/people.support")
+        assert support["grade"].tolist() == ["accurate"] * 3
+        (term,) = [c for c in bundle.fit("{kind == 'b'} ~ sex").coefficients if "sex" in c.name]
+        assert bundle.table("analyses/share")["estimate"][1] == pytest.approx(term.estimate)
+        assert [*bundle.sample("people", 7)["week"]] == [f"w{week}"] * 7
+        weeks = bundle.implicates("people")[0]["week"]
+        assert {*weeks} == {f"w{week}"}
+        assert len(weeks) == pytest.approx(counts.sum(), rel=0.1)  # in records, not in steps
+        assert bundle.evidence.rows == pytest.approx(counts.sum(), rel=0.1)
+        require_sound((path / REPORT).read_text(), path)
+    first, second = (open_bundle(path).table("microdata/people") for path in made)
+    assert np.sum(first["kind"] == "a") != np.sum(second["kind"] == "a")
+    spent = Ledger(ledger_url()).spent("events")
+    assert spent == plans[0].requested  # nobody is in two periods, and records cost nothing
+
+
+def test_a_period_without_records_has_synthetic_ones_that_are_not_accurate(out, monkeypatch):
+    monkeypatch.setattr("tests.tasks.made_up.made_up_tally", lambda domain, rows: nobody(domain))
+    bundle = open_bundle(publish_made_up(plan_of(1, **of_run(1)), "week-1", out))
+    assert bundle.tables["microdata/people"].rows == 500
+    assert "accurate" not in bundle.table("microdata/people.support")["grade"]
+
+
+def nobody(domain: Domain) -> Tally:
+    return Tally(domain, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def test_sums_over_a_table_of_several_quantities_are_refused(out):

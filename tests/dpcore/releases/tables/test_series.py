@@ -15,6 +15,7 @@ from dpcore.line.statistic import Noisy
 from dpcore.post.series import QUANTITIES, counted
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.margins import Margins
+from dpcore.releases.tables.microdata import Microdata
 from dpcore.releases.tables.series import SeriesRun
 
 MONTHS = Categories("month", tuple(f"2026-{m:02d}" for m in range(1, 6)))
@@ -25,6 +26,7 @@ ADD_REMOVE = Adjacency("add-remove")
 COUNTS = np.random.default_rng(5).integers(0, 60, (5, 2, 3))
 HISTOGRAM = Histogram("h", INSIDE, 400, SHARE)
 MARGINS = Margins("m", INSIDE, 400, SHARE, ((0,), (0, 1)), "discrete-gaussian")
+MICRODATA = Microdata("d", INSIDE, 400, SHARE, (), "discrete-gaussian")
 
 
 def runs(tables, factor=None, **changes) -> list[SeriesRun]:
@@ -89,6 +91,28 @@ def test_without_the_earlier_runs_only_what_was_measured_is_published():
     assert table.columns["estimate"] == pytest.approx(noisy.values / STEPS)
     (again,) = run.publish(noisy, [(runs(HISTOGRAM)[1], noisy)]).tables
     assert set(again.columns["quantity"]) == {"measured"}
+
+
+@pytest.mark.parametrize("tables", [HISTOGRAM, MARGINS, MICRODATA])
+def test_records_of_a_run_are_those_of_its_period(tables):
+    for run in runs(tables, each_alone(5)):
+        release, noiseless = run.of_period, Noisy(exact(run, 5))
+        drawn = run.drawn_of_period(noiseless)
+        assert release.domain == INSIDE
+        counts, error = release.supported_margin(drawn, ("sex", "kind"))
+        assert counts == pytest.approx(COUNTS[run.run - 1].ravel())
+        assert error == pytest.approx(run.mechanism.stddev / STEPS, rel=0.15)
+        domain, codes = release.sample(drawn, int(COUNTS[run.run - 1].sum()))
+        found = np.bincount(domain.pack(codes), minlength=6)
+        assert np.abs(found - COUNTS[run.run - 1].ravel()).max() <= 3 * error
+        assert run.drawn_of_period(replace(noiseless, reproducible=True)).reproducible
+
+
+def test_a_run_that_weighs_periods_has_no_records_of_one():
+    for run in runs(HISTOGRAM):
+        noisy = Noisy(exact(run, 5))
+        assert run.of_period is run
+        assert run.drawn_of_period(noisy) is noisy
 
 
 def test_a_year_is_as_long_as_the_series_says():
