@@ -95,7 +95,7 @@ class AuditResult:
     def to_dict(self) -> dict[str, object]:
         """The JSON form; infinite and unknown numbers are null."""
         values = asdict(self) | {"claim": self.claim.as_strings()}
-        values |= {"passed": self.passed, "faults": self.faults}
+        values |= {"hits": [*self.hits], "passed": self.passed, "faults": self.faults}
         return _json_numbers(values)
 
     def __str__(self) -> str:

@@ -98,6 +98,7 @@ def test_a_mechanism_that_says_everything_is_bounded_by_the_draws():
     assert not found.passed
     assert 7 < found.lower_bound < math.log(10_000)
     told = json.loads(json.dumps(found.to_dict()))
+    assert told == found.to_dict()
     assert told["estimate"] is None
     assert told["claim"] == {"alpha": "5", "beta": "0", "gamma": "0"}
     assert "FAILED: loud" in str(found)
