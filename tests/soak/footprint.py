@@ -64,11 +64,13 @@ def open_agency(folder: Path) -> Served:
 def footprints(served: Served, releases: int, every: int = 10) -> Iterator[dict[str, float]]:
     """What is occupied whenever so many more releases have been published; raises ``TimeoutError`` if
     none is for long."""
-    seen, patience = 0, time.monotonic() + SECONDS
-    while seen < releases:
+    seen, shown, patience = 0, 0, time.monotonic() + SECONDS
+    while shown < releases:
         made = len([*served.out.glob("*/*/manifest.json")])
-        if made // every > seen // every:
+        if made > seen:
             seen, patience = made, time.monotonic() + SECONDS
+        if made // every > shown // every:
+            shown = made
             yield {"releases": made} | footprint(served)
         if time.monotonic() > patience:
             raise TimeoutError(f"{made} releases, and no more in {SECONDS} s: {served.words()}")
