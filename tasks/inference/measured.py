@@ -83,10 +83,15 @@ def wider(plan: Plan, name: str, found: Fit) -> list[str]:
         return []
     if not here:
         return []
+    now, would = f"{max(here):.2g}", f"{direct:.2g}"
     return [
-        f"this model was not measured for itself: its intervals are up to {max(here):.2g} times as wide"
-        f" as the survey's own. A release of kind model with the budget of {name} would have made them"
-        f" about {direct:.2g} times as wide"
+        f"this model was not measured for itself: its intervals are up to {now} times as wide as the"
+        f" survey's own. A release of kind model with the budget of {name} would "
+        + (
+            f"have made them about {would} times as wide"
+            if float(would) < float(now)
+            else "not have made them narrower"
+        )
     ]
 
 

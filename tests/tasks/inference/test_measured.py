@@ -1,6 +1,7 @@
 """Models that a plan measures: answered by their own release, published and drawn."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from dpcore.errors import InputError
 from schemas.plan import load_plan
 from tasks.explain.analysis import expected_fit
+from tasks.inference.measured import wider
 from tests.tasks.made_up import opened
 from tests.tasks.report.pages import page_of, part_of
 
@@ -58,6 +60,9 @@ def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_docume
     asked = load_plan(document)
     assert asked.built["pay"].share == plan.built[tables["name"]].share
     assert direct == pytest.approx(asked.built["pay"].width_ratio, rel=0.05)
+    exact = replace(other, coefficients=(replace(slope, privacy_error=0.0),))
+    (said,) = wider(plan, tables["name"], exact)
+    assert said.endswith("would not have made them narrower")
 
 
 def test_what_is_expected_is_known_before_a_draw(plan_document):
