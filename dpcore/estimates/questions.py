@@ -176,11 +176,12 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     influence[: axis.cells] = inside - level
     privacy = evidence.agreement.combination_variance({(place,): influence / rows})
     error = (evidence.most * level * (1 - level) / rows + privacy) ** 0.5
-    # Where in its bin an end lies is not known, so the interval ends at edges.
+    # Where in its bin an end lies is not known: the interval ends at edges, or the last whole number.
     first = np.searchsorted(below, level - SIGMAS_95 * error, side="right") - 1
     end = max(np.searchsorted(below, level + SIGMAS_95 * error), last + 1)
     lower, upper = (edges[np.clip(i, 0, axis.cells)] for i in (first, end))
-    return Quantile(column, level, value, (float(lower), float(upper)), evidence.assumes)
+    interval = float(lower), max(float(upper) - axis.integer, value)
+    return Quantile(column, level, value, interval, evidence.assumes)
 
 
 def _without_nulls(evidence: Evidence, attributes: Attributes) -> ModelRecords:
