@@ -200,7 +200,8 @@ def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, F
         ("the response", response),
     ]:
         if not np.all(np.isfinite(np.asarray(numbers, dtype=float))):
-            raise InputError(f"{formula}: {name} is not a finite number for some records")
+            shifted = "; of numbers that may be 0, write log(x + 1)" if "log(" in formula else ""
+            raise InputError(f"{formula}: {name} is not a finite number for some records{shifted}")
     return found, response
 
 

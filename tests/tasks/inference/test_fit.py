@@ -266,7 +266,7 @@ def test_categories_that_are_numbers_are_written_in_coefficients_as_in_the_plan(
             "the categories of place are texts; write {place == 'CATEGORY'} ~ sex$",
         ),
         ("age ~ {1 / works}", "is not a finite number for some records"),
-        ("log(works) ~ sex", "the response is not a finite number"),
+        ("log(works) ~ sex", r"the response is not a finite number .* write log\(x \+ 1\)$"),
     ],
 )
 def test_terms_that_cannot_be_meant_are_refused(formula, says):
