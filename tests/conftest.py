@@ -135,6 +135,21 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     return folder
 
 
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of the demo, for all tests that read one."""
+    from tests.bare import leave_out_audits, release
+
+    def publish(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            leave_out_audits(patch.setattr)
+            patch.setenv("DPRELEASE_HOME", str(folder / "home"))
+            patch.delenv("DPRELEASE_LEDGER", raising=False)
+            release(ROOT / "deployments" / "plans" / "fair.yaml", "demo", folder / "published")
+
+    return made_once(tmp_path_factory, "demo", publish) / "published" / "fair-1978" / "demo"
+
+
 @contextmanager
 def short_fits() -> Iterator[None]:
     """Fits to noisy tables stop early: for tests to which it does not matter how close records are."""
