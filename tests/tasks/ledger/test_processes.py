@@ -259,6 +259,7 @@ class TestRaces:
     def test_of_sixty_four_processes_exactly_those_that_can_be_afforded_get_it(self, url):
         assert apart(sixty_four_race, url) == [{"['a']": 23, "BudgetError": 41}]
 
+    @pytest.mark.slow
     def test_sixteen_runs_of_one_release_are_charged_once(self, url):
         assert Counter(apart(same_release, url)) == {"a+b": 1, "nothing": 15}
 

@@ -69,6 +69,7 @@ def test_a_column_that_follows_from_the_other_is_no_finding():
     assert related([[300, 0], [150, 150]], 1.0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ruled", [True, False])
 def test_what_a_rule_of_the_plan_says_is_no_finding(tmp_path, monkeypatch, short_fits, ruled):
     """A tenth of those without work say that they have pay: the survey's errors, as who was asked is in
