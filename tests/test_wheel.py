@@ -19,7 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 def called(*command: object, folder: Path, packages: Sequence[Path] = ()) -> str:
     """What a command prints; fails with its errors.  ``packages``: folders to import from first."""
-    environment = {name: v for name, v in os.environ.items() if name != "PYTHONPATH"}
+    hidden = ("PYTHONPATH", "SSL_CERT_FILE")  # pip may ask its index for what builds the wheel
+    environment = {name: v for name, v in os.environ.items() if name not in hidden}
     environment |= {"PYTHONPATH": os.pathsep.join(map(str, packages))} if packages else {}
     done = subprocess.run(
         list(map(str, command)), cwd=folder, env=environment, capture_output=True, text=True
