@@ -82,6 +82,7 @@ def test_widths_of_neighbours_interlace_and_levels_differ_by_at_most_one(kernel)
     assert min(tight) < 0.5
 
 
+@pytest.mark.slow
 @each_kernel
 def test_a_random_replacement_is_not_covered_with_a_chance_of_at_most_gamma(kernel):
     """Given the n + 1 draws, any two of them are as likely to be the record and its replacement."""

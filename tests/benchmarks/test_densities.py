@@ -7,6 +7,7 @@ import pytest
 from benchmarks.densities import Columns, compared, records
 
 
+@pytest.mark.slow
 def test_the_best_density_is_nearer_than_smoothed_histograms(tmp_path):
     pytest.importorskip("opendp")
     columns = Columns("made-up.csv", {"x": (0, 10)}, 0.05)

@@ -24,6 +24,7 @@ def test_intervals_hold_the_population_whatever_the_design(design):
     assert found["refused"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [name for name in DESIGNS if name != "records"])
 def test_intervals_of_means_and_shares_of_groups_hold_the_population(design):
     """Over 20 surveys from a fixed seed."""

@@ -71,6 +71,7 @@ def test_squared_errors_are_the_integrals():
     assert rates.squared_error(shares) == pytest.approx([exact], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_perturbed_histograms_have_their_reference_errors():
     lines = bins.measure(400).lines
     found = {(x["n"], x["alpha"]): x["ise"][1] for x in lines if x["law"] == "Beta(10, 10)"}

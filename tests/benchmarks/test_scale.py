@@ -7,6 +7,7 @@ from benchmarks.scale import sparse
 from dpcore.sampling.source import SeededSource
 
 
+@pytest.mark.slow
 def test_the_tally_benchmark_releases_all_margins(tmp_path):
     kind = "histogram"
     domain = tally_benchmark.domain_of((2, 2, 2, 2, 3, 4))

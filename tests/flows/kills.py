@@ -5,8 +5,10 @@
 A boundary is a point at which what outlives the process may change: before and after every commit of
 the ledger and every call that renames or links a file, after every draw, and before every writing
 statement of the ledger and a call that makes a folder or flushes a file.  Where the same boundary comes
-several times in a row, as when files are flushed one by one, the first and every tenth count.  Each
-release is run in a forked child that is killed (SIGKILL) at one of them, and resumed in another child.
+several times in a row, as when files are flushed one by one, the first and every tenth count.  A
+boundary before which nothing has changed since the last one counts no more: a kill there leaves the
+same.  Each release is run in a forked child that is killed (SIGKILL) at one of them, and resumed in
+another child.
 ``--sabotage`` breaks the product on purpose, to show that the harm is seen, and stops where it is.
 Without LEDGER_URL every release has an SQLite ledger of its own, made and killed with it; with it,
 boundaries of files are left out, which are the same.
@@ -58,23 +60,31 @@ class Boundaries:
 
     def __init__(self, files: bool = True, only: str = "") -> None:
         self.files, self.only = files, only
-        self.fatal: int | None = None
+        self.fatal = NOWHERE
         self.reached = 0
         self.label, self.repeated = "", 0
         self.report = os.open(os.devnull, os.O_WRONLY)
         self.wrote = False
+        self.folder, self.drawn, self.sent = Path(), 0, 0
+        self.left: object = None
 
     def reach(self, label: str) -> None:
-        if self.fatal is None or (not self.files and " file " in label) or self.only not in label:
+        if not self.fatal or (not self.files and " file " in label) or self.only not in label:
             return
         self.repeated = self.repeated + 1 if label == self.label else 0
         self.label = label
-        if self.repeated % 10:
+        if self.repeated % 10 or self.left == (left := self.would_leave()):
             return
+        self.left = left
         self.reached += 1
         if self.reached == self.fatal:
             self.tell(f"killed {label}")
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def would_leave(self) -> object:
+        """What a kill would leave: each file's content, what was drawn, and what a server was sent."""
+        files = {p: p.is_file() and p.read_bytes() for p in self.folder.rglob("*")}
+        return files, self.drawn, 0 if self.files else self.sent
 
     def tell(self, line: str) -> None:
         os.write(self.report, f"{line}\n".encode())
@@ -106,7 +116,12 @@ def install(boundaries: Boundaries) -> None:
     os.fsync = boundaries.before("file fsync", os.fsync)
     make_folder, commit = os.mkdir, DefaultDialect.do_commit
     make_new_folder = boundaries.before("file mkdir", make_folder)
-    commit_writes = boundaries.around("ledger COMMIT", commit)
+
+    def commit_and_count(*args: Any) -> None:
+        commit(*args)
+        boundaries.sent += 1
+
+    commit_writes = boundaries.around("ledger COMMIT", commit_and_count)
 
     def mkdir(path: Any, *args: Any, **kwargs: Any) -> None:
         (make_folder if os.path.exists(path) else make_new_folder)(path, *args, **kwargs)
@@ -122,6 +137,7 @@ def install(boundaries: Boundaries) -> None:
     def draw_and_tell(*args: Any) -> Any:
         noisy = perturb(*args)
         boundaries.tell(f"drawn {noisy.digest()}")
+        boundaries.drawn += 1
         boundaries.reach("after the noise is drawn")
         return noisy
 
@@ -136,6 +152,7 @@ def install(boundaries: Boundaries) -> None:
         elif verb in ("INSERT", "UPDATE"):
             boundaries.wrote = True
             boundaries.reach(f"before ledger {verb} {words[verb == 'INSERT']}")
+            boundaries.sent += 1
 
     event.listen(Engine, "before_cursor_execute", statement)
 
@@ -190,7 +207,7 @@ class Case:
         told, boundaries.report = os.pipe()
         child = os.fork()
         if child == 0:
-            boundaries.fatal = fatal
+            boundaries.fatal, boundaries.folder = fatal, self.folder
             try:
                 release(self.plan, "r1", self.folder / "out", dataset=self.dataset)
             except Exception as error:

@@ -224,6 +224,7 @@ def test_columns_that_cannot_be_opened_are_refused_when_the_plan_is_read(plan_pa
         load_plan(plan_path)
 
 
+@pytest.mark.slow
 def test_wishes_show_their_cost_and_are_charged_only_once_somebody_agrees(opened, monkeypatch):
     from prefect.client.orchestration import get_client
 

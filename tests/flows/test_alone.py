@@ -1,8 +1,9 @@
 """No way of starting the product contacts another host: Prefect, for one, would report its use.
 
 Each entry point runs in a process of its own, as it would on an operator's machine: no variable of
-this process but PATH is passed on, and it believes that it has a terminal, because Prefect's
-reports leave out runs without one.  ``alone/sitecustomize.py`` notes and refuses every contact.
+this process but PATH and a file of certificates is passed on, and it believes that it has a terminal,
+because Prefect's reports leave out runs without one.  ``alone/sitecustomize.py`` notes and refuses every
+contact.
 """
 
 import os
@@ -79,6 +80,7 @@ class Alone:
             plan.write(opened)
         self.environment = {
             "PATH": os.environ["PATH"],
+            "SSL_CERT_FILE": os.environ["SSL_CERT_FILE"],
             "HOME": str(folder),
             "OUTSIDE_CONTACTS": str(self.contacts),
             "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "alone"), str(ROOT)]),

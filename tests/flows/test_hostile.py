@@ -193,18 +193,22 @@ def test_nothing_of_a_release_is_theirs_from_the_form_to_the_catalogue(tab, serv
         require_harmless(tab, HOSTILE[12])
 
 
-def test_nothing_of_an_audit_is_theirs(tab, served):
+def test_nothing_of_an_audit_or_a_refusal_is_theirs(tab, served):
     form = served.deployment("audit", "audit-a-plan")
     asked = {"plan": "hostile", "quick": True}
-    run = served.api("POST", f"/deployments/{form['id']}/create_flow_run", parameters=asked)["id"]
-    assert served.settled(run)["state_type"] == "COMPLETED"
-    see_run(tab, served, run)
-
-
-def test_nothing_of_a_refusal_is_theirs(tab, served):
-    for choice in ({"plan": HOSTILE[1]}, {"releases": [f"hostile: {HOSTILE[0]}", HOSTILE[3]]}):
-        run = served.ask(**({"plan": "hostile", "requester": HOSTILE[5]} | choice))["id"]
-        assert served.settled(run)["state_type"] == "FAILED"
+    with served.resting():
+        path = f"/deployments/{form['id']}/create_flow_run"
+        audit = served.api("POST", path, parameters=asked)["id"]
+        refused = [
+            served.ask(**{"plan": "hostile", "requester": HOSTILE[5]} | choice)["id"]
+            for choice in (
+                {"plan": HOSTILE[1]},
+                {"releases": [f"hostile: {HOSTILE[0]}", HOSTILE[3]]},
+            )
+        ]
+        served.carry_out([audit, *refused])
+    for run, end in ((audit, "COMPLETED"), *((run, "FAILED") for run in refused)):
+        assert served.settled(run)["state_type"] == end
         see_run(tab, served, run)
 
 

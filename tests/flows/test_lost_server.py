@@ -1,9 +1,9 @@
 """A Prefect server that dies while a release runs: the release says what became of it."""
 
 import json
-import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -81,22 +81,19 @@ def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
 
 
 def test_a_wiped_database_of_prefect_costs_no_second_draw_and_no_second_charge(
-    tmp_path, environment, put_database
+    tmp_path, environment, own_home, put_database
 ):
+    from flows.release import release
+
+    put_database(tmp_path / "prefect")  # without the first run
+    place, name = tmp_path / "out" / "survey" / "r1", "tables/people.parquet"
+    first = Path(release(str(tmp_path / "plan.yaml"), "r1", str(tmp_path / "out")))
+    drawn = (first / name).read_bytes()
+    place.rename(tmp_path / "gone")  # drawn, and not published when Prefect was wiped
     own = {k: v for k, v in environment.items() if k != "PREFECT_API_URL"}
-    own["PREFECT_HOME"] = str(tmp_path / "prefect")
-    put_database(tmp_path / "prefect")  # the second run makes its own
-    place, name = tmp_path / "out" / "survey", "tables/people.parquet"
-
-    def published(release_id: str) -> bytes:
-        arguments = ("run", "plan.yaml", "--release-id", release_id, "--out", "out")
-        done = run(tmp_path, own, "-m", "flows.cli", *arguments)
-        assert done.returncode == 0, done.stderr
-        return (place / release_id / name).read_bytes()
-
-    first = published("r1")
-    (place / "r1").rename(tmp_path / "gone")  # drawn, and not published when Prefect was wiped
-    shutil.rmtree(tmp_path / "prefect")
-    assert published("r1") == first
-    ledger = Ledger(f"sqlite:///{tmp_path}/home/ledger.sqlite", create=False)
+    arguments = ("run", "plan.yaml", "--release-id", "r1", "--out", "out")
+    done = run(tmp_path, own, "-m", "flows.cli", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert (place / name).read_bytes() == drawn
+    ledger = Ledger(f"sqlite:///{own_home}/ledger.sqlite", create=False)
     assert ledger.spent("survey") == Budget.of(1)

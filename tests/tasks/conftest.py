@@ -43,6 +43,9 @@ def every_kind(tmp_path_factory) -> Path:
 BRIEFLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of Java for processes that live for a minute: most of their time went into optimising code."""
 
+START_BRIEFLY = {"SPARK_LAUNCHER_OPTS": BRIEFLY, "SPARK_SUBMIT_OPTS": BRIEFLY}
+"""They, for what starts a process of Spark, and for a session of its own."""
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory) -> Iterator[Any]:
@@ -60,7 +63,8 @@ def spark(tmp_path_factory) -> Iterator[Any]:
     place = ["--host", "127.0.0.1", "--webui-port", "0"]
     deploy = "org.apache.spark.deploy"
     worker = [f"{deploy}.worker.Worker", *place, "--cores", "1", "--memory", "1g", master]
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": BRIEFLY}
+    environment = os.environ | START_BRIEFLY | {"SPARK_DAEMON_JAVA_OPTS": BRIEFLY}
+    environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("PYSPARK_PYTHON", "/no/python/on/the/workers")

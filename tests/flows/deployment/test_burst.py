@@ -12,7 +12,7 @@ import pytest
 from tests.flows.served import PASSWORD, WHOLE
 from tests.waiting import SECONDS
 
-REQUESTS = 4
+REQUESTS = 3
 ALPHA, OPENED = "3.2", 2
 """What the dearest request asks for, and how many of them the plan opens its grant to."""
 

@@ -109,47 +109,34 @@ class TestServed:
         assert bundle.stat().st_mode & 0o777 == 0o755
         assert bundle.parent.stat().st_mode & 0o777 == 0o755
 
-    def test_what_the_form_cannot_refuse_is_refused_at_once_with_the_reason(self, served):
-        run = served.ask("income", releases=["health: people"])
-        ended = served.settled(run["id"])
-        assert ended["state_type"] == "FAILED"
-        assert "choose releases of one plan" in ended["state"]["message"]
-
-    def test_a_run_that_ends_while_it_waits_waits_again_when_it_is_retried(self, served):
-        run = served.ask("health")["id"]
+    def test_a_run_waits_again_after_a_crash_and_is_rejected_after_a_restart(self, served):
+        run = served.ask("health", alpha="0.3")["id"]
         assert served.settled(run)["state_name"] == "Suspended"
         spent = served.ledger.spent("health")
+        assert spent.alpha > 0
         for state in ({"type": "CRASHED"}, {"type": "SCHEDULED", "name": "AwaitingRetry"}):
             served.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
         assert served.settled(run)["state_name"] == "Suspended"
-        assert served.ledger.spent("health") == spent
-        review = {"decision": "approve", "name": "C. Officer", "reason": "every cell is large"}
-        served.answer(run, **review)
-        assert served.settled(run)["state_type"] == "COMPLETED"
+        preview = served.artifact(run, "approval-preview")["data"]
+        assert "standard error of a count" in preview
         waits = {"event": {"name": ["prefect.flow-run.waits"]}}
         of_run = {"any_resource": {"id": [f"prefect.flow-run.{run}"]}}
-        events = served.api("POST", "/events/filter", filter=waits | of_run)["events"]
-        assert len(events) == 2
 
-    def test_a_rejection_is_kept_over_a_restart_and_publishes_nothing(self, served):
-        run = served.ask("health", alpha="0.3")
-        waiting = served.settled(run["id"])
-        assert waiting["state_name"] == "Suspended"
-        preview = served.artifact(run["id"], "approval-preview")["data"]
-        assert "standard error of a count" in preview
-        spent = served.ledger.spent("health")
-        assert spent.alpha > 0
+        def told() -> int:
+            return len(served.api("POST", "/events/filter", filter=waits | of_run)["events"])
+
+        wait_for(lambda: told() == 2, "both notices", served.words)
         assert served.stop() == 0
         served.start()
         review = {"decision": "reject", "name": "C. Officer", "reason": "too fine"}
-        served.answer(run["id"], **review)
-        ended = served.settled(run["id"])
+        served.answer(run, **review)
+        ended = served.settled(run)
         assert ended["state_type"] == "FAILED"
         assert "rejected by C. Officer (too fine)" in ended["state"]["message"]
         assert "its budget stays spent" in ended["state"]["message"]
         assert served.ledger.spent("health") == spent
         assert not (served.out / "health").exists() or not any(
-            path.name.endswith(run["id"][-4:]) for path in (served.out / "health").iterdir()
+            path.name.endswith(run[-4:]) for path in (served.out / "health").iterdir()
         )
 
     def test_a_plan_that_cannot_be_paid_is_deployed_as_soon_as_it_can_be(self, served):

@@ -84,6 +84,7 @@ def test_a_lost_draw_stops_its_dataset_and_no_other(agency):
     assert "other/r1/people" in lines
 
 
+@pytest.mark.slow
 def test_a_bundle_brings_its_charges_draws_and_approval_back(agency, capsys):
     dataset = "other"
     publish(agency, dataset, "r0")  # which the old copy knows
@@ -134,6 +135,7 @@ def test_forgotten_grants_are_granted_again_first(agency, capsys):
     assert Ledger(ledger_url()).spent("survey") == Budget.of(4)
 
 
+@pytest.mark.slow
 def test_a_draw_that_nobody_saw_is_given_up_and_its_name_is_never_drawn_again(agency, capsys):
     forget(agency, "survey")
     shutil.rmtree(agency / "out" / "survey" / "r1")

@@ -132,6 +132,7 @@ def test_after_a_week_without_a_server_each_day_can_be_made_wherever_the_clock_g
     assert ledger.spent(plan.dataset) == Budget.of(15)
 
 
+@pytest.mark.slow
 def test_a_backfill_is_the_release_of_the_scheduled_run_and_is_paid_once(
     tmp_path, monkeypatch, capsys
 ):

@@ -28,6 +28,7 @@ def planned(document, *models):
     return load_plan(document)
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_reader_fits_and_every_document_says_so(plan_document, tmp_path):
     plan = planned(plan_document, MODEL)
     bundle = opened(plan, tmp_path)

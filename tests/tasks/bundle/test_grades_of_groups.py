@@ -31,6 +31,7 @@ synthesis:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keep", "names", "assumed"),
     [(9, "sex.age", False), (9, "age.visits", False), (3, "sex.age", False), (2, "sex.age", True)],

@@ -126,11 +126,14 @@ def explained(plan: Plan) -> None:
 
     The least of three times counts: processor seconds are longer where the caches are shared.
     """
-    for form in (explain, explanation):
-        took = []
-        while len(took) < 3 and min(took, default=EXPLAINED) >= EXPLAINED:
+    for _ in range(3):
+        start = time.process_time()
+        again = Plan.model_validate({**plan.public(), "source": "none.csv"})
+        times = [time.process_time() - start]
+        for form in (explain, explanation):
             start = time.process_time()
-            again = Plan.model_validate({**plan.public(), "source": "none.csv"})
             json.dumps(form(again, None, Budget()), allow_nan=False)
-            took.append(time.process_time() - start)
-        assert min(took) < EXPLAINED, plan.public()
+            times.append(time.process_time() - start)
+        if times[0] + max(times[1:]) < EXPLAINED:
+            return
+    raise AssertionError(plan.public())

@@ -12,8 +12,7 @@ import pytest
 from dpcore.errors import InputError
 from dpcore.estimates.estimate import Estimate
 from tasks.bundle.reader import BundleReader, open_bundle
-from tests.bare import leave_out_audits, release
-from tests.conftest import ROOT, short_fits
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -55,20 +54,14 @@ print(len(bundle.sample("respondents", 50)["age"]))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(demo):
     """The folder in which ``published/fair-1978/demo`` lies."""
-    folder = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as patch, short_fits():
-        patch.setenv("DPRELEASE_HOME", str(folder / "home"))
-        patch.delenv("DPRELEASE_LEDGER", raising=False)
-        leave_out_audits(patch.setattr)
-        release(ROOT / "deployments/plans/fair.yaml", "demo", folder / "published")
-    return folder
+    return demo.parents[2]
 
 
 @pytest.fixture(scope="module")
-def bundle(folder) -> BundleReader:
-    return open_bundle(folder / "published" / "fair-1978" / "demo")
+def bundle(demo) -> BundleReader:
+    return open_bundle(demo)
 
 
 MODELS = PAGE.with_name("models.md")

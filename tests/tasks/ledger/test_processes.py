@@ -22,7 +22,6 @@ import pytest
 from sqlalchemy import event
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import LedgerError
 from dpcore.line.statistic import Noisy
 from tasks.ledger import Charge, Ledger, State, queries
 from tests.apart import apart
@@ -113,26 +112,7 @@ def two_race(url: str) -> list[dict[str, int]]:
 
 
 def sixty_four_race(url: str) -> list[dict[str, int]]:
-    return race(url, contenders=64, affordable=23, rounds=3)
-
-
-def held_lock(url: str) -> list[str]:
-    """16 processes wait half a second each for a lock that its holder never lets go."""
-    ledger = Ledger(url, lock_seconds=0.5)
-    ledger.grant("wages", shares(99), **WHO_WHY)
-
-    def job(contender: int) -> str:
-        try:
-            ledger.reserve("wages", f"r{contender}", "p", {"a": SHARE})
-        except LedgerError as error:
-            return str(error).replace(" ", "_")
-        return "reserved"
-
-    with ledger._database.transaction(write=True) as holder:
-        queries.lock(holder, "wages")
-        outcomes = compete([lambda i=i: job(i) for i in range(16)])
-    assert ledger.spent("wages") == Budget()
-    return outcomes
+    return race(url, contenders=64, affordable=23, rounds=1)
 
 
 def same_release(url: str) -> list[str]:
@@ -152,7 +132,7 @@ def create(url: str) -> list[str]:
 def two_plans_race(url: str) -> list[list[str]]:
     """Two plans with gamma, 8 processes each, on datasets without a release; who was charged."""
     rounds = []
-    for number in range(6):
+    for number in range(3):
         dataset = f"dataset {number}"
         Ledger(url).grant(dataset, shares(99), **WHO_WHY)
 
@@ -277,15 +257,9 @@ class TestRaces:
 
     @pytest.mark.slow
     def test_of_sixty_four_processes_exactly_those_that_can_be_afforded_get_it(self, url):
-        assert apart(sixty_four_race, url) == [{"['a']": 23, "BudgetError": 41}] * 3
+        assert apart(sixty_four_race, url) == [{"['a']": 23, "BudgetError": 41}]
 
     @pytest.mark.slow
-    def test_a_lock_that_is_not_had_in_time_is_a_clear_error(self, url):
-        outcomes = apart(held_lock, url)
-        for outcome in outcomes:
-            assert "held_the_lock_of_the_ledger_for_0.5_s;_nothing_was_changed" in outcome
-        assert len(outcomes) == 16
-
     def test_sixteen_runs_of_one_release_are_charged_once(self, url):
         assert Counter(apart(same_release, url)) == {"a+b": 1, "nothing": 15}
 

@@ -31,7 +31,7 @@ from tasks.report.findings import (
 )
 from tasks.report.parts import Source
 from tasks.report.wording import Wording, _numbers
-from tests.bare import leave_out_audits, release
+from tests.bare import leave_out_audits
 from tests.conftest import ROOT
 from tests.shortest import document as shortest
 from tests.tasks.made_up import publish_made_up
@@ -69,8 +69,9 @@ def test_a_column_that_follows_from_the_other_is_no_finding():
     assert related([[300, 0], [150, 150]], 1.0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ruled", [True, False])
-def test_what_a_rule_of_the_plan_says_is_no_finding(tmp_path, monkeypatch, ruled):
+def test_what_a_rule_of_the_plan_says_is_no_finding(tmp_path, monkeypatch, short_fits, ruled):
     """A tenth of those without work say that they have pay: the survey's errors, as who was asked is in
     the plan."""
     rows = pd.DataFrame({"works": ["no"] * 3000 + ["yes"] * 3000, "sex": ["f", "m"] * 3000})
@@ -198,10 +199,8 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(plan_docum
 
 
 @pytest.mark.slow
-def test_each_column_and_each_related_pair_is_told_once(own_home, monkeypatch, tmp_path):
-    leave_out_audits(monkeypatch.setattr)
-    path = ROOT / "deployments" / "plans" / "fair.yaml"
-    plan, demo = load_plan(path), release(path, "demo", tmp_path / "out")
+def test_each_column_and_each_related_pair_is_told_once(demo):
+    plan = load_plan(ROOT / "deployments" / "plans" / "fair.yaml")
     found = findings(plan, read_manifest(demo), demo)
     contrasts = [each for each in [*found.sentences, *found.more] if each.startswith("Of ")]
     of_all = [each for each in found.more if each not in contrasts]

@@ -155,6 +155,7 @@ def test_steps_add_up_over_the_kept_records_of_every_cell(tmp_path):
     assert found.dense().tolist() == steps.tolist()
 
 
+@pytest.mark.slow
 def test_no_unit_moves_a_tally_by_more_than_its_records_can(tmp_path):
     """Every household of up to three people is taken away from, and replaced in, a small survey."""
     households = [

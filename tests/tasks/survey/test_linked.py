@@ -43,7 +43,11 @@ def survey(folder: Path, records: list[Record]) -> Path:
 
 
 def wide(folder: Path, records: list[Record], unit=TWO, linked=OLDEST) -> Counter:
-    with open_survey(survey(folder, records)) as (table, *_):
+    return wide_of(survey(folder, records), unit, linked)
+
+
+def wide_of(database: Path, unit=TWO, linked=OLDEST) -> Counter:
+    with open_survey(database) as (table, *_):
         found = wide_records(table, unit, linked).to_pyarrow().to_pylist()
     return Counter(tuple(record.items()) for record in found)
 
@@ -107,11 +111,18 @@ UNITS = [
 
 
 @pytest.mark.slow
-def test_tables_that_differ_in_one_unit_give_wide_records_that_differ_in_one(tmp_path):
-    tables = [
-        wide(tmp_path, OTHERS + [("uv"[i % 2], *person) for person in people])
-        for i, people in enumerate(UNITS)
+def test_tables_that_differ_in_one_unit_differ_in_one_wide_record_and_in_their_tallies(tmp_path):
+    columns = OLDEST.wide(COLUMNS, TWO)
+    domains = [
+        Domain(tuple(columns[n].axis(n) for n in names))
+        for names in ((SIZE, "age.1", "age.2"), ("region", "owns.2", "pay.1"))
     ]
+    tables, tallied = [], []
+    for i, people in enumerate(UNITS):
+        database = survey(tmp_path, OTHERS + [("uv"[i % 2], *person) for person in people])
+        tables.append(wide_of(database))
+        found = tallies(database, domains, unit=TWO, linked=OLDEST)
+        tallied.append([tally.dense() for tally in found])
     without = tables[0]
     for i, one in enumerate(tables):
         assert (without - one).total() == 0
@@ -119,24 +130,7 @@ def test_tables_that_differ_in_one_unit_give_wide_records_that_differ_in_one(tmp
         for other in tables[1:]:
             assert (one - other).total() <= 1
             assert (other - one).total() <= 1
-
-
-@pytest.mark.slow
-def test_a_tally_of_wide_records_moves_by_one_record(tmp_path):
-    columns = OLDEST.wide(COLUMNS, TWO)
-    domains = [
-        Domain(tuple(columns[n].axis(n) for n in names))
-        for names in ((SIZE, "age.1", "age.2"), ("region", "owns.2", "pay.1"))
-    ]
-
-    def tallied(people):
-        records = OTHERS + [("u", *person) for person in people]
-        found = tallies(survey(tmp_path, records), domains, unit=TWO, linked=OLDEST)
-        return [tally.dense() for tally in found]
-
-    tables = [tallied(people) for people in UNITS]
-    for which in range(len(domains)):
-        vectors = np.stack([table[which] for table in tables])
+    for vectors in map(np.stack, zip(*tallied, strict=True)):
         assert np.abs(vectors[1:] - vectors[0]).sum(axis=1).tolist() == [1] * (len(UNITS) - 1)
         assert np.abs(vectors[:, None] - vectors[None]).sum(axis=-1).max() == 2
 

@@ -125,6 +125,7 @@ def test_a_second_dataset_over_a_survey_is_refused_before_it_is_read(
     assert Ledger(ledger_url()).datasets() == ["survey"]
 
 
+@pytest.mark.slow
 def test_a_retry_may_read_another_file_only_of_its_own_dataset(tmp_path, own_home, monkeypatch):
     leave_out_audits(monkeypatch.setattr)
     plan = small_plan(tmp_path)

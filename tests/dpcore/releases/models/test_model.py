@@ -108,6 +108,7 @@ def test_intervals_of_amounts_with_long_tails_hold(law, formula):
     assert np.all(binom.cdf(held, surveys, 0.95) > FALSE_ALARM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 4])
 def test_intervals_of_totals_by_weights_that_few_units_have_hold(members):
     """3% have an amount, and weights vary as much as their mean.  When few long scores were taken for
@@ -178,6 +179,7 @@ def test_a_table_that_says_nothing_has_wide_intervals_or_none(family, table):
     assert np.array_equal(np.ma.getmaskarray(main.columns["lower_95"]), found.hidden)
 
 
+@pytest.mark.slow
 def test_errors_of_a_rare_answer_know_that_curvature_changes_on_the_way():
     axes = (AGE, SEX, Categories("works", ("no", "yes")))
     written, truth = "{works == 'yes'} ~ age + sex", np.array([-4.0, 0.0, 0.3])

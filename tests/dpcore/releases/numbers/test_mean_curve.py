@@ -133,6 +133,7 @@ def test_a_curve_is_as_usable_as_its_noise_is_small_beside_the_range():
         assert [verdict(error) for error in errors] == verdicts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [SMOOTH, COUNTED], ids=["smooth", "counted"])
 def test_errors_are_those_stated_and_the_band_holds_as_often_as_it_says(release: MeanCurve):
     curves, times = codes(ROWS), 1500

@@ -50,6 +50,7 @@ def noisy_of(of: Margins) -> Noisy:
     return drawn(of, DOMAIN.pack(population()), 3)
 
 
+@pytest.mark.slow
 def test_records_resemble_the_survey_and_published_counts_are_their_margins():
     codes, noisy = population(), noisy_of(release())
     domain, records = release().sample(noisy, ROWS)

@@ -1,6 +1,7 @@
 """A survey that stays on Spark: what DuckDB says of a copy; files that change are refused."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -21,6 +22,7 @@ from tasks.survey.reading import closing_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.bare import leave_out_audits, release, small_plan
+from tests.tasks.conftest import START_BRIEFLY
 from tests.tasks.survey import test_forms as forms
 from tests.tasks.survey import test_linked as linked
 from tests.tasks.survey.engines.agreement import (
@@ -257,6 +259,7 @@ def test_a_session_of_its_own_is_stopped_and_tells_no_value(tmp_path):
     pq.write_table(pa.table({"age": pa.array([7, 987654321])}), tmp_path / "t.parquet")
     run = subprocess.run(
         [sys.executable, "-c", OWN, str(tmp_path / "t.parquet")],
+        env=os.environ | START_BRIEFLY,
         capture_output=True,
         text=True,
     )
