@@ -65,6 +65,8 @@ def _carried_out(the_plan: Plan, release_id: str, out: Path, part: Fraction | No
     tag_run(the_plan.dataset)
     again = "press Retry" if FLOW_RUN in os.environ else f"run it with --release-id {release_id}"
     log_line(f"release {release_id} of {the_plan.dataset}: charged once; if it stops, {again}")
+    if the_plan.series:
+        log_line(f"{the_plan.series.named(the_plan.columns)} of the series of this plan")
     remove_abandoned()
     bundle = bundle_path(the_plan, release_id, out)
     sources = admit(the_plan, release_id, bundle, part)

@@ -194,9 +194,9 @@ class SynthesisRecord(Section):
         start = (
             "Use these records for charts, for trying out programs, and for shares, means and"
             " correlations as rough guides. Amounts that very few have are lost in noise, so means of"
-            " such columns come out too low. The records are not a survey: standard errors, margins of"
-            " error and p-values that are computed from them as from one ignore privacy noise and are"
-            " too small"
+            " such columns may be too low or too high. The records are not a survey: standard errors,"
+            " margins of error and p-values that are computed from them as from one ignore privacy noise"
+            " and are too small"
         )
         if self.rows_per_unit > 1:
             start = (

@@ -125,7 +125,7 @@ class Described:
         values = keys.get("categories") or keys.get("levels")
         if values is None:
             lower, upper = keys["bounds"]
-            values = range(lower, upper + 1, keys.get("step", 1))
+            values = range(lower, upper + 1)
         several = "all" if self.role("unit") else 1
         return {"period": self.period, "periods": len(values), "in_periods": several}
 

@@ -187,6 +187,10 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     kind = said.get("type") or guess
     role = kind if kind in MARKS else ""
     kind = guess if role else kind
+    if role == PERIOD and step not in (None, Decimal(1)):
+        raise InputError(
+            f"{place}, step: list the periods under `levels` instead, such as 2020; 2022"
+        )
     if kind == "integer" and values and not bounded:  # as codebooks call codes
         kind = "categorical"
     if kind not in (types := (*TYPES, *ROLES, *MARKS)):

@@ -16,7 +16,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.adjacency import ROW, Adjacency
-from dpcore.domain.axes import Axis
+from dpcore.domain.axes import Axis, middles
 from dpcore.domain.domain import Domain
 from dpcore.domain.series import MOST_PERIODS, STEPS, Factor, each_alone, square_root
 from dpcore.errors import InputError
@@ -49,11 +49,18 @@ class Periods(NamedTuple):
 OF_ONE_RUN = ("budget", "rows", "publication", "analyses")
 """Keys of a plan in which the runs of one series may differ; so may ``synthesis``, as no draw does."""
 
+WORDS = ("description", "labels", "unit")
+"""Keys of a column in which they may differ too: words for readers."""
+
 
 def of_any_run(public: Mapping[str, Any]) -> dict[str, Any]:
     """The part of the public plan that all runs of a series have in common."""
     common = {key: value for key, value in public.items() if key not in OF_ONE_RUN}
     common |= {"synthesis": []} if "synthesis" in public else {}
+    common["columns"] = {
+        name: {key: value for key, value in column.items() if key not in WORDS}
+        for name, column in public["columns"].items()
+    }
     if "series" in common:
         common["series"] = {k: value for k, value in public["series"].items() if k != "run"}
     return common
@@ -223,6 +230,11 @@ class Series(Section):
         if self.column is None:
             return None
         return Periods(columns[self.column].axis(self.column), self.most)
+
+    def named(self, columns: Mapping[str, Column]) -> str:
+        """The period of this run, such as ``period 2 of 3: 2025-T2``."""
+        number, periods = f"period {self.run} of {self.periods}", self.bound(columns)
+        return f"{number}: {middles(periods.axis)[self.run - 1]}" if periods else number
 
     def release(
         self, section: ReleaseSection, survey: SurveyFacts, share: Budget

@@ -6,7 +6,7 @@
     published/DATASET/other another plan          --'   not of this series
 
 Two plans are of one series if they agree in everything but the run, the budget, the guess of the number
-of records and the words of publication.  Everything here is published already.
+of records, and words for readers.  Everything here is published already.
 """
 
 from collections.abc import Sequence
@@ -69,6 +69,7 @@ def earlier_runs(plan: Plan, release_id: str, published: Path) -> Earlier:
     if missing:
         raise InputError(
             f"series.run: run {series.run} is computed from all earlier runs, and {published} lacks the"
-            f" bundles of {', '.join(missing)}: release them first, or name their folder with --out"
+            f" {'bundle of run' if len(missing) == 1 else 'bundles of runs'} {', '.join(missing)}:"
+            " release them first, or name their folder with --out"
         )
     return Earlier([open_bundle(runs[run]) for run in range(1, series.run)])

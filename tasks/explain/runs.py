@@ -59,7 +59,7 @@ def series_text(plan: Plan) -> list[str]:
     costs = total(price_of_run(plan, run) for run in to_come(plan))
     return [
         f"Run {plan.series.run} of {plan.series.periods} of a series: it and all later runs cost"
-        f" {costs} together."
+        f" {costs} together. A plan with other columns, releases or periods begins another series."
     ]
 
 

@@ -64,7 +64,7 @@ def run(plan_path: Path, number: int | None, release_id: str) -> Path:
 
 @pytest.mark.slow
 def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
-    with pytest.raises(InputError, match="lacks the bundles of 1"):
+    with pytest.raises(InputError, match="lacks the bundle of run 1"):
         run(plan_path, 2, "second")
     bundles = [open_bundle(run(plan_path, n, f"week-{n}")) for n in (1, 2)]
     for number in (1, 2):

@@ -112,6 +112,8 @@ def test_a_period_in_the_questionnaire_makes_records_of_each_period(tmp_path):
         planned(Said(tables=["wave x sex"]))
     with pytest.raises(InputError, match="are each a period; a plan has one"):
         planned(Said("records"), PANEL.replace("sex;;", "sex;period;"))
+    with pytest.raises(InputError, match=r"\(wave\), step: list the periods under `levels`"):
+        planned(Said("records"), PANEL.replace("1;3;", "1;3;2"))
 
 
 def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys):

@@ -200,6 +200,16 @@ def test_records_may_be_added_to_a_series_that_has_begun(document):
     assert other.series_id != series[0]
 
 
+def test_words_for_readers_may_change_and_the_period_of_a_run_has_a_name(document):
+    first = Plan.model_validate(document)
+    name = first.series.column
+    told = document | {"columns": {**document["columns"]}}
+    told["columns"][name] = told["columns"][name] | {"description": "The period"}
+    again = Plan.model_validate(told)
+    assert again.series_id == first.series_id
+    assert first.series.at(2).named(first.columns) == "period 2 of 4: 2026-02"
+
+
 @pytest.mark.parametrize(
     ("release", "changes", "told"),
     [

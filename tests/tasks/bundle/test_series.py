@@ -161,7 +161,7 @@ def test_sums_over_a_table_of_several_quantities_are_refused(out):
 
 def test_a_run_without_its_earlier_ones_is_refused(out):
     published(out, 1)
-    with pytest.raises(InputError, match=r"run 4 .* lacks the bundles of 2, 3"):
+    with pytest.raises(InputError, match=r"run 4 .* lacks the bundles of runs 2, 3"):
         earlier_runs(plan_of(4), "week-4", out / "events")
 
 
@@ -188,7 +188,7 @@ def test_a_bundle_that_nobody_can_read_is_left_aside_but_missed(out):
     (out / "events" / "another" / "manifest.json").write_text("{")
     assert earlier_runs(plan_of(2), "week-2", out / "events").release_ids == ["week-1"]
     (out / "events" / "week-1" / "manifest.json").write_text("{")
-    with pytest.raises(InputError, match="lacks the bundles of 1"):
+    with pytest.raises(InputError, match="lacks the bundle of run 1"):
         earlier_runs(plan_of(2), "week-2", out / "events")
 
 
