@@ -103,7 +103,7 @@ class ColumnUse:
             if name in maps:
                 found[name] = sorted((int if of.whole else float)(each) for each in {*of.special})
             else:
-                found[name] = self._cells(of, name in fine)().points
+                found[name] = self._cells_of(of, name in fine)().points
         return found
 
     def bins(
@@ -113,7 +113,7 @@ class ColumnUse:
         found: dict[str, Sequence[float] | str | int] = {}
         for name in columns:
             if of := self.numbers.get(name):
-                cells = self._cells(of, many)(self.points[name])
+                cells = self._cells_of(of, many)(self.points[name])
                 if cells.edges:
                     fine = many and self._fine(name) == cells.edges
                     found[name] = FINE if fine else cells.edges
@@ -122,7 +122,7 @@ class ColumnUse:
                 found[name] = FINE if many and not self.of.period else few
         return found
 
-    def _cells(self, of: Numbers, many: bool) -> Callable[..., Cells]:
+    def _cells_of(self, of: Numbers, many: bool) -> Callable[..., Cells]:
         if not many:
             return of.for_tables
         return of.for_periods if self.of.period else of.for_records
