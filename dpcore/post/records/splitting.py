@@ -174,10 +174,11 @@ def _distances(
 
     Amounts thin out on a logarithmic scale, and far from zero that is nearly a linear one.
     """
-    middles, widths = numbers or (np.zeros(size), np.ones(size))
-    if way == 1 and middles[start] > 0.0 and (np.diff(middles) > 0.0).all():
+    if way == 1 and numbers is not None and numbers[0][start] > 0.0:
+        middles, widths = numbers
         logs = np.log(np.maximum(middles, middles[middles > 0.0].min() / 2) / middles[start])
-        return np.maximum(widths, LEAST_WIDTH), middles - middles[start], logs
+        if (np.diff(logs[start:]) > 0.0).all():
+            return np.maximum(widths, LEAST_WIDTH), middles - middles[start], logs
     cells = (np.arange(float(size)) - start) * way
     return np.ones(size), cells, cells
 

@@ -90,6 +90,21 @@ def test_numbers_reach_about_as_far_as_they_do_whatever_their_shape(shape: str, 
     assert 0.8 < days[made].std() / true.std() < 1.25
 
 
+@pytest.mark.parametrize("first", [0.0, 1.0, 2.0**53 - 100, -30.0])
+def test_numbers_of_any_size_have_tails(first: float):
+    """Near 2^53 logarithms hardly differ, and negative numbers have none."""
+    numbers, groups = first + np.arange(60.0), np.minimum(np.arange(60) // 5, 8)
+    exact = np.rint(500 * 0.9 ** np.arange(60)).astype(np.int64)
+    column = np.repeat(groups, exact)
+    held = np.bincount(column).astype(float)
+    ends = tails(groups, held, np.zeros(60, int), 1.0, (numbers, np.ones(60)))
+    with np.errstate(divide="raise", invalid="raise"):
+        made = split_groups(
+            column, groups, exact.astype(float), 1e4, np.random.default_rng(12), ends
+        )
+    assert abs(made.mean() / np.repeat(np.arange(60), exact).mean() - 1) < 0.1
+
+
 def test_a_value_that_many_people_have_stands_out_of_its_group():
     generator = np.random.default_rng(5)
     exact = np.zeros(100, dtype=np.int64)
