@@ -82,6 +82,8 @@ def first_plan(
     if "records" in kinds <= {"records", "density", "map"}:  # and nothing for the population
         of = of.with_weight
         wishes = said.read(of)
+    if of.period and of.role("unit"):  # which may be in several periods, so only tables can answer
+        wishes = [wish.as_model if wish.kind == "mean" else wish for wish in wishes]
     draft = Draft(dataset, source, of, ColumnUse(of, wishes), model_error=model_error)
     return draft.serve(wishes).finished().text
 

@@ -384,6 +384,8 @@ def titled(wish: Wish) -> str:
     """The title of a model's release: its question in words."""
     if wish.kind == "mean":
         return f"{'Share' if wish.share else 'Mean'}: {wish.text}"
+    if "~" not in wish.text:
+        return wish.text
     answer, _, terms = wish.text.rpartition(":")[2].partition("~")
     return f"{answer.strip()} by {' '.join(terms.split())}"
 

@@ -68,6 +68,13 @@ class Wish:
         columns = tuple(sorted(self.columns)) if self.kind == "table" else self.columns
         return self.kind, columns, self.by, self.formula, self.family
 
+    @property
+    def as_model(self) -> Wish:
+        """The model that answers a mean or a share, titled by its text."""
+        columns = (*self.columns, *self.by)
+        text = f"{'Share' if self.share else 'Mean'}: {self.text}"
+        return Wish("model", text, columns, formula=self.formula, family=self.family)
+
 
 @dataclass(frozen=True)
 class Said:

@@ -108,6 +108,10 @@ def test_a_period_in_the_questionnaire_makes_records_of_each_period(tmp_path):
     assert {0.0, 10.0, 1000.0, 1500.0, 4500.0} <= {*release.bins["pay"]}
     alone = planned(Said(means=["pay"]), PANEL.replace("name;unit;;;2;", "name;ignored;;;;"))
     assert (alone.series.in_periods, alone.releases[0].kind) == (1, "model")
+    means = planned(Said("records", means=["pay by sex"]))
+    assert [(each.formula, each.title) for each in means.analyses] == [
+        ("pay ~ 0 + C(sex)", "Mean: pay by sex")
+    ]
     with pytest.raises(InputError, match="wave is the period of the series; leave it out"):
         planned(Said(tables=["wave x sex"]))
     with pytest.raises(InputError, match="are each a period; a plan has one"):
