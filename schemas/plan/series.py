@@ -79,7 +79,7 @@ class Series(Section):
     )
     in_periods: StrictInt | Literal["all"] = Field(
         description="How many periods one privacy unit can be in. If it is in more, only the first ones"
-        " count, with at most `max_rows` records in each. Noise grows with it."
+        " count, with at most `max_rows` records in each. What all runs cost together grows with it."
     )
     run: StrictInt = Field(
         default=1,
