@@ -239,7 +239,7 @@ def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats
     The mean of up to three declines, weighted by how well they explain the ``noisy`` counts: by the
     same factor at each step; ever faster along ``tail.along``, beginning with the slope of the tail, as
     normal and log-normal numbers do; by the same factor along it, which is a power law for amounts.
-    Where the slope is too steep for the total, noise may have made it so, and only the first is left.
+    Where the slope is too steep for the total, noise may have made it so, and the second is left out.
     """
     from scipy.optimize import brentq  # slow to import
 
@@ -260,8 +260,7 @@ def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats
 
     try_decline(start, steps, 1.0)
     try_decline(start * np.exp(-slope * along), along**2, 1.0)
-    if len(found) > 1:
-        try_decline(start, along, POWER_LAW)
+    try_decline(start, along, POWER_LAW)
     misfits = np.array([np.sum((noisy - each) ** 2) for each in found]) / (2.0 * variance)
     weights = np.array(priors) * np.exp(misfits.min() - misfits)
     return np.asarray(weights @ np.stack(found) / weights.sum())
