@@ -24,9 +24,9 @@ person or household (``upper``: how many at most), ``weight`` that it says for h
 population a record stands (``upper``: larger ones count as this one; ``step``: to what they are
 rounded), ``ignored`` that it is an identifier or free text.
 
-Two types mark columns that are described like any other: ``stratum`` those of the groups within which
-the survey was drawn, ``cluster`` those of the clusters that were drawn.  ``period`` marks the column,
-of categories or whole numbers, that says in which period of a series a record belongs.
+Three types mark columns that are described like any other: ``stratum`` those of the groups within which
+the survey was drawn, ``cluster`` those of the clusters that were drawn, ``period`` the one that says to
+which period of a series a record belongs.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Periods(NamedTuple):
 OF_ONE_RUN = ("budget", "rows", "publication", "analyses")
 """Keys of a plan in which the runs of one series may differ; so may ``synthesis``, as no draw does."""
 
-WORDS = ("description", "labels", "unit")
+WORDS = ("description", "labels")
 """Keys of a column in which they may differ too: words for readers."""
 
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.arrays import Floats, Integers
+from dpcore.arrays import Booleans, Floats, Integers
 from dpcore.post.records.shrinkage import NO_NOISE, kept_beside
 from dpcore.post.tables.simplex import round_to_total
 
@@ -74,13 +74,13 @@ def split_groups(
     generator: np.random.Generator,
     ends: Sequence[Tail] = (),
     ranks: Floats | None = None,
-    numbers: Floats | None = None,
+    widths: Floats | None = None,
 ) -> Integers:
     """Cells (rows,) of records whose groups are ``column`` (rows,).
 
     ``groups`` (size,): the group of each cell; ``noisy`` (size,): counts of the cells in a table of
     that many rows, with noise of the given ``variance``; ``ends``: tails, each made of whole groups;
-    ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``numbers``
+    ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``widths``
     (values,): for each of the first cells, how many numbers it contains, or its width.  Within a group
     the cells follow the noisy counts after shrinkage towards equal counts, or towards an even density
     if that is closer; in a tail, towards declining counts.  Without ranks the records of a group get
@@ -104,8 +104,8 @@ def split_groups(
         others = [falling[cells]] if end else []
         if end and not end.bulk:
             near = falling[cells]
-        elif numbers is not None and cells[-1] < len(numbers) and numbers[cells].any():
-            others += [near.sum() * n / n.sum() for n in (numbers[cells] ** 0.5, numbers[cells])]
+        elif widths is not None and cells[-1] < len(widths) and widths[cells].any():
+            others += [near.sum() * n / n.sum() for n in (widths[cells] ** 0.5, widths[cells])]
         near = _nearest(near, others, noisy[cells], variance)
         shares = _shares(near, noisy[cells], len(rows), variance)
         result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
@@ -117,13 +117,14 @@ def tails(
     held: Floats,
     kinds: Integers,
     error: float,
-    numbers: tuple[Floats, Floats] | None = None,
+    middles: Floats | None = None,
+    widths: Floats | None = None,
 ) -> list[Tail]:
     """The tails at the two ends of a column of ordered cells.
 
     ``groups`` (size,): the group of each cell; ``held`` (groups,): records in each, with a standard
     ``error``; ``kinds`` (values,): of the first cells, which are ordered; a tail has only one kind;
-    ``numbers`` (values,) each: the middle of each of these cells, and its width.
+    ``middles``, ``widths`` (values,): of these cells, if they contain numbers.
 
     A tail has as many groups as are needed for a significant total, because the total of the most
     extreme values is known much better than each count; but it has none that are as dense as the groups
@@ -152,30 +153,35 @@ def tails(
             thins_out = max(mean, clearly / sizes[last]) < min(near, far)
             cells = np.flatnonzero(np.isin(groups, end))[::way]
             if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
-                widths, steps, along = _distances(cells[0] - way, way, len(kinds), numbers)
-                inside = [np.isin(values, each) for each in (second, first)]
-                before, beside = (along[each].mean() for each in inside)
-                far, near = (
-                    held[g].sum() / widths[i].sum()
-                    for g, i in zip((second, first), inside, strict=True)
-                )
-                slope = max(math.log(far / near) / (beside - before), 0.0)
-                density = float(min(near, far) * max(math.exp(slope * beside), LEAST_START))
-                place = widths[cells], steps[cells], along[cells]
-                found.append(Tail(cells, *place, density, slope, bulk))
+                scales = _scales(int(cells[0]) - way, way, len(kinds), middles, widths)
+                beside = [np.isin(values, each) for each in (first, second)]
+                density, slope = _start([held[first].sum(), held[second].sum()], beside, scales)
+                wide, steps, along = (scale[cells] for scale in scales)
+                found.append(Tail(cells, wide, steps, along, density, slope, bulk))
                 break
     return found
 
 
-def _distances(
-    start: int, way: int, size: int, numbers: tuple[Floats, Floats] | None
+def _start(
+    records: Sequence[float], beside: Sequence[Booleans], scales: tuple[Floats, Floats, Floats]
+) -> tuple[float, float]:
+    """The density and the slope with which a tail starts, given ``records`` in the nearer and in the
+    farther groups before it, whose cells are ``beside`` (values,)."""
+    widths, _, along = scales
+    near, far = (n / widths[cells].sum() for n, cells in zip(records, beside, strict=True))
+    from_near, from_far = (along[cells].mean() for cells in beside)
+    slope = max(math.log(far / near) / (from_near - from_far), 0.0)
+    return float(min(near, far) * max(math.exp(slope * from_near), LEAST_START)), slope
+
+
+def _scales(
+    start: int, way: int, size: int, middles: Floats | None, widths: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
     """``widths``, ``steps`` and ``along`` (size,) of all cells, for a tail that begins after a cell.
 
     Amounts thin out on a logarithmic scale, and far from zero that is nearly a linear one.
     """
-    if way == 1 and numbers is not None and numbers[0][start] > 0.0:
-        middles, widths = numbers
+    if way == 1 and middles is not None and widths is not None and middles[start] > 0.0:
         logs = np.log(np.maximum(middles, middles[middles > 0.0].min() / 2) / middles[start])
         if (np.diff(logs[start:]) > 0.0).all():
             return np.maximum(widths, LEAST_WIDTH), middles - middles[start], logs

@@ -258,17 +258,18 @@ class CompressedMicrodata(TableOfCounts, Samplable):
             place, axis = merged.position, self.domain.axes[merged.position]
             values = axis.size - axis.nullable if in_order(axis) else 0
             held = np.bincount(codes[:, place], minlength=self.keep)
-            numbers = None
+            middles, widths = None, None
             if values and not isinstance(axis, Categories):
-                inside = CellNumbers.of(axis, np.arange(values))
-                numbers = (inside.first + inside.last) / 2, inside.size
+                cells = CellNumbers.of(axis, np.arange(values))
+                middles, widths = (cells.first + cells.last) / 2, cells.size
             margin = second.of_nothing.margin((place,))
             ends = tails(
                 groups[place],
                 held.astype(np.float64),
                 np.asarray(merged.kinds)[:values],
                 margin.variance**0.5 * scale,
-                numbers,
+                middles,
+                widths,
             )
             codes[:, place] = split_groups(
                 codes[:, place],
@@ -278,13 +279,13 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 generator,
                 ends,
                 ranks.get(place),
-                numbers[1] if numbers else None,
+                widths,
             )
-        counts = {
+        inside = {
             merged.position: (counted[:, merged.position], groups[merged.position])
             for merged in self.merged
         }
-        codes = cells_in_order(codes, counts, self.rules, generator)
+        codes = cells_in_order(codes, inside, self.rules, generator)
         return self.domain, groups_followed(codes, self.nested)
 
     def _counts_alone(self, once: Integers) -> dict[int, Integers]:

@@ -207,6 +207,8 @@ def test_words_for_readers_may_change_and_the_period_of_a_run_has_a_name(documen
     told["columns"][name] = told["columns"][name] | {"description": "The period"}
     again = Plan.model_validate(told)
     assert again.series_id == first.series_id
+    told["columns"][name] = told["columns"][name] | {"categories": [*MONTHS[1:], MONTHS[0]]}
+    assert Plan.model_validate(told).series_id != first.series_id
     assert first.series.at(2).named(first.columns) == "period 2 of 4: 2026-02"
 
 

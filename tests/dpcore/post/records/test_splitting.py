@@ -82,7 +82,7 @@ def test_numbers_reach_about_as_far_as_they_do_whatever_their_shape(shape: str, 
     groups = np.unique(groups, return_inverse=True)[1]
     column, true = np.repeat(groups, exact), np.repeat(days, exact)
     ends = tails(
-        groups, np.bincount(column).astype(float), np.zeros(365, int), 1.0, (days, np.ones(365))
+        groups, np.bincount(column).astype(float), np.zeros(365, int), 1.0, days, np.ones(365)
     )
     generator = np.random.default_rng(11)
     noisy = exact + generator.normal(0, 2000, 365)
@@ -97,7 +97,7 @@ def test_numbers_of_any_size_have_tails(first: float):
     exact = np.rint(500 * 0.9 ** np.arange(60)).astype(np.int64)
     column = np.repeat(groups, exact)
     held = np.bincount(column).astype(float)
-    ends = tails(groups, held, np.zeros(60, int), 1.0, (numbers, np.ones(60)))
+    ends = tails(groups, held, np.zeros(60, int), 1.0, numbers, np.ones(60))
     with np.errstate(divide="raise", invalid="raise"):
         made = split_groups(
             column, groups, exact.astype(float), 1e4, np.random.default_rng(12), ends
@@ -243,7 +243,7 @@ def test_bins_that_become_wider_hold_records_by_their_width_where_the_counts_say
 
     def wrong(numbers: np.ndarray | None) -> int:
         """Records too many or too few in the narrow bins."""
-        cells = split_groups(column, groups, noisy, error**2, generator, numbers=numbers)
+        cells = split_groups(column, groups, noisy, error**2, generator, widths=numbers)
         return abs(int(np.count_nonzero(cells < below)) - int(exact[:below].sum()))
 
     if by_width:
@@ -261,6 +261,6 @@ def test_cells_of_single_numbers_have_no_width_to_go_by():
             np.array([20.0, 10.0]),
             1.0,
             np.random.default_rng(0),
-            numbers=np.zeros(2),
+            widths=np.zeros(2),
         )
     assert np.bincount(cells).tolist() == [20, 10]
