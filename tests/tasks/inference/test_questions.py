@@ -80,6 +80,15 @@ def test_a_quantile_lies_in_its_bin_as_records_do():
     assert quantile(none, "age", 0.4).value == pytest.approx(even.value, abs=0.5)
 
 
+def test_an_interval_of_whole_numbers_ends_at_one_of_them():
+    one = evidence(surveyed(np.random.default_rng(1), 400), 3)
+    axes = one.domain.axes
+    for integer, end in ((True, 59), (False, 60)):
+        age = replace(axes[2], integer=integer)
+        found = replace(evenly(one, np.zeros_like), domain=Domain((*axes[:2], age, *axes[3:])))
+        assert quantile(found, "age", 0.999).interval[1] == end
+
+
 def test_quantiles_are_held_by_their_intervals():
     population = surveyed(np.random.default_rng(0), 400_000)
     ages = np.array([20, 30, 40, 50, 60])
