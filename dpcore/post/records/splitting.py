@@ -41,8 +41,12 @@ LEAST_START = 0.4
 """A tail starts with at least this fraction of the mean of the adjacent groups: noise may exaggerate
 how fast they decline."""
 
-POWER_LAW = 0.2
-"""The weight of a power law beside other declines: noise can make it very long."""
+EXPONENTIAL, POWER_LAW = 0.5, 0.1
+"""The weights of two declines beside log-normal ones of any spread: noise can make a power law very
+long."""
+
+CURVATURES = 0.1, 0.2, 0.4
+"""Half the inverse variances of logarithms of amounts, if these are log-normal."""
 
 LEAST_WIDTH = 1e-9
 """The width of a cell that contains a single real number."""
@@ -83,8 +87,9 @@ def split_groups(
     ``ranks`` (rows,): in a group or a tail, records of higher rank get later cells; ``widths``
     (values,): for each of the first cells, how many numbers it contains, or its width.  Within a group
     the cells follow the noisy counts after shrinkage towards equal counts, or towards an even density
-    if that is closer; in a tail, towards declining counts.  Without ranks the records of a group get
-    its cells at random, so that within a group the cells are independent of all other columns.
+    if that is closer, with the sums of neighbouring cells of numbers; in a tail, towards declining
+    counts.  Without ranks the records of a group get its cells at random, so that within a group the
+    cells are independent of all other columns.
     """
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result, joined = np.empty_like(column), np.arange(groups.max(initial=-1) + 1)
@@ -107,6 +112,8 @@ def split_groups(
         elif widths is not None and cells[-1] < len(widths) and widths[cells].any():
             others += [near.sum() * n / n.sum() for n in (widths[cells] ** 0.5, widths[cells])]
         near = _nearest(near, others, noisy[cells], variance)
+        if widths is not None and (not end or end.bulk):  # neighbouring cells are alike
+            near = _from_halves(near, noisy[cells], len(rows), variance)
         shares = _shares(near, noisy[cells], len(rows), variance)
         result[rows] = np.repeat(cells, round_to_total(shares, len(rows)))
     return result
@@ -189,6 +196,12 @@ def _scales(
     return np.ones(size), cells, cells
 
 
+def counts_of_tail(tail: Tail, noisy: Floats, variance: float) -> Floats:
+    """Records (k,) of the cells of a tail, which add up to the total of their ``noisy`` counts (k,)."""
+    total = max(float(noisy.sum()), min(1.0, tail.density / 2))
+    return _shares(_falling(tail, total, noisy, variance), noisy, total, variance)
+
+
 def _seen(order: list[int], held: Floats, error: float) -> list[int]:
     """The first groups that together have a significant total; none if even all of them do not."""
     for number in range(1, len(order) + 1):
@@ -197,13 +210,32 @@ def _seen(order: list[int], held: Floats, error: float) -> list[int]:
     return []
 
 
-def _shares(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
+def _shares(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
     """Counts (k,) of the k cells of one group; they add up to ``rows``, which is less noisy than they
     are.
 
     The difference is shared among the cells in proportion to their uncertainty.
     """
     likely = _beside_many(likely, noisy, rows, variance)
+    return _shrunken(likely, noisy, rows, variance)
+
+
+def _from_halves(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
+    """Likely counts (k,) that follow the sums of a half, a quarter, ... of the cells, which noise hides
+    less than each count."""
+    number = 2
+    while 2 * number < len(noisy):
+        starts = np.arange(number) * len(noisy) // number
+        sizes = np.diff([*starts, len(noisy)])
+        before, sums = (np.add.reduceat(each, starts) for each in (likely, noisy))
+        better = _shrunken(before, sums, rows, variance * float(sizes.mean()))
+        likely = likely * np.repeat(better / np.maximum(before, 1e-300), sizes)
+        number *= 2
+    return likely
+
+
+def _shrunken(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
+    """Noisy counts (k,) after shrinkage towards likely ones, which add up to ``rows``."""
     kept = kept_beside(likely, noisy, variance)
     found = likely + kept * (noisy - likely)
     found = np.maximum(found + (rows - found.sum()) * kept / kept.sum(), 0.0)
@@ -226,7 +258,7 @@ def _nearest(likely: Floats, others: Sequence[Floats], noisy: Floats, variance: 
     return nearest if misfit(nearest) < misfit(likely) - NO_NOISE**2 * variance else likely
 
 
-def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> Floats:
+def _beside_many(likely: Floats, noisy: Floats, rows: float, variance: float) -> Floats:
     """Likely counts (k,), given cells with far more records: these leave fewer for the others."""
     many = np.zeros(len(likely), dtype=bool)
     while not many.all():
@@ -242,31 +274,29 @@ def _beside_many(likely: Floats, noisy: Floats, rows: int, variance: float) -> F
 def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats:
     """Records (k,) of the cells of a tail, which add up to a total.
 
-    The mean of up to three declines, weighted by how well they explain the ``noisy`` counts: by the
-    same factor at each step; ever faster along ``tail.along``, beginning with the slope of the tail, as
-    normal and log-normal numbers do; by the same factor along it, which is a power law for amounts.
-    Where the slope is too steep for the total, noise may have made it so, and the second is left out.
+    The mean of several declines, weighted by how well they explain the ``noisy`` counts: by the same
+    factor at each step; ever faster along ``tail.along``, as normal and log-normal numbers do, with the
+    slope of the tail at first or with a usual curvature; by the same factor along it, which is a power
+    law for amounts.  A decline too steep for the total is left out: noise may have made its slope.
     """
     from scipy.optimize import brentq  # slow to import
 
-    (_, widths, steps, along, density, slope, _), found, priors = (
-        tail,
-        list[Floats](),
-        list[float](),
-    )
+    _, widths, steps, along, density, slope, _ = tail
     start = max(density, 1.001 * total / widths.sum()) * widths
+    declines = [
+        (start, steps, EXPONENTIAL),
+        (start * np.exp(-slope * along), along**2, 1.0),
+        *((start * np.exp(-c * along**2), along, 1 / len(CURVATURES)) for c in CURVATURES),
+        (start, along, POWER_LAW),
+    ]
 
-    def try_decline(first: Floats, distances: Floats, prior: float) -> None:
+    def records(first: Floats, distances: Floats) -> Floats:
         def decline(rate: float) -> Floats:
             return np.asarray(first * np.exp(-rate * distances / distances[0]))
 
-        if first.sum() > total:
-            found.append(decline(brentq(lambda rate: decline(rate).sum() - total, 0.0, 700.0)))
-            priors.append(prior)
+        return decline(brentq(lambda rate: decline(rate).sum() - total, 0.0, 700.0))
 
-    try_decline(start, steps, 1.0)
-    try_decline(start * np.exp(-slope * along), along**2, 1.0)
-    try_decline(start, along, POWER_LAW)
-    misfits = np.array([np.sum((noisy - each) ** 2) for each in found]) / (2.0 * variance)
-    weights = np.array(priors) * np.exp(misfits.min() - misfits)
-    return np.asarray(weights @ np.stack(found) / weights.sum())
+    found = [(records(*each), prior) for *each, prior in declines if each[0].sum() > total]
+    misfits = np.array([np.sum((noisy - each) ** 2) for each, _ in found]) / (2.0 * variance)
+    weights = np.array([prior for _, prior in found]) * np.exp(misfits.min() - misfits)
+    return np.asarray(weights @ np.stack([each for each, _ in found]) / weights.sum())

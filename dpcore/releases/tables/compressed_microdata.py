@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Categories, in_order
-from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -37,7 +36,7 @@ from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.cells_in_order import cells_in_order
 from dpcore.post.records.nested import Nested, groups_followed
 from dpcore.post.records.rules import Rule
-from dpcore.post.records.splitting import split_groups, tails
+from dpcore.post.records.splitting import split_groups
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.abilities import BLOCK, Samplable
 from dpcore.releases.base import ErrorStatement, post_processing_generator
@@ -47,7 +46,6 @@ from dpcore.releases.replicates import drawn_again, replicate_generator
 from dpcore.releases.table import Published
 from dpcore.releases.tables.compression import (
     cells_of_tables,
-    kinds_of_cells,
     multiples_of_tables,
     noise_of_rounds,
 )
@@ -64,6 +62,7 @@ from dpcore.releases.tables.groups import (
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
 from dpcore.releases.tables.names import dotted_name
+from dpcore.releases.tables.tailed import kinds_of_cells, tails_of, widths_of
 from dpcore.releases.work import Work, publishing
 
 
@@ -256,21 +255,9 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         alone = self._counts_alone(once)
         for merged in self.merged:
             place, axis = merged.position, self.domain.axes[merged.position]
-            values = axis.size - axis.nullable if in_order(axis) else 0
-            held = np.bincount(codes[:, place], minlength=self.keep)
-            middles, widths = None, None
-            if values and not isinstance(axis, Categories):
-                cells = CellNumbers.of(axis, np.arange(values))
-                middles, widths = (cells.first + cells.last) / 2, cells.size
-            margin = second.of_nothing.margin((place,))
-            ends = tails(
-                groups[place],
-                held.astype(np.float64),
-                np.asarray(merged.kinds)[:values],
-                margin.variance**0.5 * scale,
-                middles,
-                widths,
-            )
+            held = np.bincount(codes[:, place], minlength=self.keep).astype(np.float64)
+            margin, kinds = second.of_nothing.margin((place,)), np.asarray(merged.kinds)
+            ends = tails_of(axis, groups[place], held, kinds, margin.variance**0.5 * scale)
             codes[:, place] = split_groups(
                 codes[:, place],
                 groups[place],
@@ -279,7 +266,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 generator,
                 ends,
                 ranks.get(place),
-                widths,
+                widths_of(axis),
             )
         inside = {
             merged.position: (counted[:, merged.position], groups[merged.position])

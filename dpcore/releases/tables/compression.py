@@ -10,20 +10,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
 from dpcore.accounting.budget import Budget
-from dpcore.arrays import Integers
 from dpcore.domain.adjacency import Adjacency
-from dpcore.domain.axes import Axis, Bins, in_order
+from dpcore.domain.axes import in_order
 from dpcore.domain.domain import Domain
-from dpcore.mechanisms.grouping import kinds_of, least_groups
+from dpcore.mechanisms.grouping import least_groups
 from dpcore.mechanisms.rounds import Noise, two_rounds
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import all_pairs
+from dpcore.releases.tables.tailed import kinds_of_cells
 
 MOVED = 0.15
 """The share of a pair's records that noise may move, which determines the number of groups."""
@@ -84,24 +82,6 @@ def usual_groups(
 def cells_of_tables(domain: Domain, tables: Sequence[Attributes], keep: int) -> list[int]:
     """The number of cells of each table if columns with more cells have this many groups."""
     return [math.prod(min(domain.shape[a], keep) for a in columns) for columns in tables]
-
-
-def kinds_of_cells(
-    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
-) -> Integers:
-    """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
-    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
-    points = axis.points if isinstance(axis, Bins) else ()
-    conditions: list[tuple[int, ...]] = [(point,) for point in points]
-    if isinstance(axis, Bins) and axis.masses:
-        conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
-    stated = [condition for rule in rules for condition in rule.when + rule.then]
-    conditions += [cells for at, cells in stated if at == position]
-    for each in nested:
-        of = np.asarray(each.of)
-        if each.detail == position:
-            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
-    return kinds_of(axis.size, axis.nullable, conditions)
 
 
 def noise_of_rounds(

@@ -38,6 +38,7 @@ from dpcore.releases.base import post_processing_generator
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.measured import MeasuredTables
+from dpcore.releases.tables.tailed import declining_ends, kinds_of_cells, with_declining_ends
 
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""
@@ -147,6 +148,21 @@ class Microdata(FittedTables):
 
     def denoised_margins(self, noisy: Noisy) -> list[Margin]:
         """The tables with less noise and some bias, and all tables of three columns or more in them."""
+        agreement, axes = self.agreement(noisy), self.domain.axes
+        ends = {
+            place: declining_ends(
+                axis,
+                agreement.margin((place,)),
+                kinds_of_cells(place, axis, self.rules, self.nested),
+            )
+            for place, axis in enumerate(axes)
+            if in_order(axis)
+        }
+        total = self.total(noisy)
+        return [with_declining_ends(each, ends, total) for each in self._modelled_margins(noisy)]
+
+    def _modelled_margins(self, noisy: Noisy) -> list[Margin]:
+        """The tables denoised by a model of all of them."""
         drawn = self.consistent_margins(noisy)
         if not self._joint:
             return drawn

@@ -1,0 +1,104 @@
+"""The tails of columns of count tables, and tables without the records that noise makes up there.
+
+Most cells at the end of a long column are empty.  Their noise is as often negative as positive, but
+records follow only what is positive: fifteen empty cells up to 20,000 dollars hold a hundred records,
+and the mean is far too large.  The total of all these cells is unbiased.  So there counts decline from
+the neighbouring cells, as in groups (``post.records.splitting``), and add up to that total:
+
+    bill up to   1,000   2,000   4,000   5,000   6,000   8,000   10,000   12,000   14,000
+    noisy          410     200      51      -9      -1      -1        2       -2        9
+    records        410     200      44       2       1       1        0        0        0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.cell_values import CellNumbers
+from dpcore.mechanisms.grouping import kinds_of
+from dpcore.post.records.nested import Nested
+from dpcore.post.records.rules import Rule
+from dpcore.post.records.splitting import Tail, counts_of_tail, tails
+from dpcore.post.tables.margins import Margin
+
+Ends = Sequence[tuple[Integers, Floats]]
+"""The cells (k,) of each tail of a column, and the records (k,) in them."""
+
+
+def kinds_of_cells(
+    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
+) -> Integers:
+    """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
+    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+    points = axis.points if isinstance(axis, Bins) else ()
+    conditions: list[tuple[int, ...]] = [(point,) for point in points]
+    if isinstance(axis, Bins) and axis.masses:
+        conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
+    stated = [condition for rule in rules for condition in rule.when + rule.then]
+    conditions += [cells for at, cells in stated if at == position]
+    for each in nested:
+        of = np.asarray(each.of)
+        if each.detail == position:
+            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
+    return kinds_of(axis.size, axis.nullable, conditions)
+
+
+def widths_of(axis: Axis) -> Floats | None:
+    """(values,) how many numbers each cell of a column of numbers contains, or its width."""
+    if isinstance(axis, Categories):
+        return None
+    return CellNumbers.of(axis, np.arange(axis.size - axis.nullable)).size
+
+
+def tails_of(
+    axis: Axis, groups: Integers, held: Floats, kinds: Integers, error: float
+) -> list[Tail]:
+    """The tails of a column; ``groups``, ``kinds`` (size,): of its cells; ``held``, ``error``: as for
+    ``tails``."""
+    values, middles = axis.size - axis.nullable if in_order(axis) else 0, None
+    if not isinstance(axis, Categories):
+        cells = CellNumbers.of(axis, np.arange(values))
+        middles = (cells.first + cells.last) / 2
+    return tails(groups, held, kinds[:values], error, middles, widths_of(axis))
+
+
+def declining_ends(axis: Axis, noisy: Margin, kinds: Integers) -> Ends:
+    """The tails of a column in a noisy table of it alone, and the records in them."""
+    counts, variance = noisy.table, noisy.variance
+    found = (
+        tails_of(axis, np.arange(axis.size), counts, kinds, variance**0.5) if variance > 0 else []
+    )
+    return [
+        (tail.cells, counts_of_tail(tail, counts[tail.cells], variance))
+        for tail in found
+        if len(tail.cells) > 1 and not tail.bulk
+    ]
+
+
+def with_declining_ends(table: Margin, ends: Mapping[int, Ends], total: float) -> Margin:
+    """The table with these records in the tails of its columns, and ``total`` records in all.
+
+    In each cell of a tail the other columns are distributed as they were.
+    """
+    counts = table.table.copy()
+    for place, attribute in enumerate(table.attributes):
+        for cells, records in ends.get(attribute, ()):
+            by_cell = np.moveaxis(counts, place, 0)
+            shape = (len(cells), *[1] * (counts.ndim - 1))
+            inside, all_cells = (
+                np.maximum(by_cell[cells], 0.0),
+                np.maximum(by_cell, 0.0).sum(axis=0),
+            )
+            # A cell that only noise emptied has the distribution of all cells.
+            inside += 1e-9 * all_cells + 1e-300
+            sums = inside.reshape(len(cells), -1).sum(axis=1)
+            by_cell[cells] = inside * (records / sums).reshape(shape)
+            others = np.delete(np.arange(len(by_cell)), cells)
+            left = by_cell[others].sum()
+            if left > 0.0:
+                by_cell[others] *= max(total - records.sum(), 0.0) / left
+    return table._replace(table=counts)
