@@ -104,6 +104,8 @@ class Draft(Written):
             draft = draft.having(draft.together(self.use.records(of_all["records"])))
             if self.use.heaped and draft.section("microdata-margins"):
                 draft = draft.having(self.use.heaping())
+            if self.use.finer:
+                draft = draft.having(self.use.alone())
         elif "tables" in of_all:
             draft = draft.having(draft.together(draft.quieter(self.use.pairs(of_all["tables"]))))
         draft = draft.with_tables([wish for wish in wishes if wish.kind == "table"])

@@ -32,6 +32,9 @@ FINEST, FINE_ON_A_SCALE = 65536, 4096
 MOST_HEAPED = 2**21
 """The largest number of combinations of values of all columns together."""
 
+ALONE = "single-columns"
+"""The release of single columns that records of periods follow inside their bins."""
+
 WEIGHTLESS = (
     " Each record counts once, so they are like the respondents, not the population: noise on sums of"
     " weights grows with the largest one."
@@ -201,7 +204,7 @@ class ColumnUse:
             "mechanism": GAUSSIAN_NOISE,
         }
         if self.of.period:
-            why["bins"] = "No bins are merged in a series, so there are few; edges may be listed."
+            why["bins"] = "No bins are merged in a series, so pairs have few; edges may be listed."
         require_published(self.of.said, self.of.columns)
         rules = universe_rules(self.of.said, wish.columns)
         keys = {
@@ -239,6 +242,25 @@ class ColumnUse:
             " the values of the records follow both."
         )
         keys = {"name": "shared-values", "kind": "heaping", "columns": self.heaped}
+        return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why})
+
+    @property
+    def finer(self) -> list[str]:
+        """The columns of numbers that records of periods count in fewer cells than other records."""
+        if not self.of.period:
+            return []
+        return [
+            name
+            for name, of in self.numbers.items()
+            if of.for_periods(self.points[name]) != of.for_records(self.points[name])
+        ]
+
+    def alone(self) -> PlannedRelease:
+        """Counts of single columns of numbers, for how values lie inside the bins of records."""
+        bins = {name: FINE for name in self.finer if self._fine(name)}
+        keys = {"name": ALONE, "kind": "margins", "columns": self.finer, "ways": 1}
+        why = "Each number in many bins, because records follow how values lie inside their own."
+        keys |= {"bins": bins} if bins else {}
         return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why})
 
     def for_models(

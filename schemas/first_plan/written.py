@@ -16,7 +16,7 @@ import yaml
 from dpcore.errors import InputError, PlanError
 from schemas.first_plan.described import ColumnType, Described, flow
 from schemas.first_plan.question import Question
-from schemas.first_plan.sections import ColumnUse, PlannedRelease, distinct, named, titled
+from schemas.first_plan.sections import ALONE, ColumnUse, PlannedRelease, distinct, named, titled
 from schemas.first_plan.wishes import Wish
 from schemas.plan import Plan, load_plan
 from schemas.releases.base import GAUSSIAN
@@ -128,7 +128,11 @@ class Written:
     def synthesis(self) -> Iterator[Mapping[str, Any]]:
         """Yield the section of the synthetic records, if any are wished for."""
         of = [s.name for s in self.sections for wish in s.wishes if wish.kind == "records"]
-        yield from ({"name": "records", "from": name, "rows": ROWS} for name in of)
+        alone = any(section.name == ALONE for section in self.sections)
+        within = dict.fromkeys(self.use.finer, ALONE) if alone else {}
+        yield from (
+            {"name": "records", "from": name, "rows": ROWS, "within_bins": within} for name in of
+        )
 
     def _analyses(self) -> Iterator[Mapping[str, str]]:
         taken = set[str]()

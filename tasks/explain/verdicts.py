@@ -23,6 +23,7 @@ from dpcore.errors import InputError
 from dpcore.releases.base import Release
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
+from dpcore.releases.tables.margins import Margins
 from dpcore.releases.tables.microdata import Microdata
 from schemas.bundle.grades import ACCURATE, GRADES, NOISE, ROUGH, grade
 from schemas.plan import Plan
@@ -59,7 +60,10 @@ class Verdict:
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and each model whose noise is known."""
+    inside = {name for table in plan.synthesis for name in table.within_bins.values()}
     for name, built in plan.of_period.items():
+        if name in inside and isinstance(built, Margins):
+            continue  # its cells are for records; nobody reads one of them
         if isinstance(built, Microdata | CompressedMicrodata):
             distances = graded_distances(built, _shares(plan, built))
             says, words, error = _verdict_on_tables(distances), _of_tables(distances), None

@@ -32,14 +32,20 @@ def _figures(source: Source, file: TableFile) -> Iterator[Figure]:
     table, series = source.read(file), source.plan.series
     assert series is not None
     columns = {n: column for n, column in source.plan.columns.items() if n != series.column}
-    for quantity in dict.fromkeys(table["quantity"].tolist()):
+    quantities = [*dict.fromkeys(table["quantity"].tolist())]
+    # The largest of many changes would be those with the most noise.
+    sizes = table["estimate"][table["quantity"] == quantities[0]]
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:LARGEST_CELLS])
+    for quantity in quantities:
         here = np.flatnonzero(table["quantity"] == quantity)
-        largest = np.argsort(-np.abs(table["estimate"][here]), kind="stable")[:LARGEST_CELLS]
-        rows = here[np.sort(largest)]
+        rows = here[largest]
         counts = read_counts({name: values[rows] for name, values in table.items()}, columns)
         words = QUANTITIES[quantity]
         title = f"{words.capitalize()}, by {', '.join(counts.titles)}"
-        left = f"; the {len(rows)} largest of {len(here):,} are shown" * (len(rows) < len(here))
+        largest_of = (
+            f"the {len(rows)} of {len(here):,} with the largest {QUANTITIES[quantities[0]]}"
+        )
+        left = f"; {largest_of} are shown" * (len(rows) < len(here))
         says = f"Each bar is one {words}, each line its 90% interval, {counts.plus_minus}{left}"
         ends = zip(counts.value.tolist(), counts.lower.tolist(), counts.upper.tolist(), strict=True)
         drawn = [Bar(counts.cell(i), *numbers) for i, numbers in enumerate(ends)]

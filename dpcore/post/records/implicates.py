@@ -90,7 +90,8 @@ def widened(reached: Floats) -> float:
 
     Part of the enlargement is cut off as well, hence the power.
     """
-    return float(np.clip(np.median(reached) ** -1.5, 1.0, WIDEST)) if len(reached) else 1.0
+    typical = max(float(np.median(reached)), 1e-9) if len(reached) else 1.0
+    return float(np.clip(typical**-1.5, 1.0, WIDEST))
 
 
 def centred_redraws(noise: Floats) -> Floats:

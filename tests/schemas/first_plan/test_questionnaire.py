@@ -102,12 +102,16 @@ def test_a_period_in_the_questionnaire_makes_records_of_each_period(tmp_path):
         "all",
         "add-remove",
     )
-    (release,) = plan.releases  # neither merges cells nor looks for heaps
+    release, alone = plan.releases  # neither merges cells nor looks for heaps
     assert (release.kind, release.columns) == ("microdata-margins", ["sex", "pay"])
+    assert (alone.kind, alone.columns, alone.ways) == ("margins", ["pay"], 1)
+    refining = plan.synthesis[0].refining(plan.of_period)
+    assert {name: finer.name for name, finer in refining.items()} == {"pay": alone.name}
+    assert refining["pay"].domain.shape > (len(release.bins["pay"]),)
     assert plan.of_period[plan.synthesis[0].from_].domain.names == ("sex", "pay")
     assert {0.0, 10.0, 1000.0, 1500.0, 4500.0} <= {*release.bins["pay"]}
-    alone = planned(Said(means=["pay"]), PANEL.replace("name;unit;;;2;", "name;ignored;;;;"))
-    assert (alone.series.in_periods, alone.releases[0].kind) == (1, "model")
+    once = planned(Said(means=["pay"]), PANEL.replace("name;unit;;;2;", "name;ignored;;;;"))
+    assert (once.series.in_periods, once.releases[0].kind) == (1, "model")
     means = planned(Said("records", means=["pay by sex"]))
     assert [(each.formula, each.title) for each in means.analyses] == [
         ("pay ~ 0 + C(sex)", "Mean: pay by sex")

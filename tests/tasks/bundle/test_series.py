@@ -18,7 +18,7 @@ from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
 from tests.tasks.made_up import publish_made_up
-from tests.tasks.made_up_series import plan_of, published
+from tests.tasks.made_up_series import WEEKS, plan_of, published
 from tests.tasks.report.pages import require_sound
 
 
@@ -90,6 +90,28 @@ def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(
     ((dataset,), _) = find_bundles(out)
     titles = [figure.title for figure in series_figures(dataset)]
     assert titles[0] == "share, term Intercept: estimate of the period"
+
+
+def test_the_page_shows_changes_of_the_largest_cells_not_the_largest_changes(out):
+    """Of forty changes without any change, the largest would seem to be beyond noise."""
+    columns = {
+        "week": {"type": "categorical", "categories": WEEKS},
+        "hour": {"type": "integer", "bounds": [0, 39]},
+    }
+    changes = {
+        "columns": columns,
+        "releases": [{"name": "hours", "kind": "histogram", "columns": ["hour"]}],
+    }
+    for run in (1, 2):
+        made = publish_made_up(plan_of(run, **changes), f"week-{run}", out)
+    page = require_sound((made / REPORT).read_text(), made)
+    hours = {}
+    for figure in page.all("figure"):
+        title = next(figure.all("strong")).words.partition(",")[0]
+        rows = next(figure.all("tbody")).all("tr")
+        hours[title] = [next(row.all("th")).words for row in rows]
+    assert len(hours["Count of the period"]) == 15
+    assert hours["Change from the period before"] == hours["Count of the period"]
 
 
 RECORDS = {

@@ -188,6 +188,24 @@ def test_a_series_has_a_verdict_too():
     assert said("1/100") == ["not usable", "not usable"]
 
 
+def test_counts_that_only_place_records_inside_bins_have_no_verdict():
+    columns = {
+        "age": {"type": "integer", "bounds": [0, 99]},
+        "sex": {"type": "categorical", "categories": ["F", "M"]},
+    }
+    pairs = {"name": "p", "kind": "microdata-margins", "columns": ["age", "sex"]}
+    years = {"name": "years", "kind": "margins", "columns": ["age"], "ways": 1}
+    releases = [pairs | {"bins": {"age": [0, 50, 100]}}, years]
+
+    def named(within: dict) -> list[str]:
+        synthesis = [{"name": "r", "from": "p", "rows": 100, "within_bins": within}]
+        stated = shortest(columns, releases, synthesis=synthesis, beta="1e-6")
+        return [each.name for each in verdicts(Plan.model_validate(stated))]
+
+    assert named({}) == ["p", "years"]
+    assert named({"age": "years"}) == ["p"]
+
+
 CLUSTERS = """
 rows: 7000
 neighbours: add-remove
