@@ -82,21 +82,18 @@ def declining_ends(axis: Axis, noisy: Margin, kinds: Integers) -> Ends:
 def with_declining_ends(table: Margin, ends: Mapping[int, Ends], total: float) -> Margin:
     """The table with these records in the tails of its columns, and ``total`` records in all.
 
-    In each cell of a tail the other columns are distributed as they were.
+    Records that a cell gains are distributed over the other columns as in all cells.
     """
     counts = table.table.copy()
     for place, attribute in enumerate(table.attributes):
         for cells, records in ends.get(attribute, ()):
             by_cell = np.moveaxis(counts, place, 0)
             shape = (len(cells), *[1] * (counts.ndim - 1))
-            inside, all_cells = (
-                np.maximum(by_cell[cells], 0.0),
-                np.maximum(by_cell, 0.0).sum(axis=0),
-            )
-            # A cell that only noise emptied has the distribution of all cells.
-            inside += 1e-9 * all_cells + 1e-300
-            sums = inside.reshape(len(cells), -1).sum(axis=1)
-            by_cell[cells] = inside * (records / sums).reshape(shape)
+            before = np.maximum(by_cell[cells].reshape(len(cells), -1).sum(axis=1), 0.0)
+            kept = np.minimum(before, records)
+            usual = np.maximum(by_cell, 0.0).sum(axis=0)
+            by_cell[cells] *= (kept / np.where(before > 0.0, before, np.inf)).reshape(shape)
+            by_cell[cells] += (records - kept).reshape(shape) * usual / max(usual.sum(), 1e-300)
             others = np.delete(np.arange(len(by_cell)), cells)
             left = by_cell[others].sum()
             if left > 0.0:

@@ -51,12 +51,12 @@ def test_cells_that_nobody_doubts_keep_their_counts():
     assert found.sum() == pytest.approx(EXACT.sum())
 
 
-def test_other_columns_are_distributed_in_a_tail_as_they_were():
+def test_other_columns_are_distributed_in_a_tail_as_they_were_or_as_in_all_cells():
     cells, records = np.array([2, 3]), np.array([8.0, 2.0])
     table = Margin((0, 1), np.array([[50.0, 50], [30, 10], [12, 4], [-1, -2]]), 1.0)
     found = with_declining_ends(table, {0: [(cells, records)]}, 150.0).table
     assert found[2].tolist() == pytest.approx([6, 2])
-    assert found[3].tolist() == pytest.approx([2 * 92 / 156, 2 * 64 / 156])  # as in all cells
+    assert found[3].tolist() == pytest.approx([2 * 92 / 156, 2 * 64 / 156])
     assert found.sum() == pytest.approx(150)
     assert found[0, 0] / found[1, 1] == pytest.approx(5)
     assert with_declining_ends(table, {}, 150.0).table.tolist() == table.table.tolist()
