@@ -327,8 +327,8 @@ FAULTS: tuple[Fault, ...] = (
     of_mechanism(
         "smooth noise of half the scale",
         "smooth_laplace",
-        "return 2 * self.table[min(max(level, 0), len(self.table) - 1)] / self.alpha",
-        "return self.table[min(max(level, 0), len(self.table) - 1)] / self.alpha",
+        "return 2 * Fraction(step, _STEPS) / self.alpha",
+        "return Fraction(step, _STEPS) / self.alpha",
         audit="smooth mean",
     ),
     of_mechanism(

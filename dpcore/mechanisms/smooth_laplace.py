@@ -187,32 +187,38 @@ class SmoothLaplace(Mechanism):
     @cached_property
     def table(self) -> tuple[Fraction, ...]:
         """The table S_0, S_1, ..., up to the first step that covers every width: public."""
-        least, most = self.width_range
-        steps = [Fraction(least)]
+        return tuple(Fraction(step, _STEPS) for step in self._numerators)
+
+    @cached_property
+    def _numerators(self) -> list[int]:
+        """The table times ``_STEPS``: whole numbers, which are quick to multiply."""
+        least, most = (width * _STEPS for width in self.width_range)
+        steps = [least]
         while steps[-1] < most:
             if len(steps) == MOST_LEVELS:
                 raise ValueError(
                     "alpha is too small for smooth sensitivity of this number of cells; use wider bins"
                 )
-            grown = Fraction(math.floor(steps[-1] * self.growth * _STEPS), _STEPS)
+            grown = steps[-1] * self.growth.numerator // self.growth.denominator
             if grown <= steps[-1]:
                 raise ValueError("alpha is too small for smooth sensitivity at this beta")
             steps.append(grown)
-        return tuple(steps)
+        return steps
 
     @cached_property
     def _covered(self) -> Integers:
         """The largest whole number that each step covers."""
-        return np.array([math.floor(step) for step in self.table])
+        return np.array([step // _STEPS for step in self._numerators])
 
     def scale(self, level: int) -> Fraction:
         """The scale of the noise at a level; beyond the table, that of the table's nearest end."""
-        return 2 * self.table[min(max(level, 0), len(self.table) - 1)] / self.alpha
+        step = self._numerators[min(max(level, 0), len(self._numerators) - 1)]
+        return 2 * Fraction(step, _STEPS) / self.alpha
 
     @property
     def largest_scale(self) -> Fraction:
         """The scale of the noise if the records are spread over all codes."""
-        return self.scale(len(self.table))
+        return self.scale(len(self._numerators))
 
     def highest_level(self, noisy_level: int, chance: float) -> int:
         """An upper confidence bound for the exact level; it fails with probability ``chance``."""
