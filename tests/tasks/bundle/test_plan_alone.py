@@ -19,7 +19,7 @@ from tests.tasks.made_up import publish_made_up
 EXPLAINED = 3.0
 """CPU seconds to read and explain a plan."""
 
-PLANS = 14
+PLANS = 12
 """Explained of every kind and mechanism: over 500 in all, in half a minute of one processor."""
 
 WORK, MUCH_WORK = 0.2, 10.0
