@@ -115,7 +115,7 @@ def put_database(prefect: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
         connection.execute("VACUUM INTO ?", [str(made)])
 
     def put(folder: Path) -> None:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, folder)
 
     return put

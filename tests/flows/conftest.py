@@ -1,6 +1,7 @@
 """One server for all tests that need one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +26,13 @@ def plan_document() -> dict:
 
 @pytest.fixture(scope="session")
 def server(
-    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+    tmp_path_factory: pytest.TempPathFactory,
+    pytestconfig: pytest.Config,
+    put_database: Callable[[Path], None],
 ) -> Iterator[Served]:
     """`dprelease serve` over plans of its own, not started; it contacts no other host."""
     folder = tmp_path_factory.mktemp("served")
+    put_database(folder / "home" / "server")
     prepare(folder, made_up_survey(), plan_of_every_kind())
     put_hostile(folder)
     server = pytestconfig.stash[SERVER] = Served(folder)

@@ -17,11 +17,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory) -> tuple[Path, dict]:
+def ran(tmp_path_factory, put_database) -> tuple[Path, dict]:
     """The folder in which everything was left, the server too, and what the runs told."""
     folder = tmp_path_factory.mktemp("leaks")
     for name in ("server", "client", "tmp", "user"):
         (folder / name).mkdir(mode=0o700)
+    put_database(folder / "server")
     port = free_port()
     environment = own_environment(folder / "home") | {
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",

@@ -67,7 +67,8 @@ class TestServed:
         assert "draft.yaml: the plan is not valid" in "".join(served.said)
         server = served.folder / "home" / "server"
         assert server.stat().st_mode & 0o077 == 0
-        assert (server / "prefect.db").stat().st_mode & 0o077 == 0
+        for made in ("pages", "server.log", "worker.log"):  # by the server, and for both
+            assert (server / made).stat().st_mode & 0o077 == 0
 
     def test_the_api_asks_for_the_password(self, served):
         assert httpx.post(f"{served.address}/api/flow_runs/filter", json={}).status_code == 401
