@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT, made_once
+from tests.flows.served import BRIEFLY
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def build_site(folder: Path) -> None:
         | {
             "NO_MKDOCS_2_WARNING": "true",
             "OUTSIDE_CONTACTS": str(contacts),
-            "PYTHONPATH": str(ROOT / "tests" / "flows" / "alone"),
+            "PYTHONPATH": BRIEFLY,
         },
         capture_output=True,
         text=True,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 
+from tests.flows.served import BRIEFLY
 from tests.waiting import SECONDS
 
 BLOCK = re.compile(
@@ -41,8 +42,10 @@ class Command:
     def run(self, folder: Path) -> None:
         """Run it in the folder; fails where the page shows something else."""
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        modules = os.pathsep.join(filter(None, (BRIEFLY, os.environ.get("PYTHONPATH"))))
+        own = {"PATH": path, "PYTHONPATH": modules, "NO_COLOR": "1"}
         done = subprocess.run(
-            self.line, shell=True, cwd=folder, env=os.environ | {"PATH": path, "NO_COLOR": "1"},
+            self.line, shell=True, cwd=folder, env=os.environ | own,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
         )  # fmt: skip
         assert done.returncode == self.code, f"{self.line}\n{done.stdout}"

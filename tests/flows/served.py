@@ -34,6 +34,9 @@ PROXY = {
 }
 """An agency's proxy, which cannot forward what a machine says to itself."""
 
+BRIEFLY = str(Path(__file__).parent / "alone")
+"""In PYTHONPATH of processes that do less of what is not looked at; see ``alone/sitecustomize.py``."""
+
 REPORTS_NOTHING = ("CI", "GITHUB_ACTIONS", "DO_NOT_TRACK")
 """Variables that would stop Prefect from reporting its use."""
 
@@ -69,8 +72,7 @@ class Served:
     def environment(self) -> dict[str, str]:
         """Of a machine without other hosts: see ``alone/sitecustomize.py``."""
         own = own_environment(self.folder / "home")
-        path = os.pathsep.join([str(Path(__file__).parent / "alone"), own["PYTHONPATH"]])
-        alone = {"PYTHONPATH": path, "OUTSIDE_CONTACTS": str(self.folder / "contacts"), **PROXY}
+        alone = {"OUTSIDE_CONTACTS": str(self.folder / "contacts"), **PROXY}
         return {k: v for k, v in own.items() if k not in REPORTS_NOTHING} | alone
 
     @property
@@ -289,13 +291,17 @@ def prepare(folder: Path, survey: Any, document: dict[str, Any]) -> None:
     ledger.grant("poor", Budget.of(4, "1e-6"), who="the board", why="one release")
 
 
-def own_environment(home: Path) -> dict[str, str]:
-    """The environment without the settings that the tests' own Prefect has left in it."""
+def own_environment(home: Path, briefly: bool = True) -> dict[str, str]:
+    """The environment without the settings that the tests' own Prefect has left in it.
+
+    ``briefly``: its processes do less of what is not looked at; see ``alone/sitecustomize.py``.
+    """
     environment = {
         k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "DPRELEASE_"))
     }
-    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    return environment | {"DPRELEASE_HOME": str(home), "PYTHONPATH": paths}
+    paths = (BRIEFLY if briefly else None, str(ROOT), os.environ.get("PYTHONPATH"))
+    path = os.pathsep.join(filter(None, paths))
+    return environment | {"DPRELEASE_HOME": str(home), "PYTHONPATH": path}
 
 
 def free_port() -> int:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.bare import small_plan
 from tests.conftest import ROOT
-from tests.flows.served import PROXY
+from tests.flows.served import BRIEFLY, PROXY
 from tests.tasks.bundle.test_sign import write_keys
 from tests.waiting import SECONDS
 
@@ -83,7 +83,7 @@ class Alone:
             "SSL_CERT_FILE": os.environ["SSL_CERT_FILE"],
             "HOME": str(folder),
             "OUTSIDE_CONTACTS": str(self.contacts),
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "alone"), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join([BRIEFLY, str(ROOT)]),
             **PROXY,
         }
 

@@ -20,6 +20,7 @@ from tasks.survey.sources import find_in_package
 from tasks.workplace.home import ledger_url
 from tests.bare import leave_out_audits
 from tests.conftest import ROOT
+from tests.flows.served import BRIEFLY
 
 OFFICER = ["--who", "A. Officer", "--why", "a thesis"]
 ANALYST = "B. Analyst"
@@ -292,7 +293,7 @@ def test_processes_that_ask_at_the_same_time_spend_no_more_than_is_allowed(plans
     groups = ["rate_marriage", "religious", "educ", "educ"]
     command = [sys.executable, "-m", "flows.cli", "ask", "fair", "--as", ANALYST, "--alpha", "1/5"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([BRIEFLY, str(ROOT)])}
     running = [
         subprocess.Popen([*command, "--mean", f"affairs by {group}"], **pipes, text=True, env=env)
         for group in groups

@@ -107,7 +107,7 @@ class Agency:
         login = {"PREFECT_API_AUTH_STRING": PASSWORD, "PREFECT_SERVER_API_AUTH_STRING": PASSWORD}
         behind = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
         return {
-            **own_environment(folder / "home"),
+            **own_environment(folder / "home", briefly=False),
             **login,
             **(behind if home == "second" else {}),
             "PREFECT_HOME": str(folder / "prefect"),

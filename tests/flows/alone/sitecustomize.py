@@ -1,10 +1,14 @@
-"""Cuts a Python process, and every Python process that it starts, off from all but this machine.
+"""Spares a Python process, and every Python process that it starts, work that no test looks at.
 
-An interpreter that finds this folder in PYTHONPATH imports it before anything else.  What looks up
-or contacts a host other than loopback fails, and is noted in the file OUTSIDE_CONTACTS.  The audit
-before each release draws less: what it finds is for other tests.
+An interpreter that finds this folder in PYTHONPATH imports it before anything else.  The audit before
+each release draws less: what it finds is for other tests.  Garbage is collected less often, which takes
+a fifth of the time of all imports.
+
+Where OUTSIDE_CONTACTS names a file, it also cuts them off from all but this machine: what looks up or
+contacts a host other than loopback fails, and is noted in that file.
 """
 
+import gc
 import importlib.util
 import ipaddress
 import os
@@ -58,5 +62,7 @@ class ShortAudits:
         return spec
 
 
+gc.set_threshold(50_000)
 sys.meta_path.insert(0, ShortAudits())
-sys.addaudithook(refuse_outside)
+if "OUTSIDE_CONTACTS" in os.environ:
+    sys.addaudithook(refuse_outside)
