@@ -158,13 +158,13 @@ class Release(ABC):
         """
         if not affordable(self.event, self.share):
             raise ValueError(
-                f"no noise of this mechanism could be certified for {self.share}; request more, or"
-                " choose another mechanism"
+                f"this mechanism has no certified noise for {self.share}; request more, or choose"
+                " another mechanism"
             )
         for error in self.expected_error():
             if not 0 <= error.value < math.inf:
                 raise ValueError(
-                    f"the {error.quantity} is too large or too small to be stated; request another alpha"
+                    f"the {error.quantity} is too large or too small to print; request another alpha"
                 )
 
     @property
@@ -246,7 +246,7 @@ def named_points(points: Mapping[str, NDArray[Any]], names: tuple[str, ...]) -> 
     Raises ``ValueError`` if other columns are given, or if the lengths differ.
     """
     if set(points) != set(names):
-        raise ValueError(f"points: give values for {list(names)}, not for {list(points)}")
+        raise ValueError(f"points: give values of {list(names)}, not of {list(points)}")
     arrays = [np.atleast_1d(np.asanyarray(points[name])) for name in names]
     if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1:
         raise ValueError("points: all columns must have the same length")

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from dpcore.arrays import Booleans, Floats
 
 LEVEL = 0.9
-"""The coverage of published intervals: at least this, or approximately; each interval states which."""
+"""The coverage of published intervals: at least, or approximately, as stated with each interval."""
 
 TWO_SIDED, ONE_SIDED = (NormalDist().inv_cdf(chance) for chance in ((1 + LEVEL) / 2, LEVEL))
-"""Standard errors that normal noise exceeds with probability 10%: two-sided and one-sided."""
+"""Multiples of the standard error that normal noise exceeds with probability 10%: two- and one-sided."""
 
 FEWEST_ERRORS = 5
-"""A divisor must exceed this many of its standard errors: otherwise a quotient is far from normal, and
-may have no records.  Laplace noise alone exceeds it in 4 of 10,000 draws."""
+"""A divisor must exceed this multiple of its standard error. Otherwise the quotient is far from normal,
+and there may be no records.  Laplace noise alone exceeds it in 4 of 10,000 draws."""
 
-UNKNOWN = "too few records or too much noise: there may be none"
+UNKNOWN = "too few records or too much noise"
 
 REASON = "reason"
 """The column with the reason why a row has no numbers."""
@@ -34,7 +34,7 @@ ENDS = ("lower_90", "upper_90")
 """The columns with both ends of 90% intervals."""
 
 MOST_FILES = 1000
-"""More tables of a release share one file, in which the column ``TABLE`` names each row's table."""
+"""More tables of a release share one file. Its column ``TABLE`` names each row's table."""
 
 TABLE = "table_name"
 
@@ -144,7 +144,7 @@ def error_column(
 def reason_column(hidden: Booleans, reason: str = UNKNOWN) -> TableColumn:
     """A column with the reason why rows (k,) have no numbers; null for other rows."""
     reasons = np.ma.masked_array(np.where(hidden, reason, ""), mask=~hidden)
-    return TableColumn(REASON, reasons, "Why there is no value and no standard error; else null")
+    return TableColumn(REASON, reasons, "Why there is no value and standard error; otherwise null")
 
 
 def unless(hidden: Booleans | bool, values: Floats) -> Any:

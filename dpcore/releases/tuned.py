@@ -65,7 +65,7 @@ class TunedRelease(Release, Generic[Settled]):
     """The name of the setting, in words."""
 
     least: str
-    """The setting with most noise, in words."""
+    """The setting with the most noise, in words."""
 
     @abstractmethod
     def _at_most_noise(self, share: Budget) -> Settled:

@@ -146,7 +146,7 @@ class CountTables(ABC):
     def _explain_absence(self, table: str) -> str:
         """The reason why cells are missing from a table, as the release states it."""
         facts = self.record_of(table).facts
-        threshold = f" It is {facts['threshold']:,}." if "threshold" in facts else ""
+        threshold = f" The threshold is {facts['threshold']:,}." if "threshold" in facts else ""
         return f"{facts.get('absent_cells', '')}{threshold}"
 
     def _describe(self, columns: Columns) -> str:

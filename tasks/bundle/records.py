@@ -1,4 +1,4 @@
-"""Makes synthetic records from committed draws alone, and compares their margins with the release."""
+"""Makes synthetic records from committed draws only, and compares their margins with the release."""
 
 from __future__ import annotations
 
@@ -44,24 +44,23 @@ MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 """The mean absolute value of a standard normal variable."""
 
 MOST_SETS = 1000
-"""At most this many sets of three or more columns are listed: all triples of 18 columns."""
+"""The listing has at most this many sets of three or more columns: all triples of 18 columns."""
 
 SUPPORT = {
-    "columns": "A set of columns of the records. Listed are single columns, pairs, and at most"
+    "columns": "A set of columns of the records. The table lists single columns, pairs, and at most"
     f" {MOST_SETS} larger sets that the release measured together",
     "ways": "Number of columns in the set",
-    "cells": "Number of cells of their joint table, in which columns of many values may be grouped",
-    "grade": "accurate: distance plus expected_distance is at most"
-    f" {WITHIN}, so at most about this share of the records is in a wrong cell. rough: it is at most"
-    f" {ROUGHLY}, or most records are in one bin or group, where their values are assumed. noise: it is"
-    " larger."
-    " unknown: it was measured, but the sum is not known. not measured: the model assumes the joint"
-    " distribution, as for every set of three or more columns that is not listed",
+    "cells": "Number of cells of their joint table, in which values may be grouped",
+    "grade": f"accurate: distance plus expected_distance is at most {WITHIN}, so at most about this"
+    f" share of the records is in a wrong cell. rough: the sum is at most {ROUGHLY}, or most records"
+    " are in one bin or group, whose inner distribution is assumed. noise: the sum is larger. unknown:"
+    " the set was measured, but the sum is not known. not measured: the model assumes the joint"
+    " distribution, as for every larger set that is not listed",
     "standard_error": "Standard error of a cell of the joint table, from privacy noise",
     "distance": "Total variation distance between the records and the noisy table",
-    "expected_distance": "Average total variation distance that privacy noise alone causes",
-    "derived_from": "Columns from which this one is computed in each record; it is not drawn and has no"
-    " cells",
+    "expected_distance": "Average total variation distance caused by privacy noise alone",
+    "derived_from": "Columns from which this column is computed in each record. Such a column is not"
+    " drawn and has no cells",
 }
 
 
@@ -69,7 +68,7 @@ SUPPORT = {
 class SyntheticRecords:
     """Synthetic records as ``codes`` (rows, columns) over ``domain``, and as columns of values.
 
-    ``refined_by``: for each column whose values inside bins follow a release, that release's name;
+    ``refined_by``: name of the release that values inside bins follow, for each such column;
     ``followed``: other releases whose tables the records follow; ``derived``: the columns that were
     computed from the others; ``before``: how many records there are in earlier blocks.
     """
@@ -85,7 +84,7 @@ class SyntheticRecords:
 
     @property
     def without_values(self) -> SyntheticRecords:
-        """The records with their codes alone, which take little memory."""
+        """The records with only their codes, which take little memory."""
         small = self.codes.astype(np.min_scalar_type(-max(self.domain.shape)))
         return replace(self, codes=small, columns={})
 
@@ -110,7 +109,7 @@ class SyntheticRecords:
         return Table("microdata", name, columns)
 
     def linked_tables(self, name: str, plan: Plan) -> tuple[Table, Table]:
-        """Wide records as one table of units and one of their members, joined by a made-up number."""
+        """Wide records as two tables, of units and of their members, joined by a made-up number."""
         assert plan.linked
         assert plan.unit
         unit = plan.unit.name
@@ -165,8 +164,8 @@ class SyntheticRecords:
     def _measured(
         self, noisy: Noisy, chosen: Sequence[tuple[str, ...]]
     ) -> Iterator[tuple[tuple[Floats, float] | None, Mapping[str, Integers]]]:
-        """Yield the noisy table and error of each set of columns (``supported_margin``), and by column
-        that it counts in groups, the group of each cell."""
+        """Yield the noisy table and error of each set of columns (``supported_margin``). Also, for each
+        column counted in groups, the group of each cell."""
         groups: dict[str, Integers] = {}
         together: Iterator[tuple[Floats, float] | None] = iter(())
         if isinstance(self.release, TableOfCounts):
@@ -189,7 +188,7 @@ class SyntheticRecords:
         return row | said | {"derived_from": " x ".join(derived.sources)}
 
     def _larger(self) -> Iterator[tuple[str, ...]]:
-        """Yield the triples of columns inside tables of the release, and larger tables, each once."""
+        """Yield each triple of columns inside tables of the release, and each larger table, once."""
         tables = [domain.names for domain in self.release.domains if len(domain.axes) > 2]
         triples = chain.from_iterable(combinations(names, 3) for names in tables)
         wider = (names for names in tables if len(names) > 3)
@@ -235,7 +234,7 @@ class SyntheticRecords:
         }
 
     def _mostly_in_one_bin(self, position: int, groups: Integers | None) -> bool:
-        """Whether most records are in one bin or group of cells, with no release on values inside."""
+        """Whether one bin or group has most records, and no release describes the values inside."""
         axis, codes = self.domain.axes[position], self.codes[:, position]
         if groups is not None:
             several = np.bincount(groups) > 1
@@ -256,7 +255,7 @@ def synthetic_records(
     rows: int | None = None,
     codes: Integers | None = None,
 ) -> SyntheticRecords:
-    """The records of one synthetic table of the plan: all blocks of ``record_blocks`` as one."""
+    """The records of one synthetic table of the plan: all blocks of ``record_blocks`` joined."""
     return joined([*record_blocks(plan, synthesis, draws, rows, codes)])
 
 
@@ -266,7 +265,7 @@ def draws_of_period(plan: Plan, draws: Draws) -> Draws:
 
 
 def tally_of_records(plan: Plan, name: str, domain: Domain, draws: Draws) -> Tally:
-    """Count the records of a synthetic table by the cells of some columns; the tally is public."""
+    """Count the records of a synthetic table by the cells of some columns. The counts are public."""
     synthesis = next(table for table in plan.synthesis if table.name == name)
     tallies = []
     for block in record_blocks(plan, synthesis, draws):
@@ -385,7 +384,7 @@ def _margin(agreement: Agreement, attributes: Sequence[int], kept: tuple[int, ..
 
 
 def understated_by(release: Samplable, noisy: Noisy) -> Understated | None:
-    """The factor by which standard errors from its records are too small; None if it is unknown."""
+    """Factor by which standard errors from synthetic records are too small; None if unknown."""
     if not isinstance(release, TableOfCounts) or release.adjacency.weighted:
         return None
     agreement = release.agreement(noisy)
@@ -400,7 +399,7 @@ def understated_by(release: Samplable, noisy: Noisy) -> Understated | None:
 
 
 def scores_of(release: Release, agreement: Agreement) -> list[Floats]:
-    """A score for each cell of each column: its position, or 1 for the most frequent category."""
+    """A score for each cell of each column: its position or, for categories, 1 for the most frequent."""
     shares = [agreement.margin((a,)).table for a in range(len(release.domain.axes))]
     scores = [
         (np.arange(len(share)) == share.argmax())

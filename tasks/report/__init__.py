@@ -1,7 +1,7 @@
-"""``report.html``: the contents of a release, its errors and its privacy guarantee, for people.
+"""``report.html`` shows people what a release contains, its errors and its privacy guarantee.
 
-One file that needs no network and no script.  It is written from the bundle's own tables and
-manifest and the ledger's history, all public; the same bundle gives the same bytes.
+The file needs no network and no script. It is written from the bundle's tables and manifest and from
+the ledger's history, all of which are public. The same bundle gives the same bytes.
 
     svg -> marks -> chart -> bars, band, heat -> counts, density, ... -> release -+
     parts, cells               words, columns, history, audit --------------------+-> page

@@ -36,7 +36,7 @@ TITLE = "Coefficients and their 95% intervals"
 
 
 def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Drawn:
-    """A model that was fitted to noisy tables or moments."""
+    """A model fitted to noisy tables or moments."""
     asked = record.formula, record.family
     return _drawn(
         read_columns(bundle, record.file), *asked, record.file.path, record.notes, columns
@@ -44,7 +44,7 @@ def draw_analysis(record: AnalysisRecord, bundle: Path, columns: Columns) -> Dra
 
 
 def draw_coefficients(source: Source) -> Drawn:
-    """A model that was measured directly."""
+    """A model measured directly."""
     release, file = source.release, source.record.tables[0]
     assert isinstance(release, MeasuredModel)
     notes = [each.statement for each in file.uncertainty]
@@ -65,7 +65,7 @@ def _drawn(
     if not terms:
         return Drawn((), notes)
     shown = [i for i, term in enumerate(terms) if term != CONSTANT] or [*range(len(terms))]
-    says = "Estimates with 95% intervals of sampling alone, and of sampling and noise"
+    says = "Estimates with two 95% intervals: for sampling error alone, and for sampling error and noise"
     if len(shown) < len(terms):
         says += ". The intercept is in the table"
     names = [called(terms[i], columns) if terms[i] in columns else terms[i] for i in shown]

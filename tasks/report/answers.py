@@ -1,7 +1,7 @@
-"""The report's sentences on the means that a plan requests: one for each release of means.
+"""The report's sentences on requested means, one for each release of means.
 
-The groups in a sentence are chosen by their noisy means, so the intervals of all means are simultaneous.
-``model_answers`` does the same for models.
+A sentence names groups that were chosen by their noisy means, so the intervals of all means are
+simultaneous. ``model_answers`` does the same for models.
 """
 
 import math
@@ -22,7 +22,7 @@ from tasks.report.release import headed
 
 
 class Answer(NamedTuple):
-    """A sentence; ``leaves_open``: whether noise hides the answer."""
+    """A sentence; ``leaves_open``: whether the noise is too large for an answer."""
 
     sentence: str
     leaves_open: bool = False
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 class GroupMean(NamedTuple):
     """A mean with the ends of its interval and its standard error; ``group``: its group, or ``""``;
-    ``column``: the column that it is the mean of."""
+    ``column``: the averaged column."""
 
     group: str
     mean: float
@@ -48,8 +48,8 @@ class GroupMean(NamedTuple):
 
 
 def told_apart(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
-    """A sentence on the one mean, or on the two groups that differ most; ``noise``: the beginning of the
-    sentence if no difference is clear."""
+    """A sentence on the only mean, or on the two groups that differ most. ``noise`` begins the sentence
+    if no difference is clear."""
     if len(groups) == 1:
         return Answer(f"{title}: {groups[0].text}.")
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)

@@ -10,55 +10,55 @@ from tasks.charts.svg import figure
 from tasks.report.parts import DataTable, Drawn
 
 TRIED = (
-    "The audit ran the program on made-up neighbouring surveys as it does for a release, compared the"
-    " width of each release's noise with what is stated, and measured how much one unit changes each"
-    " exact statistic. It cannot detect random numbers that another program knows, outputs rarer than"
-    " about one in the number of draws, effects on surveys that were not tried, or anything outside the"
-    " program. It is normal that the loss shown is far below the claim.",
+    "The audit ran the program on made-up neighbouring surveys, just as for a release. It compared the"
+    " width of each release's noise with the stated width, and measured how much one unit changes each"
+    " exact statistic. It cannot detect random numbers that another program can predict, outputs rarer"
+    " than about one in the number of draws, effects on other surveys, or anything outside the"
+    " program. The loss shown is usually far below the claim.",
 )
-"""Text on what the audit did, and on what no audit of outputs can see."""
+"""What the audit did, and what no audit of outputs can detect."""
 
 WORDS = (
-    "The claim is what the plan promises: the loss is at most this. What the attack shows is a lower"
-    " bound of the loss, at the stated confidence. The true loss lies between the two; with more draws"
-    " the attack would come closer to it.",
-    "The attacker sees everything that would be published and reduces it to one number, the score, that"
-    " distinguishes the two surveys best. Then it looks for scores that are more frequent on one survey"
-    " than on the other. A log-ratio is the logarithm of how many times likelier the published numbers"
-    " are on one survey than on the other: if the noise is what the program says, no score distinguishes"
-    " the surveys better.",
+    "The claim is the largest loss that the plan promises. The attack gives a lower bound of the loss,"
+    " at the stated confidence. The true loss lies between the two. With more draws the lower bound"
+    " would be closer to it.",
+    "The attacker sees everything that would be published and reduces it to one number, the score that"
+    " best distinguishes the two surveys. Then the attacker looks for scores that are more frequent on"
+    " one survey than on the other. A log-ratio is the logarithm of the ratio of the probabilities of"
+    " the published numbers on the two surveys. If the noise is as stated, no score distinguishes the"
+    " surveys better.",
 )
 
 
 def draw_audit(audit: Mapping[str, Any], of_each: Sequence[Mapping[str, Any]]) -> Drawn:
-    """Charts and tables of the claimed loss and the loss that attacks showed."""
+    """Charts and tables of the claimed privacy loss and of the lower bounds from attacks."""
     tables = [_together(audit), *([_alone(of_each)] if of_each else [])]
     return Drawn((), (*TRIED, *WORDS), tables)
 
 
 def in_one_sentence(audit: Mapping[str, Any]) -> str:
-    """A sentence on the loss that an attack showed, and the claim."""
+    """A sentence on the loss found by an attack, and the claim."""
     claim, bound = Fraction(audit["claim"]["alpha"]), _number(audit["lower_bound"])
     shown = "could not show any privacy loss"
     if bound > 0:
         shown = f"showed a privacy loss of at least {figure(bound)}"
     return (
         f"Before anything was drawn from the survey, an attack on {audit['draws']:,} draws from made-up"
-        f" surveys {shown} ({100 * audit['level']:.4g}% confidence); the claim is at most"
-        f" {math.ceil(claim * 1000) / 1000:g}. An attack that finds less is no proof."
+        f" surveys {shown} ({100 * audit['level']:.4g}% confidence). The claimed loss is at most"
+        f" {math.ceil(claim * 1000) / 1000:g}. A smaller loss in an attack does not prove the claim."
     )
 
 
 def _alone(of_each: Sequence[Mapping[str, Any]]) -> DataTable:
     return DataTable(
-        "Each release alone: the width of its noise, and what one unit changes",
+        "Each release alone: width of the noise, and largest change from one unit",
         (
             "Release",
             "Result",
             "Alpha claimed at most",
             "Alpha shown at least",
-            "Noise, at most this multiple of the stated width",
-            "One unit changes, as a multiple of what is declared",
+            "Noise width, upper bound, relative to the stated width",
+            "Change from one unit, relative to the declared sensitivity",
             "Draws",
         ),
         [
@@ -89,8 +89,8 @@ def _together(audit: Mapping[str, Any]) -> DataTable:
             ("confidence", f"{100 * audit['level']:.4g}%"),
             ("alpha, best guess", figure(_number(audit["estimate"]))),
             ("draws on each of two surveys", f"{audit['draws']:,}"),
-            ("made-up surveys, as the program calls them", audit["pair"]),
-            ("score, as the program calls it", audit["score"]),
+            ("program's name of the made-up surveys", audit["pair"]),
+            ("program's name of the score", audit["score"]),
         ],
     )
 

@@ -1,4 +1,4 @@
-"""Count tables of a bundle in readers' terms: labels along each side, numbers with errors."""
+"""Count tables of a bundle for readers: labels along each side, numbers with errors."""
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ NULL = "null"
 
 CLAUSE = re.compile(r"[,;:(]|\.(?:\s|$)")
 YEARS = 1000, 2200
-"""Whole numbers between bounds in here that have no unit are years."""
+"""Whole numbers without a unit are years if their bounds lie in this range."""
 
 LONGEST = 60
 """A description with at most this many characters serves as a title."""
@@ -37,9 +37,9 @@ LONGEST = 60
 class Counts:
     """A table of counts: ``keys`` and ``labels`` (axes, k) of each of k cells, and (k,) numbers.
 
-    Two values on an axis may have the same label, but not the same key.  ``unit``: what is counted;
-    ``number``: words for each value; ``titles``: readers' names of the columns; ``whole``: the number of
-    all records, if it is public.
+    Labels on an axis may repeat, keys may not.  ``unit``: what is counted; ``number``: what each value
+    is, in words; ``titles``: readers' names of the columns; ``whole``: the number of all records, if it
+    is public.
     """
 
     names: Sequence[str]
@@ -99,7 +99,7 @@ class Counts:
 
     @property
     def plus_minus(self) -> str:
-        """Half the width of the intervals; of the widest if they differ, as they do near zero."""
+        """Half the width of the widest interval; widths differ near zero."""
         halves = (self.upper - self.lower) / 2
         low, high = (figure(float(f"{end:.3g}")) for end in (halves.min(), halves.max()))
         return f"±{high}" if low == high else f"at most ±{high}"
@@ -116,7 +116,7 @@ class Counts:
 def read_counts(
     table: Mapping[str, NDArray[Any]], columns: Columns, unit: Unit = RECORDS
 ) -> Counts:
-    """The count table in a Parquet file's columns; the plan's columns determine its sides."""
+    """The count table in the columns of a Parquet file. Its sides are columns of the plan."""
     names = sides_of(table, columns)
     keys = [_keys(table, name) for name in names]
     labels = [read_labels(table, name, columns) for name in names]
@@ -139,7 +139,7 @@ def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) 
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The most accurate unbiased counts of a table: from all releases, or those after agreement."""
+    """The most accurate unbiased counts of a table: from all releases, or adjusted between tables."""
     return next(table[name] for name in (BEST[0], "estimate", "noisy_count") if name in table)
 
 
@@ -151,9 +151,9 @@ def sides_of(published: Iterable[str], columns: Columns) -> list[str]:
 
 
 def called(name: str, columns: Columns) -> str:
-    """Readers' name of a column: its label, a short first clause of its description, or its name.
-
-    If another description begins with the same clause, as for parts of one date, the whole one is taken.
+    """Readers' name of a column: its label, a short first clause of its description, or its name. If
+    another description begins with the same clause, as for parts of one date, it is the whole
+    description.
     """
     if columns[name].label:
         return columns[name].label
@@ -192,7 +192,7 @@ def written(column: Column | None, text: str) -> str:
 
 
 def figure_of(column: Column | None) -> Callable[[float], str]:
-    """How numbers of a column are written along a side of a chart, and in tables."""
+    """The format of a column's numbers along a side of a chart, and in tables."""
     return lambda value: written(column, figure(value))
 
 

@@ -25,16 +25,16 @@ from tasks.report.parts import DataTable, Drawn, Figure, Source
 
 MOST_FIGURES = 4
 LARGEST_SIDE = 100
-"""A heat map with more cells on a side is not legible."""
+"""The most cells on a side of a legible heat map."""
 
 LARGEST_CELLS = 15
 BELOW = "; intervals are for the exact numbers, which are never negative"
 WARNINGS = ("absent_cells", "exact_counts", "outside", "totals")
-"""Facts of a release without which its numbers would be misread."""
+"""Facts of a release that a reader needs to understand its numbers."""
 
 
 def draw_counts(source: Source) -> Drawn:
-    """A few tables of a release as charts, and all of them as a list."""
+    """Charts of a few tables of a release, and a list of all its tables."""
     files = source.record.tables
     shown = choose(files, [_names(source, file) for file in files], source.related)
     figures = [shape for file in shown for shape in figures_of(source, file)]
@@ -50,7 +50,7 @@ def draw_counts(source: Source) -> Drawn:
 
 
 def warnings_of(source: Source) -> list[str]:
-    """Notes without which the release's numbers would be misread."""
+    """Notes that a reader needs to understand the release's numbers."""
     return [str(source.record.facts[key]) for key in WARNINGS if key in source.record.facts]
 
 
@@ -74,8 +74,8 @@ def choose(
     names: list[list[str]],
     related: Mapping[frozenset[str], float] = MappingProxyType({}),
 ) -> list[TableFile]:
-    """Choose tables for the page, in the plan's order: first those with the strongest relation that
-    stands out from noise, then those that show new columns."""
+    """Choose tables for the page, and keep the plan's order. Tables with the strongest relation beyond
+    noise are chosen first, then tables that show new columns."""
     legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
     chosen: list[int] = []
     while len(chosen) < min(MOST_FIGURES, len(legible)):
@@ -109,7 +109,7 @@ def figures_of(source: Source, file: TableFile) -> list[Figure]:
 
 
 def _whole(source: Source) -> float | None:
-    """The number of all records, if it is public, to compute shares of."""
+    """The number of all records, the denominator of shares, if it is public."""
     public = source.plan.adjacency.public_rows and not source.unit.weighted
     return float(source.plan.rows) if public else None
 
@@ -129,8 +129,8 @@ def two_way(counts: Counts, path: str) -> Figure:
     title = f"{counts.unit.things.capitalize()} by {' and '.join(counts.quoted)}"
     doubtful = counts.grid(counts.lower <= 0)
     says = (
-        f"Shades as below the map. Each {counts.number} has a 90% interval of {counts.plus_minus}."
-        f" Hatched cells may be empty ({doubtful.sum():,} of {doubtful.size:,})"
+        f"The scale of shades is below the map. Each {counts.number} has a 90% interval of"
+        f" {counts.plus_minus}. Hatched cells may be empty ({doubtful.sum():,} of {doubtful.size:,})"
     )
     rows, columns = (Axis(n, labels) for n, labels in zip(counts.titles, counts.sides, strict=True))
     shades = heat_map(counts.grid(counts.value), rows, columns, title, says, doubtful)
@@ -140,7 +140,7 @@ def two_way(counts: Counts, path: str) -> Figure:
 def largest(
     table: Mapping[str, NDArray[Any]], columns: Columns, path: str, unit: Unit = RECORDS
 ) -> Figure:
-    """A figure of the largest counts of a table that is too large for a chart."""
+    """A figure of the largest counts of a table, if a chart cannot show the whole table."""
     order = np.argsort(-noisy(table), kind="stable")[:LARGEST_CELLS]
     counts = read_counts({n: values[order] for n, values in table.items()}, columns, unit)
     title = f"The {len(order):,} largest of {len(noisy(table)):,} {unit.numbers} in {path}"
@@ -163,10 +163,9 @@ def _bars(counts: Counts) -> list[Bar]:
 
 
 def noisy_columns(source: Source) -> list[Counts]:
-    """The noisy counts of single columns that a release implies, if their errors are known.
-
-    If other releases contribute, they are estimated from all, as the tables are; otherwise a reader
-    would not know which of two numbers to quote.
+    """The noisy counts of single columns that a release implies, if their errors are known. If other
+    releases contribute, the counts are estimated from all releases, as the tables are. Otherwise a
+    reader would see two numbers for the same count.
     """
     noisy, release, found = source.noisy, source.of_period, []
     if not isinstance(release, Samplable):
@@ -192,7 +191,7 @@ def noisy_columns(source: Source) -> list[Counts]:
 
 
 def count_table(counts: Counts, path: str) -> DataTable:
-    """The numbers of a chart of the table at ``path``, with shares if their total is public."""
+    """The numbers in the chart of the table at ``path``, with shares if the total is public."""
     shares = ("Share of all records (90% interval)",) if counts.whole else ()
     rows = []
     for i in range(len(counts.value)):

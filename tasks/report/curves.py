@@ -50,9 +50,9 @@ def draw_mean_curves(source: Source) -> Drawn:
     panels = [panels[0], *(replace(panel, key=()) for panel in panels[1:])]
     half = figure(float(f"{np.nanmean(table[BAND[1]] - table[BAND[0]]) / 2:.3g}"))
     says = (
-        "Line: noisy mean of the records' curves. Shaded band: 90% interval at each time; the paler band"
-        f" contains the whole curve{' of a group' * bool(by)} at once with the same probability, ±{half}"
-        f"{' ' * bool(first.unit)}{first.unit} on average"
+        "Line: noisy mean of the records' curves. Shaded band: 90% interval at each time. The paler"
+        f" band contains the whole curve{' of a group' * bool(by)} with 90% probability,"
+        f" ±{half}{' ' * bool(first.unit)}{first.unit} on average"
     )
     if float(np.nanmean(ends[1] - ends[0])) < LEGIBLE * (high - low):
         says += ", too little to be seen here"

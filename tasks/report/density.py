@@ -22,13 +22,13 @@ from tasks.report.cells import Columns, figure_of, measured, quoted, read_labels
 from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
 
 MOST_CURVES = 12
-"""A picture has room for this many groups; the table has all of them."""
+"""A picture shows at most this many groups; the table has all groups."""
 
 MOST_POINTS = 25
 """The table of a curve lists this many points."""
 
 SAME = 0.05
-"""Errors that differ by less than this share of the largest are not drawn."""
+"""Errors are drawn only if they differ by at least this share of the largest error."""
 
 BANDS = {
     "lower_90": "Lower end, at the point",
@@ -39,7 +39,7 @@ BANDS = {
 
 
 def draw_curve(source: Source) -> Drawn:
-    """Charts of the published grid of one or two columns; for three there is no picture."""
+    """Charts of the published grid of one or two columns. A grid of three columns has no picture."""
     names = source.release.domain.names
     table = source.read(source.record.tables[0])
     if _hidden(table).all():
@@ -59,7 +59,7 @@ def draw_curve(source: Source) -> Drawn:
 
 
 def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
-    """Tables of the records at values that have cells of their own."""
+    """Tables of the records at values that are counted separately."""
     if not isinstance(source.release, DensityOfParts):
         return []
     file = source.record.tables[-1]
@@ -71,12 +71,12 @@ def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
         [as_text(float(value)) for as_text, value in zip(write, row, strict=True)]
         for row in zip(*shown, strict=True)
     ]
-    title = f"Records at values of {quoted(name, columns)} that the curve leaves out, with 90% intervals"
+    title = f"Records at values of {quoted(name, columns)} outside the curve, with 90% intervals"
     return [DataTable(title, header, rows, file.place)]
 
 
 def draw_curves(source: Source) -> Drawn:
-    """Charts of the grid of one column for each group, on one scale; for two columns a note."""
+    """Charts of the grid of one column for each group, on one scale. For two columns, a note instead."""
     release, table = source.release, source.read(source.record.tables[0])
     assert isinstance(release, DensityOfParts)
     columns, (name, *others) = source.plan.described_columns, release.each.domain.names
@@ -123,17 +123,19 @@ def draw_curves(source: Source) -> Drawn:
 
 
 def _hidden(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """A mask of the rows of a table, as read from its file, that have no value."""
+    """A mask of the rows without a value, in a table as read from its file."""
     return np.asarray(np.isnan(table["estimate"]))
 
 
 def _notes(release: Release) -> str:
-    """Notes on the number by which all values are divided, and on the scale if they were transformed."""
+    """Notes on the divisor of all values, and on the scale if values were transformed."""
     smooth = release.smooth if isinstance(release, TunedDensity) else release
     smooth = smooth.each if isinstance(smooth, DensityOfParts) else smooth
     assert isinstance(smooth, AnsweredRelease)
-    divided = f". All are divided by the noisy number of {smooth.of_rows}, and include its error"
-    scale = f". Estimated{smooth.of_scale.removeprefix(',')}, and shown on that of the column"
+    divided = (
+        f". Values are divided by the noisy number of {smooth.of_rows}; errors include its noise"
+    )
+    scale = f". Estimated{smooth.of_scale.removeprefix(',')}, and shown on the column's own scale"
     return divided * smooth.counts_mass + scale * bool(smooth.transforms)
 
 
@@ -143,7 +145,7 @@ def _one_column(
     half = figure(float(f"{(table['upper_90'] - table['lower_90']).mean() / 2:.3g}"))
     title = f"Density of {quoted(name, columns)}"
     bands = [band for band in BANDS if band in table]
-    at_once = "; the paler band contains all of it at once with the same probability"
+    at_once = "; the paler band contains the whole exact curve with 90% probability"
     says = (
         "Line: noisy estimate. Shaded band: 90% interval for the exact kernel estimate at each point,"
         f" ±{half} on average{at_once}"
@@ -165,7 +167,7 @@ def _one_column(
     if column.point_masses:
         stems = [down(float(point), "stem") for point in column.point_masses]
         panels = [replace(panel, marks=[*stems, *panel.marks]) for panel in panels]
-        shared = ("stem", "a value that many records have, counted separately")
+        shared = ("stem", "a value of many records, counted separately")
         panels[0] = replace(panels[0], key=[*panels[0].key, shared])
     picture = chart(title, says, panels)
     return [Figure(title, says, picture, numbers)]
@@ -193,9 +195,9 @@ def _two_columns(
         values = table[column].reshape(len(x), len(y)).T
         return Figure(title, says, heat_map(values, beside, below, title, says))
 
-    title, says = f"Density of {both}", "Noisy estimate, shades as below the map"
+    title, says = f"Density of {both}", "Noisy estimate; the scale of shades is below the map"
     error = table["standard_error"]
     if error.max() - error.min() <= SAME * error.max():
         return [drawn(shown, title, f"{says}; its standard error is {error.max():.2g} everywhere")]
-    from_noise = "From privacy noise, on its own scale: compare the numbers below the two maps"
+    from_noise = "From privacy noise; compare the two scales by the numbers below"
     return [drawn(shown, title, says), drawn("standard_error", "Its standard error", from_noise)]

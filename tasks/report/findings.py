@@ -1,7 +1,7 @@
-"""The findings with which a report opens, made by rule from the noisy tables and the plan's models.
+"""The findings at the top of a report, made by rule from the noisy tables and the plan's models.
 
-Findings are chosen in view of the noisy numbers, so every interval here is simultaneous over all numbers
-from which the choice was made (``dpcore.estimates.selected``).
+Findings are chosen by the noisy numbers, so every interval here is simultaneous over all numbers from
+which the choice was made (``dpcore.estimates.selected``).
 """
 
 import math
@@ -43,16 +43,16 @@ from tasks.report.wording import Wording
 
 MOST, MOST_CHARTS, TWICE = 5, 4, 2
 WIDEST = 0.5
-"""A wider interval of a share is not reported."""
+"""Shares with a wider interval are not reported."""
 
 ERROR = 0.05
-"""The probability that some interval of the findings on counts misses, and the same for models."""
+"""The probability that at least one interval of the findings on counts misses; the same for models."""
 
 
 @dataclass(frozen=True)
 class Findings:
     """Sentences, the charts that show them, and the meaning of their intervals; ``more``: one sentence
-    for each column, and for each other pair of columns the one of highest rank.
+    for each column, and the sentence of highest rank for each other pair of columns.
 
     ``related``: by the names of two columns, the rank of their contrast beyond noise.
     """
@@ -65,9 +65,9 @@ class Findings:
 
 
 class Stated(NamedTuple):
-    """A sentence with its rank, and the columns that it is about.
+    """A sentence with its rank and its columns.
 
-    ``draw``: a function for its chart, if it has one, because few of hundreds of sentences are shown.
+    ``draw``: a function for its chart, if it has one; only a few of hundreds of sentences are shown.
     """
 
     rank: float
@@ -103,9 +103,9 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
         )
     if of_models:
         notes.append(
-            f"Those of models hold together with about {1 - ERROR:.0%} probability, over sampling and"
-            f" noise, for all {terms} coefficients that were looked at, if the records are a random"
-            " sample of the population that is meant. They say what goes together, not what causes it."
+            f"With about {1 - ERROR:.0%} probability all intervals of models are right at once, for all"
+            f" {terms} coefficients considered, if the records are a random sample of the population."
+            " They cover sampling and noise. Models show association, not causes."
         )
     strongest = {frozenset(s.columns): s for s in sorted(contrasts, key=lambda s: s.rank)}
     related = {names: each.rank for names, each in strongest.items()}
@@ -120,8 +120,8 @@ def findings(plan: Plan, manifest: Manifest, bundle: Path) -> Findings:
 def _of_counts(
     plan: Plan, released: Sequence[Source], others: int
 ) -> tuple[list[Stated], list[Stated], int]:
-    """The sentences on contrasts and on shares of all that are allowed, and how many numbers were looked
-    at, without the ``others`` whose intervals are simultaneous with these."""
+    """The allowed sentences on contrasts and on shares of all records, and how many numbers were
+    considered, without the ``others`` whose intervals are simultaneous with these."""
     found: dict[tuple[str, ...], MeasuredColumns] = {}
     sources = [each for each in released if _plain(each)]
     units = [source.unit for source in sources]
@@ -160,8 +160,8 @@ def _of_counts(
 
 
 def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
-    """Pairs of columns of which one follows from the other by the plan, or that a rule of records joins,
-    such as who was asked a question: their contrast is known beforehand."""
+    """Pairs of columns whose contrast is known beforehand: one follows from the other by the plan, or a
+    rule of records joins them, such as who was asked a question."""
     found = {
         frozenset((name, group))
         for name, column in plan.described_columns.items()
@@ -178,7 +178,7 @@ def _known_beforehand(plan: Plan) -> set[frozenset[str]]:
 
 
 def _rank(plan: Plan, rank: float, given: str, shown: str) -> float:
-    """The rank of a contrast: relations of the plan's models first, then tables that it lists."""
+    """The rank of a contrast: first relations in the plan's models, then tables listed in the plan."""
     explained = {
         str(section.label.column) for section in plan.releases if hasattr(section, "label")
     }
@@ -200,7 +200,7 @@ def _plain(source: Source) -> bool:
 
 
 def _measured(source: Source) -> Iterator[MeasuredColumns]:
-    """Yield the tables of one and two columns that a release shows, if their errors are known."""
+    """Yield a release's tables of one and two columns, if their errors are known."""
     assert isinstance(source.release, TableOfCounts)
     read = source.release.as_measured(source.noisy)
     if (agreement := read.agreement()) is None:
@@ -215,15 +215,15 @@ def _measured(source: Source) -> Iterator[MeasuredColumns]:
 
 
 def _binned(axis: Axis) -> Axis:
-    """The axis; a grid of few cells, such as small whole numbers, becomes bins."""
+    """The axis. A grid of few cells, such as small whole numbers, becomes bins."""
     if isinstance(axis, Grid) and axis.size <= LARGEST_SIDE and not axis.points:
         return Bins(axis.name, axis.edges, axis.nullable, axis.integer, axis.step)
     return axis
 
 
 def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
-    """The sentences of highest rank, with each pair of columns at most once, groups by a column once,
-    and shares of a column at most twice."""
+    """The sentences of highest rank: at most one for each pair of columns, one with groups by a column,
+    and two with shares of a column."""
     used: Counter[str] = Counter()
     groups: set[str] = set()
     seen: set[frozenset[str]] = set()
@@ -239,7 +239,7 @@ def _first(stated: Sequence[Stated], most: int) -> list[Stated]:
 
 
 def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | None:
-    """A sentence on the part of a column that divides the records most evenly."""
+    """A sentence on the values of a column that divide the records most evenly."""
     found = telling_share(measured, chance)
     if found is None or found[1].high - found[1].low > WIDEST:
         return None
@@ -272,7 +272,7 @@ def _contrast(
 
 
 def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
-    """A chart of the share in all groups, except groups whose share is unknown."""
+    """A chart of the share in each group whose share is known."""
     told = [(part, _inside(share)) for part, share in found.across if share.high - share.low < 1]
     ends = [Bar(text.values(given, part), *(100 * end for end in share)) for part, share in told]
     by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
@@ -283,7 +283,7 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
     title = f"{what}, {text.values(shown, found.shown)}: {shares}, by “{by}”"
     says = "Share with 95% intervals"
     if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
-        says += ". Groups too small to say are left out"
+        says += ". Groups that are too small for an estimate are left out"
     rows = [(text.values(given, part), _percentage(share)) for part, share in told]
     picture = bars(ends, title, says, f"percent of {text.people}")
     return Figure(title, says, picture, DataTable(title, (by, "Share (interval)"), rows))
@@ -294,5 +294,5 @@ def _percentage(share: ShareInterval) -> str:
 
 
 def _inside(share: ShareInterval) -> ShareInterval:
-    """A share with its value moved into its interval, which contains only possible shares."""
+    """A share with its value moved into its interval, whose values are all possible shares."""
     return share._replace(value=min(max(share.value, share.low), share.high))

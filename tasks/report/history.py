@@ -1,6 +1,6 @@
-"""The budget of a dataset over its life, up to one release.
+"""The budget of a dataset, from its start to one release.
 
-Later grants and charges are left out, so that a report is the same when it is made again.
+Later grants and charges are left out, so that a report made again is the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class History:
 
 
 def history_until(records: Iterable[HistoryRecord], drawn_at: str) -> History:
-    """The dataset's account in the ledger when the last draw of a release was committed."""
+    """The dataset's account in the ledger at the last draw of a release."""
     known = list(records)
     past = [record for record in known if record.at <= drawn_at]
     grants = [record for record in past if record.caps is not None]
@@ -65,7 +65,7 @@ def history_until(records: Iterable[HistoryRecord], drawn_at: str) -> History:
 
 
 def _spendings(charges: dict[tuple[str, str], HistoryRecord]) -> list[Spending]:
-    """The charges summed by release, and by state if those of one release have several."""
+    """The charges summed by release, and by state if charges of one release differ in state."""
     together: dict[tuple[str, Action], list[HistoryRecord]] = {}
     for (release_id, _), record in charges.items():
         together.setdefault((release_id, record.action), []).append(record)
@@ -86,13 +86,13 @@ def history_figure(history: History) -> Figure:
     title = "Budget spent over the life of the dataset"
     says = (
         f"Of the dataset's budget, {figure(float(history.spent.loss))} of"
-        f" {figure(float(history.granted.loss))} {history.granted.coordinates[0]} are spent"
+        f" {figure(float(history.granted.loss))} {history.granted.coordinates[0]} is spent"
     )
     return Figure(title, says, waterfall(history, title, says), history_table(history))
 
 
 def waterfall(history: History, title: str, description: str) -> Markup:
-    """Bars that each begin where the one before ended; if there are many, the newest."""
+    """Bars of spending, each beginning where the previous bar ends; of many, only the newest."""
     shown = history.spendings[-MOST_BARS:]
     before = total(s.budget for s in history.spendings[: len(history.spendings) - len(shown)])
     ends = [float(before.loss)]
@@ -119,7 +119,7 @@ def history_table(history: History) -> DataTable:
     rows.append(("spent", "", *amounts(history.spent), ""))
     rows.append(("granted", "", *amounts(history.granted), ""))
     return DataTable(
-        "Charges of all releases of the dataset, up to this one",
+        "Charges of all releases of the dataset, up to this release",
         ("Release", "Charged", *names, "State"),
         rows,
         "the ledger",

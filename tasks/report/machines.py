@@ -30,7 +30,7 @@ MOST_TICKS = 12
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Predictions along a feature, and its values in words; ``unordered``: if categories."""
+    """Predictions along a feature, and its values in words; ``unordered``: for categories."""
 
     name: str
     values: Sequence[str]
@@ -56,13 +56,13 @@ def draw_features(source: Source) -> Drawn:
 
     middles = [axis.size // 2 for axis in release.feature_axes]
     lines = {} if boundary is None else {boundary: _above(boundary, source)}
-    says = f"90% interval ±{half:.3g}; other features are held in the middle of their values"
+    says = f"90% interval ±{half:.3g}; other features are fixed at their middle values"
     output = release.output[0].upper() + release.output[1:]
     figures = _figures(source, release.feature_axes, middles, at, output, lines, says)
     same = f"The noise is the same everywhere: a standard error of {figure(release.output_stddev)}."
     meaning = (
-        f"{same} It describes the difference from the machine without noise, not how well that machine"
-        " predicts a record."
+        f"{same} It describes the difference from the machine without noise, not the machine's"
+        " prediction error."
         if boundary is None
         else f"Above {boundary:g} the prediction is {positive_text(source)}. {same}"
     )
@@ -81,26 +81,26 @@ def draw_predictions(source: Source) -> Drawn:
         return f, TWO_SIDED * error
 
     held = _held(release, middles, source.plan.described_columns)
-    says = f"Intervals of at least 90%; other features are held at their middle: {held}"
+    says = f"Intervals of at least 90%; other features are fixed at their middle: {held}"
     lines = {0.0: _above(0.0, source)}
     figures = _figures(source, release.feature_axes, middles, at, "Decision value", lines, says)
     _, stated = release.expected_error()
     meaning = (
         f"Above 0 the prediction is {positive_text(source)}. Noise adds a standard error of at most"
-        f" {figure(stated.value)}, to first order; this does not include how well the classifier without"
-        " noise predicts a record."
+        f" {figure(stated.value)}, to first order. The prediction error of the classifier without noise"
+        " is not included."
     )
     return Drawn(figures, [meaning, *_not_drawn(len(release.feature_axes))])
 
 
 def _held(release: GradientClassifier, cells: list[int], columns: Columns) -> str:
-    """Words for the values at these cells, of the features that are drawn."""
+    """Words for the values of the drawn features at these cells."""
     words = []
     for axis, cell in list(zip(release.feature_axes, cells, strict=True))[:MOST_FEATURES]:
         value = _along(axis, np.array([cell]), columns, *np.zeros((3, 1))).values[0]
         words.append(f"{axis.name} at {value}")
     more = len(cells) - len(words)
-    return ", ".join([*words, f"{more} more in their middle"] if more else words)
+    return ", ".join([*words, f"{more} more at their middle"] if more else words)
 
 
 def _shown(axis: Axis) -> Integers:

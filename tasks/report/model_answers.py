@@ -1,7 +1,7 @@
-"""The report's sentences on the plan's models: fitted to noisy tables, or measured directly.
+"""The report's sentences on the plan's models, both fitted to noisy tables and measured directly.
 
-One sentence for each model, about the term that is farthest from zero, or the groups that differ most.
-The choice depends on the noisy numbers, so the intervals of all coefficients are simultaneous.
+Each model has one sentence, about the term farthest from zero, or the groups that differ most. The
+choice depends on the noisy numbers, so the intervals of all coefficients are simultaneous.
 """
 
 import math
@@ -29,10 +29,10 @@ from tasks.report.release import headed
 
 COMPARED = re.compile(r"[<>]|[=!]=")
 CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
-"""The name, in formulas, of a factor of a term that is 1 for one category: ``C(region)[T.north]``."""
+"""A factor of a term in a formula, which is 1 for one category: ``C(region)[T.north]``."""
 
 BETWEEN_FACTORS = re.compile(r":(?![^\[]*\])")
-"""A colon that is not part of a category."""
+"""A colon outside the name of a category."""
 
 
 class Term(NamedTuple):
@@ -47,7 +47,8 @@ class Model(NamedTuple):
     """A model of the bundle.
 
     ``names``: of all coefficients; ``means``: whether each is a mean of all records or of a group;
-    ``terms``: coefficients with an interval, except levels of groups if the others are not means.
+    ``terms``: coefficients with an interval, without levels of groups if other coefficients are not
+    means.
     """
 
     title: str
@@ -61,8 +62,8 @@ class Model(NamedTuple):
 def answers_of_models(
     plan: Plan, manifest: Manifest, bundle: Path, chance: float
 ) -> tuple[list[Answer], int]:
-    """An answer for each model, and the number of coefficients from which they were chosen; some
-    interval misses with probability at most ``chance``."""
+    """An answer for each model, and the number of coefficients from which they were chosen. With
+    probability at most ``chance``, at least one interval misses."""
     models = [*_models(plan, manifest, bundle)]
     number = sum(len(model.terms) for model in models)
     wide = deviations(chance / max(number, 1), gaussian=True)
@@ -98,7 +99,7 @@ def _model(title: str, formula: str, family: str, found: Mapping[str, NDArray[An
 
 
 def _is_level(term: str) -> bool:
-    """Whether a coefficient is the level of all records or of a group, not a difference or a slope."""
+    """Whether a coefficient is a level, of all records or of a group, not a difference or a slope."""
     factors = BETWEEN_FACTORS.split(term)
     return term == CONSTANT or all("[" in part and "[T." not in part for part in factors)
 
@@ -114,16 +115,16 @@ def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
-    """A sentence on the clearest of the terms whose columns are in no other term, if there is one.
+    """A sentence on the clearest term whose columns are in no other term, if there is such a term.
 
-    If there is an interaction, a slope is that of one group alone, and means little by itself.
+    With an interaction, a slope belongs to one group only, and means little by itself.
     """
     alone = [term for term in model.terms if _is_alone(columns, term.name, model)]
     if not alone:
         return None
     term = max(alone, key=lambda each: abs(each.estimate) / each.error)
     if abs(term.estimate) <= wide * term.error:
-        says = "sampling and noise leave it open whether any of the terms matters"
+        says = "given sampling error and noise, no term clearly differs from zero"
         return Answer(f"{model.title}: {says}.", leaves_open=True)
     response = _named(columns, ModelFormula.read(model.formula).response.strip("{}"))
     changes = {
@@ -131,7 +132,7 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
         "binomial": f"the odds of {response} are multiplied by",
         "poisson": f"the mean of {response} is multiplied by",
     }
-    others = ", among records that are alike in the model's other terms"
+    others = ", among records with equal other terms"
     return Answer(
         f"{model.title}: {changes[model.family]} {_interval(term, wide, model.family != 'gaussian')}"
         f" {_condition(columns, model, term.name)}{others if len(model.terms) > 1 else ''}."
@@ -141,18 +142,18 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
 def _condition(columns: Columns, model: Model, term: str) -> str:
     """Words for the condition, or the step of a column, by which the response changes."""
     if CATEGORY.fullmatch(term):
-        return f"where it is {_group(columns, term)}, not {_reference(columns, model, term)}"
+        return f"for {_group(columns, term)}, not {_reference(columns, model, term)}"
     if COMPARED.search(term):
         return f"where {term}"
     column = _column(columns, term)
     if column and isinstance(columns[column], CategoricalColumn):
         named = _named(columns, term)
-        return f"for each step of the codes of {named}, which count as numbers here"
+        return f"for each step of the codes of {named}, which are numbers here"
     return f"for each unit of {_named(columns, term)}"
 
 
 def _interval(term: Term, wide: float, multiplies: bool) -> str:
-    """An estimate with the ends of its interval, in as many digits as its error supports."""
+    """An estimate with the ends of its interval, with as many digits as its error supports."""
     ends, error = [term.estimate + sign * wide * term.error for sign in (0, -1, 1)], term.error
     if multiplies:
         ends = [math.exp(min(each, 700.0)) for each in ends]
@@ -162,7 +163,7 @@ def _interval(term: Term, wide: float, multiplies: bool) -> str:
 
 
 def _without_categories(term: str) -> str:
-    """The name of a term without its categories: equal for all coefficients of one column."""
+    """The name of a term without its categories, which is equal for all coefficients of one column."""
     return re.sub(r"\[[^\]]*\]", "", term)
 
 
@@ -182,7 +183,7 @@ def _is_alone(columns: Columns, name: str, model: Model) -> bool:
 
 
 def _written(column: str) -> str:
-    """A column's name in formulas, which read a dot as an attribute."""
+    """A column's name in formulas, where a dot would be read as an attribute."""
     return column.replace(".", "_")
 
 
@@ -212,7 +213,7 @@ def _reference(columns: Columns, model: Model, term: str) -> str:
 
 
 def _group(columns: Columns, term: str) -> str:
-    """Words for a group, such as “Region”: north; several columns are joined by "and"."""
+    """Words for a group, such as “Region”: north. Several columns are joined by "and"."""
     said = []
     for part in BETWEEN_FACTORS.split(term):
         found = CATEGORY.fullmatch(part)
@@ -225,7 +226,7 @@ def _group(columns: Columns, term: str) -> str:
 
 
 def _as_written(value: str) -> str:
-    """A category as labels write it, because formulas write 1.0 for 1."""
+    """A category as written in labels: 1, where formulas write 1.0."""
     try:
         return plain(float(value))
     except ValueError:

@@ -28,7 +28,7 @@ COUNTED = ("noisy_count", "lower_90", "upper_90")
 
 
 def draw_number(source: Source) -> Drawn:
-    """A bar for each row: the first column with an error statement, and its interval; plus notes."""
+    """A bar with its interval for each row, from the first column with an error statement; and notes."""
     file = source.record.tables[0]
     table, stated = source.read(file), [u.column for u in file.uncertainty]
     columns = [table[name].astype(float).tolist() for name in (stated[0], "lower_90", "upper_90")]
@@ -81,8 +81,8 @@ def _numbers(
     place: str,
     column: Column | None = None,
 ) -> DataTable:
-    """A table of what the bars show; ``header``: titles of their rows and of their values; ``column``:
-    the column whose numbers they are."""
+    """A table of what the bars show; ``header``: titles of the rows and the values; ``column``: the
+    column of the numbers."""
     shown = []
     for row in rows:
         texts = supported((row.value, row.lower, row.upper), (row.upper - row.lower) / 4)
@@ -93,7 +93,7 @@ def _numbers(
 
 
 def _labels(source: Source, table: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[str]:
-    """The label of each row, from its labels on each of these sides."""
+    """The label of each row, joined from its labels on these sides."""
     sides = [read_labels(table, name, source.plan.described_columns) for name in names]
     return [", ".join(words) for words in zip(*sides, strict=True)]
 
@@ -119,9 +119,9 @@ def draw_levels(source: Source) -> Drawn:
     ]
     title = f"Quantiles of {_by(name, names[:-1], source.plan.described_columns)}"
     says = (
-        "Bars: the levels that the plan asks for, as shares of the records. With 90% probability every"
-        f" value of {name} is the quantile of a level on its orange line, within {shown}, in this"
-        " survey; sampling error is not included"
+        "Bars: the requested levels, as shares of the records. Each orange line shows the levels of"
+        f" which the value of {name} may be the quantile, within {shown}. With 90% probability this is"
+        " right for all values at once, for the records of this survey; sampling error is not included"
     )
     header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
     numbers = _numbers(title, header, rows, source.record.tables[0].place)
@@ -130,7 +130,7 @@ def draw_levels(source: Source) -> Drawn:
 
 
 def draw_cumulative(source: Source) -> Drawn:
-    """One bar for each cell, as long as the share of the drawn records up to its end."""
+    """One bar for each cell; its length is the share of the drawn records up to the cell's end."""
     table, name = source.read(source.record.tables[0]), source.release.domain.names[0]
     labels = read_labels(table, name, source.plan.described_columns)
     chosen = source.record.facts.get("chosen")
@@ -150,11 +150,11 @@ def draw_cumulative(source: Source) -> Drawn:
 
 
 def draw_values(source: Source) -> Drawn:
-    """The values of each column that most records share."""
+    """The most frequent values of each column."""
     figures, described = [], source.plan.described_columns
     notes = [
-        "Tables by roundness say how many of the other values are multiples of 5, 10, 50 and so on."
-        " Synthetic records have the shared values as often, and are as round."
+        "Tables by roundness give the number of multiples of 5, 10, 50 and so on among the other"
+        " values. Synthetic records have the shared values equally often and the same roundness."
     ]
     for file in source.record.tables:
         if not file.about:  # by roundness
@@ -168,16 +168,16 @@ def draw_values(source: Source) -> Drawn:
         rows = [Bar(*each) for each in zip(labels, *columns, strict=True)]
         title = f"Values of {quoted(name, described)} that many records share"
         if not rows:
-            notes.append(f"{title}: none is shared by more than noise alone might show.")
+            notes.append(f"{title}: no count stands out from the noise.")
             continue
-        says = "Each bar is a value; all intervals hold at once with 90% probability"
+        says = "Each bar is a value. With 90% probability all intervals are right at once"
         numbers = _numbers(title, (called(name, described), "records"), rows, file.place)
         figures.append(Figure(title, says, bars(rows, title, says, "records"), numbers))
     return Drawn(figures, notes)
 
 
 def draw_estimates(source: Source) -> Drawn:
-    """A list, not a chart, of estimates with errors and intervals, as they have different units."""
+    """A list of estimates with errors and intervals. There is no chart, because their units differ."""
     file, rows = source.record.tables[0], []
     table = source.read(file)
     for i in range(len(table["estimate"])):

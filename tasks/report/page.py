@@ -71,10 +71,10 @@ def render(template: str, **values: Any) -> str:
 
 
 def columns_table(plan: Plan) -> DataTable:
-    """One row for each column of which something is published, in the plan's order."""
+    """One row for each published column, in the plan's order."""
     shown = plan.published_columns
     return DataTable(
-        "Columns that are published; all of this is public, and none of it was read from the records",
+        "The published columns. This table is public and was not read from the records",
         ("Column", "Meaning", "Values"),
         [
             (name, meaning(shown[name]), values(shown[name]))
@@ -85,7 +85,8 @@ def columns_table(plan: Plan) -> DataTable:
 
 
 def values(column: Column) -> str:
-    """The categories with their labels, or the bounds with their unit; and null if it may occur."""
+    """The categories with their labels, or the bounds with their unit; also null, if values may be
+    missing."""
     if isinstance(column, CategoricalColumn):
         shown = [category_text(c, column) for c in column.categories[:MOST_CATEGORIES]]
         more = len(column.categories) - len(shown)

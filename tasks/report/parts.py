@@ -26,7 +26,8 @@ MOST_ROWS = 120
 """Tables of up to this many rows are shown whole."""
 
 FIRST_ROWS = 60
-"""The rows of a longer table that the page shows; the others are in another file of the bundle."""
+"""The number of rows of a longer table that the page shows; the others are in another file of the
+bundle."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class DataTable:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its title, a sentence on how to read it, and its numbers as a table.
+    """A chart with its title, an explanation of how to read it, and its numbers as a table.
 
     ``needed``: the chart cannot be read without the table.
     """
@@ -69,7 +70,7 @@ class Figure:
 class Drawn:
     """The charts, tables and notes on one release or synthetic table.
 
-    ``more``: charts that are folded, with the ``tables`` and with notes on ``details``.
+    ``more``: folded charts, shown with the ``tables`` and with notes on ``details``.
     """
 
     figures: Sequence[Figure] = ()
@@ -99,12 +100,12 @@ class Source:
 
     @property
     def of_period(self) -> Release:
-        """What records are drawn from (``Release.of_period``)."""
+        """The release from which records are drawn (``Release.of_period``)."""
         return self.release.of_period
 
     @property
     def unit(self) -> Unit:
-        """Words for what the release counts."""
+        """Words for the counted unit."""
         return Unit(self.release.adjacency.weighted)
 
     @property
@@ -113,12 +114,12 @@ class Source:
         return self.release.drawn_of_period(noisy_of(self.read(self.record.draw)))
 
     def read(self, file: TableFile) -> Mapping[str, NDArray[Any]]:
-        """The columns of one of its tables."""
+        """The columns of one table of the release."""
         return read_columns(self.bundle, file)
 
 
 def setting_drawn(source: Source) -> list[str]:
-    """Notes on a setting that was drawn from the records, and its cost; empty for other releases."""
+    """Notes on a setting that was drawn from the records, and on its cost. Empty for other releases."""
     if not isinstance(source.release, TunedRelease):
         return []
     setting, facts = source.release.setting, source.record.facts
@@ -134,7 +135,7 @@ def setting_drawn(source: Source) -> list[str]:
 
 
 def read_columns(bundle: Path, file: TableFile) -> Mapping[str, NDArray[Any]]:
-    """The columns of a table without its replicates, as arrays; nulls are None, or NaN among numbers."""
+    """The columns of a table without its replicates, as arrays. Nulls are None, or NaN among numbers."""
     return _columns(
         pq.read_table(bundle / file.path, columns=list(file.columns), filters=file.filters)
     )

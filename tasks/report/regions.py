@@ -1,4 +1,4 @@
-"""Counts by region on the page: the table of all records, then a bar for each of the larger regions."""
+"""Counts by region on the page: the table of all records, then one bar for each larger region."""
 
 import numpy as np
 

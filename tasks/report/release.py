@@ -1,4 +1,4 @@
-"""One release as a part of the page: its description, cost, errors and charts."""
+"""One release on the page: its description, cost, errors and charts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class ReportPart:
     hidden_files: int
 
     def folded(self, charts: int, whole: bool) -> str:
-        """The line that unfolds a part: how many charts it hides, and if ``whole`` also files."""
+        """The line that unfolds a part: the number of hidden charts, and of files if ``whole``."""
         numbers = (charts, "chart"), (len(self.drawn.tables), "table")
         files = len(self.files) + self.hidden_files
         named = [f"{n:,} {what}{'s' * (n > 1)}" for n, what in numbers if n]
@@ -121,17 +121,17 @@ def release_part(source: Source) -> ReportPart:
 
 
 def headed(section: ReleaseSection | Synthesis) -> str:
-    """The heading in the plan, or else the name as a heading: ``Marriage and affairs``."""
+    """The heading from the plan, or the name as a heading: ``Marriage and affairs``."""
     return section.title or section.name.replace("-", " ").capitalize()
 
 
 def error_table(record: ReleaseRecord) -> DataTable:
-    """A table of the errors that were expected before the draw."""
+    """A table of the errors expected before the draw."""
     added = "; L1: sum of the absolute errors of all cells"
     notes = record.error_notes
     return DataTable(
-        f"Expected error of {record.name} by itself, from privacy alone; of one cell of its tables"
-        " where a count is named, and a sum of cells is off by more"
+        f"Expected error of {record.name} by itself, from privacy noise alone. Errors of a count are"
+        " for one cell; a sum of cells has a larger error"
         + (added if any("L1" in quantity for quantity in record.errors) else ""),
         ("Quantity", "Value", *(["Note"] if notes else [])),
         [
@@ -194,6 +194,6 @@ def _and_members(record: SynthesisRecord) -> str:
 
 
 def _about(amount: Fraction) -> str:
-    """An amount for a sentence: exact if it is a short decimal, else with three digits."""
+    """An amount in a sentence: exact if it is a short decimal, otherwise with three digits."""
     text = decimal_text(amount)
     return f"about {float(text[:-1]):.3g}" if text.endswith("…") else text

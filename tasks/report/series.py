@@ -13,16 +13,14 @@ from tasks.report.parts import Drawn, Figure, Source
 
 
 def draw_series(source: Source) -> Drawn:
-    """Charts of the largest cells of a few tables, and notes on earlier runs of the series."""
+    """Charts of the largest cells of a few tables, and notes on earlier runs."""
     files = source.record.tables
     shown = choose(files, [sides_of(file.columns, source.plan.columns) for file in files])
     facts = source.record.facts
     notes = [f"This is run {facts['run']} of a series of {facts['periods']} periods."]
     if facts["earlier_runs"]:
         listed = ", ".join(facts["earlier_runs"])
-        notes.append(
-            f"It is computed with the draws of {listed}, and revises none of their numbers."
-        )
+        notes.append(f"It uses the draws of {listed}, and does not change their numbers.")
     if len(shown) < len(files):
         notes.append(f"{len(shown)} of {len(files)} tables are shown here.")
     return Drawn([each for file in shown for each in _figures(source, file)], notes)

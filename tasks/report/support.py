@@ -1,4 +1,4 @@
-"""Describes how well a release supports relations among synthetic columns, by the support table."""
+"""Describes from the support table how well a release supports relations among synthetic columns."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -16,16 +16,17 @@ from tasks.report.parts import DataTable
 Supported = Mapping[str, NDArray[Any]]
 
 MISSED = 1.5
-"""Records miss a noisy table if they are this many times farther from it than noise explains."""
+"""Records miss a noisy table if their distance from it is this many times larger than noise explains."""
 
 NAMED = 5
-"""A sentence names at most this many missed tables; the listing has all."""
+"""A sentence names at most this many missed tables. The listing names all."""
 
 
 def how_supported(
     supported: Supported, columns: Collection[str], follows: Mapping[str, str]
 ) -> str:
-    """Text on how well the release determines pairs and triples of columns, and the records follow them.
+    """Text on how well the release determines pairs and triples of columns, and how closely the records
+    follow it.
 
     ``follows``: as in ``Release``; sets in which one column follows from another are not counted.
     """
@@ -39,15 +40,15 @@ def how_supported(
     text = "The one column is supported by the release."
     if np.any(ways == 2):
         text = (
-            f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}."
-            " In an accurate table, noise and fit put at most about a tenth of the records into a wrong"
-            " cell; in a rough one it may be a third. A table graded noise says nothing."
+            f"Of {_counted(supported, ways == 2, pairs, 'pairs of columns')}. In an accurate table,"
+            " noise and fit put at most about a tenth of the records into a wrong cell; in a rough"
+            " table, at most about a third. A table graded noise says nothing."
         )
         if triples:
             text += (
-                f" Of {_counted(supported, ways == 3, triples, 'sets of three columns')}."
-                " What was not measured is assumed by the model, and so are relations among more columns"
-                " that no released table shows."
+                f" Of {_counted(supported, ways == 3, triples, 'sets of three columns')}. Relations"
+                " that were not measured are assumptions of the model. So are relations among more"
+                " columns that no released table shows."
             )
     distance, expected = supported["distance"], supported["expected_distance"]
     measured = np.isfinite(distance + expected)
@@ -59,7 +60,7 @@ def how_supported(
     which = f" ({'the farthest: ' * (len(missed) > NAMED)}{named})" if farthest else ""
     tables, far = (
         int(measured.sum()),
-        f"{MISSED} times as far from the noisy table as noise explains",
+        f"{MISSED} times as far from the noisy table as noise alone explains",
     )
     text += (
         f" The records miss {len(missed)} of {tables} tables{which}: they lie more than {far}."
@@ -69,8 +70,8 @@ def how_supported(
     accurate = distance[supported["grade"] == ACCURATE]
     if len(accurate):
         text += (
-            f" Among accurate tables the farthest lies {accurate.max():.3f} away (total variation: the"
-            " share of records that would have to be changed)."
+            f" The largest distance to an accurate table is {accurate.max():.3f} (total variation: the"
+            " share of records that would have to change)."
         )
     return text
 
@@ -84,9 +85,9 @@ def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str
 
 
 def support_table(supported: Supported, path: str) -> DataTable:
-    """A table of all margins of the listing: first those that no release supports, then the worst.
+    """A table of all listed margins: first margins that no release supports, then the least accurate.
 
-    ``path``: the file that was read.
+    ``path``: the file that it was read from.
     """
     with np.errstate(invalid="ignore"):  # a table of one cell has no noise
         ratio = np.nan_to_num(supported["distance"] / supported["expected_distance"])

@@ -1,4 +1,4 @@
-"""Synthetic tables on the page: their columns compared with the noisy counts they are drawn from."""
+"""Synthetic tables on the page: their columns, compared with the noisy counts behind them."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ MOST_FIGURES = 60
 
 
 def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
-    """Synthetic counts of each column, compared with those of the release they are drawn from."""
+    """Synthetic counts of each column, compared with the counts of the underlying release."""
     # Whether two columns are equal is counted, and no column of the records.
     known, counted = source.plan.record_columns, list[Floats]()
     noisy_tables = [each for each in noisy_columns(source) if each.names[0] in known]
@@ -48,30 +48,29 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         notes.append(f"{record.implicates.path}: {record.rules} ({record.spread.path}.)")
     if not public:
         notes.append(
-            f"Synthetic counts are multiplied so that they add up to the noisy {source.unit.numbers}"
-            " that they are compared with."
+            f"Synthetic counts are rescaled to the sum of the noisy {source.unit.numbers}."
         )
     elif record.file.rows != source.plan.rows:
         notes.append(
-            f"Synthetic counts are multiplied by {figure(source.plan.rows / drawn)}, so that they"
-            f" compare with those of {source.plan.rows:,} records."
+            f"Synthetic counts are multiplied by {figure(source.plan.rows / drawn)}, to be comparable"
+            f" with {source.plan.rows:,} records."
         )
     if record.followed:
         notes.append(
-            f"The records follow the tables of {', '.join(record.followed)} too, as far as noise does"
-            " not explain the difference."
+            f"The records also follow the tables of {', '.join(record.followed)}, up to differences"
+            " that noise explains."
         )
     if unfollowed := _unfollowed(record, source):
         notes.append(f"They do not follow {', '.join(unfollowed)}; counts there may differ.")
     if record.refined_by:
         refined = ", ".join(f"{c} (from {r})" for c, r in record.refined_by.items())
-        notes.append(f"Inside the bins, values follow another release: {refined}.")
+        notes.append(f"Inside the bins, values follow other releases: {refined}.")
     if even := assumed_in_bins(source.of_period, record.refined_by):
-        notes.append(f"Where values lie inside their bins is assumed, not measured: {even}.")
+        notes.append(f"The position of values inside their bins is assumed, not measured: {even}.")
     if not compared:
         return Drawn((), [record.warning], [listing], details=notes)
     differences = DataTable(
-        f"How far the synthetic counts are from the noisy {source.unit.numbers}, by column",
+        f"Distance between the synthetic counts and the noisy {source.unit.numbers}, by column",
         ("Column", "Largest difference", "90% interval of a noisy number"),
         [
             (n.names[0], figure(round(float(np.abs(c - n.value).max()))), n.plus_minus)
@@ -83,7 +82,7 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
 
 
 def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
-    """Releases that count columns of the records, but that the records do not follow."""
+    """Releases that count columns of the records, but are not followed by the records."""
     return [
         release.name
         for release in source.plan.of_period.values()
@@ -94,7 +93,7 @@ def _unfollowed(record: SynthesisRecord, source: Source) -> list[str]:
 
 
 def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Yield the synthetic records in blocks, as they are counted: one per unit for linked tables."""
+    """Yield the synthetic records in blocks, as counted: one record per unit for linked tables."""
     if record.members is None:
         yield from read_records(source.bundle, record.file)
         return
@@ -121,15 +120,15 @@ def assumed_in_bins(release: Release, refined: Collection[str]) -> str:
 
 
 def support(source: Source) -> str:
-    """Text on the relations that a release supports, and those that are assumptions."""
+    """Text on relations that a release supports, and on relations that are assumptions."""
     release = source.of_period
     beyond = "is an assumption of the fit, not a finding."
     domains = release.domains
     if len(domains) > 1:
         widest = max(len(domain.axes) for domain in domains)
         return (
-            f"The records are fitted to {len(domains)} noisy tables of at most {widest} columns."
-            f" A relation that none of them shows, such as one among more columns, {beyond}"
+            f"The records are fitted to {len(domains)} noisy tables of at most {widest} columns. Any"
+            f" relation beyond these tables, such as among more columns, {beyond}"
         )
     return (
         f"The records follow the release {source.record.name}: relations among its columns are as"

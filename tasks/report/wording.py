@@ -1,4 +1,4 @@
-"""Words for parts of columns in sentences about people, such as: 12 or more visits, under 30."""
+"""Words for sets of values in sentences about people, such as: 12 or more visits, under 30."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ from schemas.survey.columns import CategoricalColumn, Column
 from tasks.report.cells import called, written
 
 MOST_NAMED = 3
-"""At most this many categories or labelled values are listed; for more, the ends are named."""
+"""At most this many categories or labelled values are listed; of more, only the first and the last."""
 
 
 ANSWERS = ("yes", "no", "true", "false")
-"""Values that mean nothing without their column."""
+"""Values that have no meaning without their column."""
 
 
 class Wording(NamedTuple):
-    """Words for parts of columns.
+    """Words for sets of values.
 
-    ``merged``: by column, the categories and the group of each, if groups were measured; ``weighted``:
+    ``merged``: by column, its categories and their groups, if groups were measured; ``weighted``:
     whether records count by the survey's weights.
     """
 
@@ -35,7 +35,7 @@ class Wording(NamedTuple):
 
     @property
     def people(self) -> str:
-        """Plural noun for those who are counted: respondents, if the survey's weights are unused."""
+        """Plural noun for the counted people: respondents, if the survey's weights are unused."""
         if self.plan.weights and not self.weighted:
             return "respondents"
         return self.plan.publication.units or ("the population" if self.weighted else "records")
@@ -47,7 +47,7 @@ class Wording(NamedTuple):
         return f"with {self.having(axis, part)}"
 
     def others(self, axis: Axis, part: Part) -> str:
-        """The same for another group by the column that was just named: with excellent; under 30."""
+        """The same for another group by the same column, without its name: with excellent; under 30."""
         if _aged(self._columns[axis.name]):
             return self.described(axis, part).removeprefix("aged " if part[0] == 0 else "")
         values = self.values(axis, part)
@@ -102,7 +102,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _labelled(axis: Bins, part: Part, column: Column) -> str:
-    """The labels of whole numbers if all have one; else empty."""
+    """The labels of whole numbers if all numbers have labels; otherwise empty."""
     if not axis.integer or not column.labels:
         return ""
     numbers = range(int(axis.edges[part[0]]), int(axis.edges[part[1]]))
@@ -117,7 +117,7 @@ def _labelled(axis: Bins, part: Part, column: Column) -> str:
 
 
 def _numbers(axis: Bins, part: Part, column: Column) -> str:
-    """Words for a range of numbers; an end at a bound of the column is left out."""
+    """Words for a range of numbers. An end at a bound of the column is left out."""
     first, last = part
     unit = getattr(column, "unit", "")
     low, high = (next_written(axis, axis.edges[place]) for place in part)

@@ -2,8 +2,8 @@
 
 For any test between two neighbouring tables, differential privacy bounds both errors:
     1 - false negatives <= e^alpha false positives + beta, and the other way round,
-so that somebody who guesses between two equally likely tables is right with probability at most (e^alpha
-+ beta) / (1 + e^alpha) (Kairouz, Oh and Viswanath 2015, section 3).
+so a guess between two equally likely tables is right with probability at most
+(e^alpha + beta) / (1 + e^alpha) (Kairouz, Oh and Viswanath 2015, section 3).
 """
 
 import math
@@ -21,31 +21,32 @@ LARGEST_FACTOR = 100_000
 
 
 def best_guess(guarantee: Guarantee) -> float:
-    """The chance to guess which of two neighbouring tables it was, for somebody who knows all else."""
+    """The largest probability to guess the right one of two neighbouring tables, with all other
+    knowledge."""
     alpha, beta = float(guarantee.alpha), float(guarantee.beta)
     return 1 - (1 - beta) / (1 + math.exp(min(alpha, 700.0)))
 
 
 def how_often(guarantee: Guarantee) -> str:
-    """Words on how much likelier any numbers are on one of two neighbouring tables, rounded up."""
+    """Words for the largest ratio of probabilities between two neighbouring tables, rounded up."""
     factor = math.exp(min(float(guarantee.alpha), 700.0))
     beta = guarantee.beta
     chance = f", apart from a chance of one in {math.floor(1 / beta):,}" if beta else ""
     if factor > LARGEST_FACTOR:
-        return f"but perhaps over {LARGEST_FACTOR:,} times as often or as rarely{chance}"
+        return f"but their probability could differ by a factor of more than {LARGEST_FACTOR:,}{chance}"
     digits = 2 if factor < 2 else 1 if factor < 100 else 0
     most = math.ceil(factor * 10**digits - 1e-9) / 10**digits
-    nearly = "and nearly as often: " if factor < NEARLY else ""
-    return f"{nearly}at most {most:,g} times as often or as rarely{chance}"
+    nearly = "nearly as often: " if factor < NEARLY else ""
+    return f"{nearly}with a probability that differs by a factor of at most {most:,g}{chance}"
 
 
 def in_short(plan: Plan, guarantee: Guarantee) -> str:
-    """The promise in a sentence or two."""
+    """The promise in one or two sentences."""
     return (
-        f"Noise protects {plan.protection.who}. Somebody who knows everything else and has narrowed one"
-        f" {plan.protection.one} down to two possibilities guesses right at most"
-        f" {_percent(best_guess(guarantee))} of the time, where a blind guess is right 50% of it;"
-        " whoever knows less has less to go on."
+        f"Noise protects {plan.protection.who}. Suppose somebody knows everything else, and only two"
+        f" possibilities for one {plan.protection.one} remain. A blind guess is right 50% of the time;"
+        f" with this release, at most {_percent(best_guess(guarantee))}. With less knowledge, a guess"
+        " is even less certain."
         + (
             f" This fails for a share gamma = {decimal_text(guarantee.gamma)} of the people."
             if guarantee.gamma
@@ -59,55 +60,55 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
     guess, alpha = best_guess(guarantee), float(guarantee.alpha)
     one, replaced = plan.protection.one, plan.protection.replaces
     doubt = (
-        f"all other {one}s, and that the last one is one of two"
+        f"all other {one}s, and two possibilities for the last one"
         if replaced
         else f"all other {one}s, but not whether one more {one} took part"
     )
     words = [
-        "Everything computed from the survey was changed at random, in a known way, before it left the"
-        f" agency. This noise hides what any one {one} contributed: had one {one} been"
-        f" {plan.protection.fate}, the same numbers could have come out, {how_often(guarantee)}.",
-        f"Suppose somebody knows {doubt}, both equally likely. Guessing blindly they are right 50% of"
-        " the time. With everything published here, however they use it, they are right at most"
+        "The agency added random noise of a known distribution to everything that it computed from the"
+        f" survey. This noise hides the contribution of any one {one}: had one {one} been"
+        f" {plan.protection.fate}, the same numbers could have resulted, {how_often(guarantee)}.",
+        f"Suppose somebody knows {doubt}, both equally likely. A blind guess is right 50% of the time."
+        " With everything published here, however it is used, a guess is right at most"
         f" {_percent(guess)} of the time."
         + (" This bounds the worst case, and it is not small." if alpha > 3 else ""),
         "The promise holds whatever else is known, now or later, and whatever is computed from the"
-        " published files. It covers only what taking part adds: facts about people in general can be"
-        " learnt, also about people who did not answer.",
+        " published files. It covers only what one participation adds. Facts about people in general"
+        " can still be learnt, also about people who did not answer.",
     ]
     if plan.protection.total:
         words.append(
-            "The promise holds for any records that the survey may contain. A rule that was fixed"
-            f" beforehand makes them valid: {RULES[plan.invalid]}."
+            "The promise holds for any records that the survey may contain. A rule fixed beforehand"
+            f" makes all records valid: {RULES[plan.invalid]}."
         )
     else:
         words.append(
             f"The promise is for {plan.protection.domain}. Other tables are refused, and nothing is"
             " published about them. So the release itself shows that every record of the survey fits."
-            " No noise hides that: one record that did not would have stopped the release."
+            " No noise hides this fact: one invalid record would have stopped the release."
         )
     if guarantee.gamma:
         exposed = math.ceil(guarantee.gamma * plan.rows)
         words.append(
             "Not everybody is protected in this way. Part of this release keeps a weaker promise,"
-            " random differential privacy. It is about people drawn from a population at random, and"
+            " random differential privacy. It protects people drawn at random from a population, and"
             f" fails for a share gamma = {decimal_text(guarantee.gamma)} of them. Up to about"
             f" {exposed:,} of the {plan.rows:,} people, those with rare answers, may have no protection"
             " at all. gamma is known because this plan was fixed before the first release of the"
-            " dataset; for a plan chosen in view of results it would be unknown."
+            " dataset. If earlier results had influenced the plan, gamma would be unknown."
         )
     return words
 
 
 def _percent(share: float) -> str:
-    """A share in percent, rounded up because it is a bound."""
+    """A share in percent, rounded up because it is an upper bound."""
     return f"{math.ceil(share * 1000 - 1e-6) / 10:g}%"
 
 
 def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
     """A table of the promise in the usual symbols."""
     gamma = (
-        "0: the promise holds for all these tables, not only for likely ones"
+        "0: the promise holds for all these tables, not only for likely tables"
         if not guarantee.gamma
         else f"{decimal_text(guarantee.gamma)}: probability, over the draw of people from the"
         " population, that the promise does not hold for them (random differential privacy)"
@@ -138,9 +139,9 @@ def in_symbols(plan: Plan, guarantee: Guarantee) -> DataTable:
 
 
 def _together(plan: Plan) -> str:
-    """Words on how prices add up, and what all releases promise together if the grant never grows."""
+    """Words on how prices add up, and on the joint promise of all releases if the grant never grows."""
     if plan.budget.composition == "basic":
-        return "their α, β and γ add up to at most what was granted"
+        return "their α, β and γ add up to at most the grant"
     return (
         f"their ρ add up to at most {decimal_text(plan.budget.caps.rho)} (zero-concentrated"
         f" differential privacy); together they keep {plan.budget.granted.budget}"
@@ -148,7 +149,7 @@ def _together(plan: Plan) -> str:
 
 
 def limits(plan: Plan) -> tuple[str, ...]:
-    """Sentences on the limits of the numbers and of the promise."""
+    """Sentences on the limits of the numbers and the promise."""
     counted = (
         "Counts are of records in the survey, not estimates for a population, unless the description"
         " says otherwise."
@@ -157,8 +158,8 @@ def limits(plan: Plan) -> tuple[str, ...]:
         counted = (
             f"Weights ({plan.weights.column}) are rounded to multiples of"
             f" {decimal_text(plan.weights.step)} and cut at {decimal_text(plan.weights.largest)}; error"
-            " statements do not include what was cut. All other counts are of records in the survey,"
-            " not estimates for a population."
+            " statements do not include this cut. All other counts are of records in the survey, not"
+            " estimates for a population."
         )
     made_up = (SYNTHETIC,) if plan.synthesis else ()
     fitted = (FITTED, *plan.assumed) if plan.includes_sampling else ()
@@ -168,7 +169,7 @@ def limits(plan: Plan) -> tuple[str, ...]:
 LIMITS = (
     "Error bars, bands and intervals cover privacy noise only: not sampling, non-response, wrong"
     " answers or, for densities, smoothing.",
-    "A 90% interval misses the number without noise one time in ten. Among many intervals some do.",
+    "A 90% interval misses the number without noise one time in ten. Among many intervals, some miss.",
 )
 FITTED = (
     "Intervals of models and moments are the exception: they also include sampling error, for units"
@@ -176,6 +177,6 @@ FITTED = (
     " wrong model."
 )
 SYNTHETIC = (
-    "Synthetic records are drawn from noisy statistics. None of them is a person, and a relation"
-    " that no released table shows may be missing or made up."
+    "Synthetic records are drawn from noisy statistics. No record is a real person. A relation that no"
+    " released table shows may be missing or made up."
 )

@@ -17,7 +17,7 @@ import numpy as np
 CountLoss = Literal["absolute", "squared", "zero-one"]
 
 _REACH = 45.0
-"""Counts more than this many scales from the noisy count have a weight below exp(-45)."""
+"""Counts farther than this many scales from the noisy count have a weight below exp(-45)."""
 
 LARGEST_WINDOW = 2**22
 """The most counts in a posterior."""
@@ -53,6 +53,6 @@ def window(z: int, n: int, scale: float, proportion: float | None) -> tuple[int,
     first, last = (max(0, z - reach), min(n, z + reach)) if proportion is None else (0, n)
     if last - first >= LARGEST_WINDOW:
         raise ValueError(
-            "prior: too many counts are likely; ask for more alpha, or for a uniform prior"
+            "prior: too many counts are likely; request more alpha, or use a uniform prior"
         )
     return first, last

@@ -39,9 +39,7 @@ def describe_cells(domain: Domain, cells: Integers | None = None) -> list[TableC
     """Columns that describe cells (k,) of a domain, or all of its cells if none are given."""
     codes = domain.unpack(np.arange(domain.size) if cells is None else cells)
     return [
-        TableColumn(
-            name, values, f"{text}; empty where it is null" if axis.nullable else text, axis.name
-        )
+        TableColumn(name, values, f"{text}; empty for null" if axis.nullable else text, axis.name)
         for i, axis in enumerate(domain.axes)
         for name, values, text in _axis_columns(axis, codes[:, i])
     ]

@@ -62,7 +62,7 @@ class SingleCount(Release):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < len(set(self.counted)) < self.domain.size:
-            raise ValueError("condition: must hold for some values of the column, but not for all")
+            raise ValueError("condition: must be true for some values of the column, not for all")
 
     @property
     def largest_statistic(self) -> int:
@@ -112,8 +112,8 @@ class Count(SingleCount):
         if self.proportion is None:
             prior = f"every count from 0 to {self.most_rows:,} is equally likely"
         return (
-            f"Number of {self.what}: the answer of least expected {PENALTIES[self.loss]}, if {prior}"
-            " before the noisy count is seen"
+            f"Number of {self.what}: the answer with the smallest expected {PENALTIES[self.loss]};"
+            f" prior: {prior}"
         )
 
     def _answer(self, noisy_count: int) -> int:
@@ -138,7 +138,7 @@ class Count(SingleCount):
         uncertainty = (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
             Uncertainty(
-                "count", None, ENDS, "exact", f"{AT_LEAST} It is the interval of noisy_count."
+                "count", None, ENDS, "exact", f"{AT_LEAST} The interval is centred at noisy_count."
             ),
         )
         return self.published(columns, uncertainty)

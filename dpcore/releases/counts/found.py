@@ -119,8 +119,8 @@ class FoundCategories(Release):
                     "standard_error",
                     ENDS,
                     "exact",
-                    f"The interval covers with 90% probability, {given}; the standard error is a mean"
-                    " over all counts that the noisy one may come from.",
+                    f"The interval covers with 90% probability, {given}. The standard error is a mean"
+                    " over all possible exact counts.",
                 ),
             ),
         )
@@ -130,7 +130,7 @@ class FoundCategories(Release):
                 "threshold": threshold,
                 "categories": len(texts),
                 "found_with_95_percent_from": self.needed,
-                "left_out": "Every other text counts in the last category of the column.",
+                "left_out": "All other texts count in the last category of the column.",
             },
         )
 

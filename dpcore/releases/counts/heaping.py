@@ -67,7 +67,7 @@ class Heaping(Release):
         for column in self.values:
             if column.axis.cells < 2:
                 raise ValueError(
-                    f"columns: {column.axis.name!r} has no two multiples of its step; leave it out"
+                    f"columns: {column.axis.name!r} needs two multiples of its step; leave it out"
                 )
         if sum(column.axis.cells for column in self.values) > MOST_VALUES:
             raise ValueError(
@@ -183,7 +183,7 @@ class Heaping(Release):
             f"Absolute value of {about}: at least",
             f"Absolute value of {about}: below",
             f"The largest of 1, 5, 10, 50, ... that divides {about}",
-            f"How many values of {about} are in this class",
+            f"Number of values of {about} in this class",
         )
         described = (*sizes, kinds.every * unit, kinds.values)
         columns = [

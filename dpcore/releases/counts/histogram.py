@@ -147,7 +147,7 @@ class Histogram(TableOfCounts, Samplable):
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
             facts["threshold"] = self.unit.scaled(self.mechanism.threshold)
             facts["absent_cells"] = (
-                f"A cell that is absent had a noisy {self.unit.number} of at most the threshold."
+                f"Cells with a noisy {self.unit.number} of at most the threshold are not published."
             )
         return Published((table,), facts | self.weight_facts)
 
@@ -165,8 +165,8 @@ class Histogram(TableOfCounts, Samplable):
                 errors,
                 around,
                 self.most_rows,
-                f"noisy_count made a {unit.whole} that is not negative; the sum over the table is"
-                f" {total}",
+                f"noisy_count, changed to a {unit.whole} that is not negative; the sum over the table"
+                f" is {total}",
             ),
         ]
 
@@ -228,14 +228,14 @@ class Histogram(TableOfCounts, Samplable):
     def _uncertainty(self) -> tuple[Uncertainty, ...]:
         unit = self.unit
         conservative = (
-            f"The interval contains the exact {unit.number} with a probability of at least 90%, for any"
-            f" value; the probability is larger if the noise is small, as each is a {unit.whole}."
+            f"The interval contains the exact {unit.number} with probability at least 90%, for any"
+            f" value. The probability is larger if the noise is small (each is a {unit.whole})."
         )
         if self.thresholded:
             statement = (
                 f"Given that the cell passed the threshold. {conservative} The standard error is an"
-                f" average over all {unit.numbers} that could give the noisy one, taken as equally"
-                " likely: it is cautious, because the cell may be empty."
+                f" average over all possible exact {unit.numbers}, taken as equally likely. It is"
+                " cautious, because the cell may be empty."
             )
             return (
                 Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),
@@ -301,8 +301,8 @@ class Histogram(TableOfCounts, Samplable):
     def sum_variance(self, weights: Mapping[str, Floats]) -> float:
         if self.thresholded:
             raise ValueError(
-                f"{self.name}: counts that passed a threshold are too large on average, and the"
-                " others are missing; their sum says nothing about the exact one"
+                f"{self.name}: counts that passed a threshold are too large on average, and all others"
+                " are missing; do not use their sum to estimate the exact sum"
             )
         error = self.unit.scaled(self.mechanism.stddev)
         return float(error**2 * np.sum(weights[self.name] ** 2))

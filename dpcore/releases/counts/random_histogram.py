@@ -51,8 +51,8 @@ class RandomHistogram(Histogram):
         facts = {
             **published.facts,
             "exact_below": self.mechanism.exact_below,
-            "exact_counts": "A count below exact_below was published without noise, so it and its"
-            " interval are more accurate than stated; no column marks these counts.",
+            "exact_counts": "Counts below exact_below were published without noise, so they and their"
+            " intervals are more accurate than stated. No column marks these counts.",
         }
         return replace(published, facts=facts)
 

@@ -118,7 +118,7 @@ class Unit:
         first, last = (
             self.scaled(np.clip(end, 0, most).astype(np.int64)) for end in (lower, upper)
         )
-        of = f"the exact {self.number}, around count; shorter than estimate's if count is small"
+        of = f"the exact {self.number}, around count; if count is small, shorter than around estimate"
         return [
             self.column("count", counts, meaning),
             self.column(
@@ -137,7 +137,7 @@ OF_COUNTS = (
     *("noisy_count", "standard_error", *ENDS),
     *("count", "count_standard_error", *COUNT_ENDS),
 )
-"""The columns that tables of counts may have."""
+"""The possible columns of tables of counts."""
 
 
 def estimate_uncertainty(unit: Unit) -> Uncertainty:
@@ -147,8 +147,8 @@ def estimate_uncertainty(unit: Unit) -> Uncertainty:
         "standard_error",
         ENDS,
         "normal",
-        "The variance after agreement is exact. The interval is normal and cut to the possible"
-        f" {unit.numbers}, so that it is not empty even where estimate is negative.",
+        "The variance of adjusted estimates is exact. The interval is normal and cut to the possible"
+        f" {unit.numbers}; it is not empty even if estimate is negative.",
     )
 
 
@@ -161,11 +161,11 @@ def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
         "simulated",
         "The standard error is simulated: noise and post-processing are repeated on the published"
         f" {unit.numbers}, and errors are pooled over cells of about the same size. The interval"
-        f" inverts this simulation. It is extended to the end of the interval of {unbiased} where that"
-        " end is far from count, or count is not near zero; from two standard errors on, and in"
-        f" releases of few cells, it equals the interval of {unbiased}. It is approximate: it covers"
-        " small cells more often than stated, and others slightly less often where wide noise makes"
-        f" them look empty.{more}",
+        f" inverts this simulation. It is extended to an end of the interval of {unbiased} if this end"
+        " is far from count, or if count is not near zero. Above two standard errors, and in releases"
+        f" with few cells, it equals the interval of {unbiased}. The coverage is approximate: larger"
+        " than stated for small cells, and slightly smaller for other cells that look empty because of"
+        f" large noise.{more}",
     )
 
 
@@ -247,7 +247,7 @@ class TableOfCounts(Release):
         Raises:
             ValueError: if the release's numbers cannot be added up.
         """
-        raise ValueError(f"{self.name}: its numbers cannot be added up")
+        raise ValueError(f"{self.name}: the numbers of this release cannot be added up")
 
     def agreement(self, noisy: Noisy) -> Agreement | None:
         """The measured counts over ``domain``, in a form that can be combined with other releases.

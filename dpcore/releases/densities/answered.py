@@ -93,8 +93,8 @@ class AnsweredRelease(Release):
         """The suffix of an error statement if that number is private."""
         if not self.counts_mass:
             return ""
-        note = f"; of mass one, with the noise in the number of {self.of_rows}"
-        return note + ", if these are all, and larger in proportion if fewer" * self.nullable
+        note = f"; for mass one, with the noise in the number of {self.of_rows}"
+        return note + ", if no record is missing (if fewer, proportionally larger)" * self.nullable
 
     @property
     def transforms(self) -> dict[str, TransformName]:
@@ -128,7 +128,8 @@ class AnsweredRelease(Release):
         unit = self.unit_density([np.ma.getdata(values) for values in given])
         if not np.all(np.isfinite(unit)):
             raise ValueError(
-                f"points: {' and '.join(self.transforms)} has no density at 0 by sqrt; ask above 0"
+                f"points: with sqrt, {' and '.join(self.transforms)} has no density at 0; use points"
+                " above 0"
             )
         return unit
 

@@ -32,14 +32,13 @@ from dpcore.releases.table import (
 )
 
 POINTWISE = (
-    "The variance of the noise is exact; the interval is normal and pointwise, and is wider by"
-    " left_out_bound on both sides: it is for the exact kernel density of the records, whatever they"
-    " are."
+    "The variance of the noise is exact. The interval is normal and pointwise, and wider by"
+    " left_out_bound on both sides, so that it is valid for the exact kernel density of any records."
 )
 """The statement of how the interval of an estimate is computed."""
 
 REPEATS = 1000
-"""How often noise is simulated for a simultaneous band: its level is then accurate to one per cent."""
+"""Simulations of the noise for a simultaneous band; its level is then accurate to one per cent."""
 
 MOST_DIMENSIONS = 3
 
@@ -167,7 +166,7 @@ def largest_factor(noises: Iterable[Floats], error: Floats) -> float:
 
 def band_meanings(of: str) -> Iterator[str]:
     """Descriptions of the ends of intervals and of the band, in the order of ``ENDS`` and ``BAND``."""
-    for what in ("pointwise 90% interval (normal)", "90% band that holds everywhere at once"):
+    for what in ("pointwise 90% interval (normal)", "90% band for all points at once"):
         for side in ("Lower end", "Upper end"):
             yield f"{side} of a {what} for {of}"
 

@@ -32,11 +32,9 @@ class Bandwidth(Quantiles):
     def __post_init__(self) -> None:
         super().__post_init__()
         if any(axis.size > axis.cells for axis in self.measured):
-            raise ValueError(
-                "bandwidth: a private one is for columns without nulls and point masses"
-            )
+            raise ValueError("bandwidth: private needs columns without nulls and point masses")
         if not (math.isfinite(self.smallest) and self.smallest > 0):
-            raise ValueError("smallest: must be positive, a part of the column's range")
+            raise ValueError("smallest: must be a positive fraction of the column's range")
 
     def bandwidths(self, noisy: Noisy) -> tuple[float, ...]:
         """The standard deviations of the kernel, as fractions of the columns' ranges."""

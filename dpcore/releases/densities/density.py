@@ -69,15 +69,15 @@ PRINTED_CELLS = {1: 512, 2: 96}
 """Cells per axis of the published grid, by dimensions; small bandwidths get more."""
 
 MEANINGS = (
-    "Density per unit of the columns: as near estimate as possible, non-negative and of mass one",
+    "Density per unit of the columns: the non-negative function of mass one closest to estimate",
     "Root mean squared error of density, simulated",
     "Noisy kernel density{divided}; may be negative",
     "Standard deviation of the privacy noise in estimate",
     *band_meanings("the exact kernel density"),
-    "Bound on the difference of estimate without noise from the exact kernel density, by binning,"
-    " rounding and truncation; the interval and the band include it",
-    "Estimate of the smoothing bias: how much a second smoothing moves estimate; neither interval nor"
-    " band includes it",
+    "Bound on the difference between estimate without noise and the exact kernel density, from"
+    " binning, rounding and truncation. The interval and the band include this bound",
+    "Estimate of the smoothing bias: the change of estimate by a second smoothing. Neither the"
+    " interval nor the band includes this bias",
 )
 """Descriptions of the value columns, in their order."""
 
@@ -87,8 +87,8 @@ UNCERTAINTY = (
         "standard_error",
         ENDS,
         "normal",
-        f"{POINTWISE} It includes neither sampling error nor smoothing bias, of which smoothing_bias is"
-        " an estimate.",
+        f"{POINTWISE} It includes neither sampling error nor smoothing bias; smoothing_bias estimates"
+        " the latter.",
     ),
     SIMULTANEOUS,
     Uncertainty(
@@ -96,8 +96,8 @@ UNCERTAINTY = (
         "density_standard_error",
         ENDS,
         "simulated",
-        "From noise, cutting at zero and scaling to mass one, repeated on the published density."
-        " The interval is that of estimate.",
+        "Simulated on the published density: noise, cutting at zero and scaling to mass one. The"
+        " interval is the interval of estimate.",
     ),
 )
 
@@ -265,8 +265,11 @@ class Density(BandedDensity, Samplable):
         facts = {
             **self.facts(factor, noisy_rows, self.rows * self.mass_stddev),
             "noise_integrated_squared_error": self.noise_squared,
-            "errors": "Standard errors are of the privacy noise. Intervals and bands also include bounds"
-            " of binning, rounding and truncation, and neither sampling error nor smoothing bias.",
+            "errors": (
+                "Standard errors are of the privacy noise. Intervals and bands also include bounds of"
+                " binning, rounding and truncation. Sampling error and smoothing bias are not"
+                " included."
+            ),
         }
         return Published((self._grid_table(noisy, theta, factor), coefficients), facts)
 

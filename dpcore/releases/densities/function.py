@@ -178,8 +178,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
             f"Noisy kernel density per unit of the columns{divided}; may be negative",
             "Standard deviation of the privacy noise in estimate",
             *band_meanings("the exact kernel density of the records"),
-            "Bound on the difference of estimate without noise from the exact kernel density, by"
-            " rounding; the interval and the band include it",
+            "Bound on the difference between estimate without noise and the exact kernel density, from"
+            " rounding. The interval and the band include this bound",
             "Coefficient of the kernel centred at this point, in the sum that is the function",
         ]
         columns += self.value_columns(noisy, stated, meanings)
@@ -192,8 +192,8 @@ class SmoothFunction(GridProcess, BandedDensity, Samplable):
             + (f"; x and t{self.of_scale}, times its derivative at x" if self.transforms else ""),
             **self.facts(factor, self.rows * mass, self.rows * self.mass_stddev),
             "errors": "Standard errors are of the privacy noise. Intervals and bands also include a"
-            " bound of rounding, and neither sampling error nor smoothing bias nor mass beyond the"
-            " bounds.",
+            " bound of rounding. They include neither sampling error nor smoothing bias nor mass"
+            " beyond the bounds.",
         }
         return Published((table,), facts)
 

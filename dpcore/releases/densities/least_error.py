@@ -158,8 +158,8 @@ class LeastError:
         worse = self.mechanism.shortfall(1 - LEVEL) * moves
         return (
             ErrorStatement(
-                "90% bound of what the choice of the bandwidth adds to the error of the density,"
-                " relative to a uniform one",
+                "90% bound of the error that the choice of the bandwidth adds to the density, relative"
+                " to a uniform density",
                 math.sqrt(worse),
                 f"beside the rule of thumb, {usual:.3g} where the middle half of the records has a"
                 " quarter of the range; root of a squared error",

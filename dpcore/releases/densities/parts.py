@@ -91,7 +91,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
 
     def __post_init__(self) -> None:
         if not isinstance(self.each, BinnedDensity | SpectralDensity):
-            raise ValueError("by: only with the mechanisms binned-laplace and spectral-gaussian")
+            raise ValueError("by: needs the mechanism binned-laplace or spectral-gaussian")
         require_groups(self.by.axes)
         if self.groups > MOST_DENSITIES:
             raise ValueError(
@@ -209,7 +209,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         values = np.tile(self.points, self.groups)
         columns = [
             *self._described([len(self.points)] * self.groups),
-            TableColumn(name, values, f"Value of {name}, counted by itself", name),
+            TableColumn(name, values, f"Value of {name}, counted separately", name),
             TableColumn("estimate", counts, "Records with this value, plus noise of mean zero"),
             error_column(np.full(len(counts), self.stddev), "estimate"),
             *interval_columns(

@@ -58,17 +58,16 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
 
     def __post_init__(self) -> None:
         if len(self.domain.axes) > MOST_COLUMNS:
-            raise ValueError("bandwidth: a private one is for one or two columns; state numbers")
+            raise ValueError("bandwidth: private needs one or two columns; state numbers")
         self.adjacency.require_public_rows("a private bandwidth")
         if self.smooth.nullable:
             raise ValueError(
-                "bandwidth: a private one is for columns without nulls and point masses; state"
-                " numbers"
+                "bandwidth: private needs columns without nulls and point masses; state numbers"
             )
         of_one = isinstance(self.smooth, Density) and len(self.domain.axes) == 1
         if self.rule == "error" and not of_one:
             raise ValueError(
-                "bandwidth: private: error is for densities of one column; use private: quantiles"
+                "bandwidth: private: error needs a density of one column; use private: quantiles"
             )
         super().__post_init__()
 

@@ -84,8 +84,8 @@ def require_answers(label: Axis) -> None:
     """Raise ``ValueError`` if a label may be null."""
     if label.nullable:
         raise ValueError(
-            f"label.column: {label.name} has nulls, which are neither positive nor negative;"
-            " choose a column without nulls"
+            f"label.column: {label.name} may be null, which is neither positive nor negative; choose a"
+            " column without nulls"
         )
 
 

@@ -58,8 +58,8 @@ DESCENDED = 1.2e-9
 """CPU seconds for each distinct row, number in it, and round."""
 
 KNOWN = (
-    "At most, and to first order: the noise of all gradients where the loss is flat. Steps that stop"
-    " early shrink coefficients; this is not part of it."
+    "An upper bound, to first order: the noise of all gradients where the loss is flat. Not included:"
+    " steps stop early, which shrinks coefficients."
 )
 
 
@@ -189,9 +189,9 @@ class GradientClassifier(Release):
             "places": "by square roots of noisy counts" if self.counted else "even",
             "rounds": self.rounds,
             "step": learnt.step,
-            "decision_errors": "Intervals hold the decision value that the same steps would give without"
-            " noise, in at least about 90% of releases. Steps end early, the earlier the more noise"
-            " there is, which shrinks decision values towards 0; intervals do not include this.",
+            "decision_errors": "In at least about 90% of releases an interval contains the decision"
+            " value of the same steps without noise. Steps stop early, and earlier with more noise."
+            " This shrinks decision values towards 0; intervals do not include this effect.",
         }
         return Published(tuple(tables), facts)
 
@@ -218,13 +218,12 @@ class GradientClassifier(Release):
             ErrorStatement(
                 "standard error of a decision value, by the largest that steps can reach",
                 error / float(self.descent.averages @ steps),
-                "at most, to first order; above 0.05 the records decide little",
+                "at most, to first order; above 0.05 the records have little influence",
             ),
             ErrorStatement(
                 "standard error of a decision value",
                 error,
-                "at most, to first order; the margin is at 1, and steps are as short as the noise asks"
-                " for",
+                "at most, to first order; the margin is at 1, and more noise makes steps shorter",
             ),
         )
 

@@ -79,7 +79,7 @@ class KernelMachine(Release):
 
     chart = "features"
     boundary: ClassVar[float | None] = None
-    """The output at which the decision changes, if the prediction is a decision."""
+    """The output at which the decision changes, for classifiers."""
 
     def __post_init__(self) -> None:
         for axis in self.feature_axes:

@@ -33,7 +33,7 @@ class Regression(KernelMachine):
     def __post_init__(self) -> None:
         target = self.domain.axes[-1]
         if target.nullable:
-            raise ValueError(f"target: {target.name} has nulls; choose a column without nulls")
+            raise ValueError(f"target: {target.name} may be null; choose a column without nulls")
         if scaled_positions(target).ndim > 1:
             raise ValueError(f"target: {target.name} must be a column of numbers")
         super().__post_init__()

@@ -94,7 +94,7 @@ class LeastLoss:
         """The expected error compared with the largest candidate, which has the least noise."""
         worse = self.mechanism.shortfall(1 - LEVEL)
         worse *= float(self.sensitivities[-1] + self.sensitivities.max())
-        what = "90% bound of what the choice of the regularisation adds to the mean loss"
+        what = "90% bound of the mean loss that the choice of the regularisation adds"
         largest = self.machines[-1].regularisation
         return (ErrorStatement(what, worse, f"compared with {largest:g}, the largest candidate"),)
 

@@ -47,7 +47,7 @@ STATED = (
     " A change is the difference between two runs with independent noise. Its sampling error {}."
 )
 ONE, SEVERAL = (
-    "supposes that the records of both periods were drawn independently",
+    "assumes that the records of both periods were drawn independently",
     "is at most the sum of both, as a unit may be in both periods",
 )
 

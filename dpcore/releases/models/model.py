@@ -63,14 +63,14 @@ NO_INTERVAL = 100.0
 FAR = 3.0
 """A last step beyond this multiple of its expected length counts as an error."""
 
-HIDDEN = "too much noise for this term: too few records may be informative about it"
+HIDDEN = "too much noise for this term: perhaps too few records are informative about it"
 
 STATED = (
-    "Errors include sampling and noise, to first order and for a normal law. The 95% interval is for"
-    " {}, if the model is right. Sampling errors assume that {}. Errors include an estimate of the bias"
-    " from cutting very large residuals. Not included: records with unusual terms count less, which"
-    " moves coefficients if the model is wrong; if the plan clamps, a value beyond a bound counts as"
-    " the bound; on a grid, a value counts as the middle of its cell"
+    "Errors include sampling and noise, to first order and with a normal approximation. The 95%"
+    " interval is for {}, if the model is right. Sampling errors assume that {}. Errors include an"
+    " estimate of the bias from cutting very large residuals. Not included: records with unusual terms"
+    " have less weight, which moves coefficients if the model is wrong; if the plan clamps, a value"
+    " beyond a bound counts as the bound; on a grid, a value counts as the middle of its cell"
 )
 
 Points = tuple[ScorePoint, ...]
@@ -259,13 +259,13 @@ class MeasuredModel(Release):
         columns = [TableColumn("term", np.array(self.terms.names), "Term of the formula")]
         for name, values, text in (
             ("estimate", found.values, "Estimated coefficient"),
-            ("standard_error", error, "Its standard error, of sampling and of noise together"),
+            ("standard_error", error, "Standard error from sampling and noise together"),
             (
                 "sampling_error",
                 sampling,
-                "The part of it from sampling, estimated from noisy sums",
+                "Standard error from sampling alone, estimated from noisy sums",
             ),
-            ("privacy_error", privacy, "The part of it from the noise that protects privacy"),
+            ("privacy_error", privacy, "Standard error from privacy noise alone"),
             ("lower_95", found.values - SIGMAS_95 * error, "Lower end of a 95% interval"),
             ("upper_95", found.values + SIGMAS_95 * error, "Upper end of a 95% interval"),
         ):
@@ -287,11 +287,11 @@ class MeasuredModel(Release):
             TableColumn("other", names[second], "The same or another term"),
         ]
         for name, each in (("sampling", found.sampling), ("privacy", found.privacy)):
-            text = f"Covariance of both coefficients, its part from {name}"
+            text = f"Covariance of both coefficients from {name} alone"
             columns.append(TableColumn(name, unless(hidden, each[first, second]), text))
         known = (
-            "Estimated to first order from the noisy sums; the square roots are the errors of terms. It"
-            " is null, as not measured, for groups that may have units, strata or clusters in common"
+            "Estimated to first order from the noisy sums. Square roots of variances are errors of"
+            " terms. Null (not measured) for groups that may share units, strata or clusters"
         )
         stated = (
             Uncertainty(name, None, None, "normal", known) for name in ("sampling", "privacy")
@@ -330,7 +330,7 @@ class MeasuredModel(Release):
             usual = "if the response has a standard deviation of a twentieth of its range, in the middle"
         return (
             ErrorStatement(
-                "width of a 95% interval, in widths of the survey's own",
+                "width of a 95% interval, relative to the width without noise",
                 self.width_ratio,
                 usual,
             ),

@@ -145,7 +145,7 @@ class ModelTerms:
             for name, kept, whole in zip(group.places, np.abs(np.diag(factor)), size, strict=False):
                 if not kept > COLLINEAR * whole:
                     raise ValueError(
-                        f"{self.names[name]} is the same everywhere, or a sum of other terms; leave"
+                        f"{self.names[name]} is constant, or a linear combination of other terms; leave"
                         " it out"
                     )
             if len(group.values) < len(group.places):

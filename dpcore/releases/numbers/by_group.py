@@ -13,7 +13,7 @@ from dpcore.domain.domain import Domain
 from dpcore.releases.machines.features import nulls_and_codes
 
 MOST_GROUPS = 4096
-"""The most groups; the numbers of more groups would be pure noise."""
+"""The most groups. With more groups, all numbers would be noise."""
 
 
 def require_groups(axes: tuple[Axis, ...]) -> None:

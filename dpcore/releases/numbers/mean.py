@@ -54,8 +54,8 @@ def of_the_grid(grid: Grid) -> str:
     """A sentence with the errors of a mean that are not stated, from public values only."""
     width = grid.upper - grid.lower
     clamped = (
-        " Not included: if the plan clamps, a value beyond a bound counts as the bound. If one per cent"
-        " of records lie beyond it, by a tenth of the range on average, the mean moves by"
+        " Not included: if the plan clamps, a value beyond a bound counts as the bound. If one per"
+        " cent of records lie beyond a bound, by a tenth of the range on average, the mean moves by"
         f" {width / 1000:.3g}."
     )
     if grid.integer:
@@ -76,7 +76,7 @@ def mean_columns(
 
     ``noisy``: the meaning of ``noisy_mean``; ``hidden``: (k,) which means have no value.
     """
-    nearest = f"Mean of {grid.name}: noisy_mean, or the nearest bound where noise took it outside"
+    nearest = f"Mean of {grid.name}: noisy_mean, or the nearest bound if it is outside"
     return [
         TableColumn("noisy_mean", unless(hidden, estimates), noisy, grid.name),
         replace(error, values=unless(hidden, error.values)),
@@ -223,10 +223,10 @@ class Mean(SumOverRecords):
             ErrorStatement(
                 "standard error of the mean, at most",
                 most,
-                "where the records spread over the whole range",
+                "if the records spread over the whole range",
             ),
             ErrorStatement(
-                "standard error, as a share of the width that holds most records, at least",
+                "standard error, lower bound, as a share of the width that contains most records",
                 math.sqrt(2) * 2 / float(self.mechanism.alpha) / self.rows,
                 f"the middle {inside:.4g} of the records",
             ),

@@ -331,15 +331,15 @@ class MeanCurve(Release):
                 "standard_error",
                 BAND,
                 "simulated",
-                "Holds the mean curve at all times at once, and between them, by the simulated"
-                " distribution of the largest noise in standard errors; of each group by itself."
-                f" {stated}",
+                "The band contains the whole mean curve, also between times. It is made from the"
+                " simulated distribution of the largest noise in standard errors, for each group"
+                f" separately. {stated}",
             ),
         )
         facts = {
             "columns": [grid.name for grid in self.grids],
-            "function": "Between two times, all columns are straight lines; standard errors there are"
-            " upper bounds",
+            "function": "Between two times, all columns are interpolated linearly; standard errors"
+            " there are upper bounds",
             "simultaneous_factor": factors.tolist(),
             "grid_step": float(2 * self.curves.half[0]),
         }
@@ -357,15 +357,15 @@ class MeanCurve(Release):
             found += f"; values move to the middle of their cells, by at most {half:.3g}"
         if any(axis.nullable for axis in self.grids):
             found += (
-                "; a missing value counts as on the line between the record's own neighbouring values,"
-                " before the first and after the last as equal to that: where records begin late or end"
-                " early, the mean is of curves that are carried on so"
+                "; a missing value is interpolated linearly between the record's neighbouring values,"
+                " and before the first or after the last value it equals that value: if records begin"
+                " late or end early, the mean is of curves extended in this way"
             )
         if self.step_at_most is not None:
             found += (
-                "; a record whose step between neighbouring times is larger than"
-                f" {self.step_at_most:.6g} counts as a curve without such a step, whose largest distance"
-                " is least; it may be higher or lower everywhere"
+                f"; a record with a step larger than {self.step_at_most:.6g} between neighbouring times"
+                " is replaced by the curve without such a step that has the smallest maximal distance;"
+                " it may be higher or lower everywhere"
             )
         return f"{found}."
 
@@ -384,7 +384,7 @@ class MeanCurve(Release):
         )
         note = self.of_the_curves
         if self.counted:
-            note = f"if the curve is in the middle of its bounds; more elsewhere. {note}"
+            note = f"if the curve is in the middle of its bounds; otherwise larger. {note}"
         if self.groups > 1:
             note = f"in a group of {each:.3g} records, an equal part; {note}"
         of = "averaged over times"

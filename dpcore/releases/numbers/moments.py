@@ -42,16 +42,17 @@ from dpcore.releases.work import Work, publishing
 HIDDEN = "too few records or too much noise for an interval"
 
 STATED = (
-    "Errors include sampling and noise, to first order and for a normal law. The 95% interval is for"
-    " the population from which the survey is assumed to be drawn. Not included: if the plan clamps, a"
-    " value beyond a bound counts as the bound, and on a grid a value counts as the middle of its cell"
+    "Errors include sampling and noise, to first order and with a normal approximation. The 95%"
+    " interval is for the population from which the survey is assumed to be drawn. Not included: if"
+    " the plan clamps, a value beyond a bound counts as the bound, and on a grid a value counts as the"
+    " middle of its cell"
 )
 
 LABELS = {
     "statistic": "mean, share, variance or covariance",
-    "column": "The column that is described",
-    "other": "The other column of a covariance, or the column of the groups; else null",
-    "category": "The category of a share, or of a group; else null",
+    "column": "The described column",
+    "other": "The other column of a covariance, or the column of the groups; otherwise null",
+    "category": "The category of a share or of a group; otherwise null",
 }
 
 ADDED = 1e-8
@@ -171,9 +172,9 @@ class Moments(Release):
                 estimates,
                 "Estimate for the population, moved to the nearest possible value",
             ),
-            ("standard_error", error, "Its standard error, of sampling and of noise together"),
-            ("sampling_error", found.sampling, "The part of it from sampling"),
-            ("privacy_error", found.privacy, "The part of it from the noise that protects privacy"),
+            ("standard_error", error, "Standard error from sampling and noise together"),
+            ("sampling_error", found.sampling, "Standard error from sampling alone"),
+            ("privacy_error", found.privacy, "Standard error from privacy noise alone"),
             ("lower_95", lower, "Lower end of a 95% interval"),
             ("upper_95", upper, "Upper end of a 95% interval"),
         ):
@@ -201,7 +202,7 @@ class Moments(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         points, places = self.supposed(), self.products.places()
-        note = "of the noise alone, if there are as many records as the plan says"
+        note = "from noise alone, if the plan states the right number of records"
         found = []
         for axis in self.domain.axes:
             if in_order(axis):

@@ -83,8 +83,8 @@ class Products:
                 )
         if (found := self._count()) > MOST_PRODUCTS:
             raise ValueError(
-                f"columns: have {found:,} products of up to four, and at most {MOST_PRODUCTS:,} can be"
-                " measured; leave out columns, or group categories"
+                f"columns: make {found:,} products of up to four columns, but at most {MOST_PRODUCTS:,}"
+                " can be measured; leave out columns, or group categories"
             )
 
     def _count(self) -> int:

@@ -91,7 +91,7 @@ class Quantiles(Release):
                 raise ValueError(f"column: {axis.name} must be an integer or continuous column")
         require_groups(self.groups)
         if not self.levels or any(not 0 < level < 1 for level in self.levels):
-            raise ValueError("levels: one at least, each strictly between 0 and 1")
+            raise ValueError("levels: at least one, each strictly between 0 and 1")
         if list(self.levels) != sorted(set(self.levels)):
             raise ValueError("levels: must ascend")
         if self.candidates * self.choices > LARGEST_SCORES:
@@ -263,25 +263,27 @@ class Quantiles(Release):
         elif not self.public_rows:
             name, error, unit = "rank_error_records_90", self.rank_error, "in records"
         if self.by and not self.public_rows:
-            unit += ", in all groups at once; a group that is hardly larger has any value"
+            unit += (
+                ", in all groups at once; if a group is hardly larger, its values have no meaning"
+            )
         levels = np.tile([float(level) for level in self.levels], self.parts)
         within = (
-            "With probability 90% every cell holds a quantile whose rank differs from that of its level"
-            f" by at most this much, {unit}"
+            "With probability 90% every cell contains a quantile whose rank differs from the stated"
+            f" rank by at most this much, {unit}"
         )
         things = "weights" if weighted else "records"
         counted = f"the group's {things}" if self.by else f"the {things}"
         counted += " with a value" * self.of_nullable
         statement = (
-            f"The error is one of rank: the cell holds a quantile within {name} of the stated level, for"
-            " all levels together with probability 90% at least. It covers noise, and no sampling error:"
-            " for that, measure the share below a value (kind model), which follows the design."
+            "The error is an error of the rank. With probability at least 90%, every cell contains a"
+            f" quantile within {name} of its stated level, for all levels at once. Sampling error is"
+            " not included. To include it, measure the share below a value (kind model)."
         )
         table = Table(
             "tables",
             self.name,
             [
-                TableColumn("level", levels, f"The share of {counted} that lie below the quantile"),
+                TableColumn("level", levels, f"The share of {counted} below the quantile"),
                 *columns,
                 TableColumn(name, np.full(len(cells), error), within),
             ],

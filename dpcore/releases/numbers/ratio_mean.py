@@ -156,7 +156,7 @@ class RatioMean(Release):
             reason_column(hidden),
         ]
         law = "From the distribution of the noise"
-        holds = f"{law} in sum and count; the interval holds the mean in at least 90% of releases."
+        holds = f"{law} in sum and count; the interval covers the mean in at least 90% of releases."
         table = Table(
             "tables",
             self.name,
@@ -213,7 +213,10 @@ class RatioMean(Release):
         _, half = self._scale
         each = self.rows / self.groups
         if self.groups > 1:
-            note = f"in a group of {each:.3g} records, an equal share; ten times that in one of a tenth"
+            note = (
+                f"in a group of average size, {each:.3g} records; ten times larger for a tenth of the"
+                " records"
+            )
             note += ", if all of them have a value" * self.grid.nullable
         elif self.grid.nullable:
             note = "if as many records as the plan states have a value"

@@ -61,8 +61,8 @@ class FittedTables(AgreedTables, Samplable):
     chart = "cells"
     refines = "counts"
     estimate_means = (
-        " plus noise of mean zero, from all that was measured; all tables of the release agree with each"
-        " other{total}; may be negative"
+        " plus noise of mean zero, from all measurements. All tables of the release agree with each"
+        " other{total}. May be negative"
     )
     count_means = "all tables of the release agree"
 
@@ -219,7 +219,7 @@ class FittedTables(AgreedTables, Samplable):
         )
         unit, width = self.unit, TWO_SIDED * max(errors)
         wished = self.aim in ("mean", "max") or isinstance(self.aim, tuple)
-        equal = "; no precisions serve optimise better than equal ones" * (
+        equal = "; equal precisions are the best for `optimise`" * (
             wished and self.measurement.allocation.equal
         )
         one = f"standard error of a {unit.number}"

@@ -89,14 +89,14 @@ def table_of_groups(
     columns = describe_cells(Domain((axis,)))
     if isinstance(axis, Categories):
         (numbers,) = describe_cells(Domain((grouped_axis(axis, groups),)), groups)
-        of = f"Number of the group of {axis.name} in the tables of several columns"
+        of = f"Number of the group of {axis.name} in tables of several columns"
         columns.append(TableColumn(axis.name + GROUP, numbers.values, of, axis.name))
     # Noise is beyond the second width in one direction as often as beyond the first in either.
     ends = bounded_interval(counts, noise.half_width(LEVEL), noise.half_width(2 * LEVEL - 1), most)
     columns += unit.noisy_columns(counts, noise.stddev, ", as drawn") + unit.interval(*ends)
     statement = (
-        f"From the distribution of the noise. The interval is cut to the possible {unit.numbers}, so"
-        " that it is not empty even where noisy_count is negative."
+        f"From the distribution of the noise. The interval is cut to the possible {unit.numbers}; it is"
+        " not empty even if noisy_count is negative."
     )
     known = Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement)
     return Table("tables", name, columns, (known,))
@@ -111,7 +111,7 @@ def name_groups(table: Table, numbered: Collection[str]) -> Table:
                 part,
                 name=part.name + GROUP,
                 description=f"Group of {part.name}: the table of {part.name} alone lists its"
-                " categories. Nothing was measured of other columns within a group",
+                " categories. Within a group, no relation to other columns was measured",
             )
             if part.name in numbered
             else part

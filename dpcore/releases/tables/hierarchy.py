@@ -69,7 +69,7 @@ class Hierarchy(AgreedTables):
         ", from noisy tables at all levels, adjusted so that they agree; unbiased, and may be"
         " negative"
     )
-    count_means = "those of a region add up to that of the region"
+    count_means = "the counts of a region add up to the region's total"
     count_caveat = (
         f"{AgreedTables.count_caveat} Sums of count over many small cells are biased; sums of estimate"
         " are not."
@@ -226,9 +226,8 @@ class Hierarchy(AgreedTables):
         }
         if self.regions.outside:
             facts["outside"] = (
-                f"{self.unit.things.capitalize()} whose combination of"
-                f" {', '.join(self.regions.domain.names)} is not among the members of the hierarchy"
-                " are counted where a table names no region."
+                f"If the combination of {', '.join(self.regions.domain.names)} is not in the hierarchy,"
+                f" {self.unit.things} are counted in rows without a region."
             )
         if self.totals is not None:
             facts["totals"] = self.totals.promise(names[self.totals.level], self.adjacency)

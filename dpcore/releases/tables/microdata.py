@@ -224,7 +224,7 @@ def require_within(memory: int, needed: int, rows: int) -> None:
         if rows:
             taken, fewer = f"{taken}, and {rows} records,", " or fewer records"
         raise ValueError(
-            f"memory: {taken} need up to {needed / 2**30:.2f} GiB, and the plan allows"
+            f"memory: {taken} need up to {needed / 2**30:.2f} GiB, but the plan allows"
             f" {memory / 2**30:.2f}; allow more, or compress wide columns, or use wider bins or fewer"
             f" columns{fewer}"
         )

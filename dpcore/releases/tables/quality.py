@@ -125,20 +125,20 @@ class RecordQuality(Release):
             TableColumn(
                 "criterion",
                 np.array([c.words for c in self.criteria]),
-                "What is asked of the records",
+                "The criterion for the records",
             ),
             TableColumn(
-                "at_most", limits, "The largest value at which it is met, as the plan states"
+                "at_most", limits, "The largest value that meets the criterion, from the plan"
             ),
             TableColumn(
-                "measured", values, "The value plus noise, but not below the least possible"
+                "measured", values, "The value plus noise, at least the smallest possible value"
             ),
             error_column(self.mechanism.stddev * self._units, "measured"),
             *interval_columns(lower, upper, "the value without noise"),
             TableColumn("met", met, "Whether the whole interval is at most at_most"),
         ]
         statement = (
-            "From the distribution of the noise. The value is that of these rows and records: it has no"
+            "From the distribution of the noise. The value describes these rows and records; it has no"
             " sampling error."
         )
         stated = Uncertainty("measured", "standard_error", INTERVAL, "exact", statement)

@@ -58,7 +58,7 @@ MEASURED = {"measured": "sum over all periods to date, in which each counts for 
 MEANINGS = ", ".join(f"{name} ({words})" for name, words in (QUANTITIES | MEASURED).items())
 
 NEVER_REVISED = (
-    "No number of an earlier bundle: an estimate for a period uses its run and earlier ones."
+    "Later runs do not change earlier numbers: an estimate for a period uses only runs up to it."
 )
 
 
@@ -218,8 +218,8 @@ class SeriesRun(Release):
             TableColumn(
                 "estimate",
                 np.concatenate([each.values[part] for each in several]),
-                "Records, from the noisy statistics of this run and all earlier ones; unbiased, and"
-                " may be negative",
+                "Records, from the noisy statistics of this and all earlier runs; unbiased, and may be"
+                " negative",
             ),
             error_column(errors, "estimate"),
             *interval_columns(
@@ -256,9 +256,9 @@ UNCERTAINTY = Uncertainty(
     "standard_error",
     ENDS,
     "exact",
-    "The noise adds up the independent noises of the runs, each times a public number. Its standard"
-    " deviation is exact, and the interval holds the exact number with probability at least 90%. That"
-    " of a count is cut at zero, so that it is not empty where the estimate is negative. Tables over"
-    " different columns are not made to agree. Not included: records of earlier periods that changed"
-    " since, where a run counts all periods to date.",
+    "The noise is the sum of the independent noises of the runs, each multiplied by a public number."
+    " Its standard deviation is exact, and the interval contains the exact number with probability at"
+    " least 90%. Intervals of counts are cut at zero; they are not empty even if the estimate is"
+    " negative. Tables over different columns may disagree. Not included: records of earlier periods"
+    " that changed since, where a run counts all periods to date.",
 )

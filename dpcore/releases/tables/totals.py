@@ -19,7 +19,7 @@ class Totals:
     def check(self, rows: int, regions: Regions, adjacency: Adjacency) -> None:
         """Raise ``ValueError`` if these cannot be the numbers of records of the regions."""
         if adjacency.weighted:
-            raise ValueError("totals: are numbers of records, but this release counts weights")
+            raise ValueError("totals: state numbers of records, but this release counts weights")
         stated = int(self.counts.sum())
         if adjacency.public_rows and not (stated <= rows if regions.outside else stated == rows):
             raise ValueError(f"totals: add up to {stated:,}, but there are {rows:,} records")
@@ -28,9 +28,9 @@ class Totals:
         """The promise that remains if these are published; ``by``: the column of their level."""
         removed = adjacency.relation == "add-remove"
         return (
-            f"The numbers of records by {by} are taken from the plan and hold exactly. If they were"
+            f"The numbers of records by {by} are taken from the plan and are exact. If they were"
             " counted in these records, they are published without noise, and the promise is only for"
-            f" tables with these totals: it hides which record of a {by} is a person's, but not how many"
-            f" records the {by} has."
+            f" tables with these totals. It hides which record of a {by} belongs to a person, but not"
+            f" the number of records of the {by}."
             + (" Such tables differ by a record removed and one added: two steps." * removed)
         )

@@ -45,7 +45,7 @@ def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(bundle):
 def test_the_page_says_what_the_totals_cost_and_where_strays_are(bundle):
     section = part_of(page_of(bundle.path), "release-people")
     assert "the promise is only for tables with these totals" in section.words
-    assert "not among the members of the hierarchy" in section.words
+    assert "is not in the hierarchy" in section.words
     assert len(list(section.all("svg"))) == 3
     for words in ("north · F", "outside", "Records by region", "All 3 tables of this release"):
         assert words in section.words

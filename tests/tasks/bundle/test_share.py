@@ -47,7 +47,7 @@ def test_a_table_without_rows_says_why_it_has_none(monkeypatch):
     bundle, record = OneTable(None, None), SimpleNamespace(facts=dict(published.facts))
     vars(bundle)["columns"] = published.tables[0].columns
     monkeypatch.setattr(OneTable, "record_of", lambda self, table: record)
-    said = rf"r: has no rows\. .*at most the threshold\. It is {release.mechanism.threshold}\."
+    said = rf"r: has no rows\. .*not published\. The threshold is {release.mechanism.threshold}\."
     for ask in (bundle.total, lambda table: bundle.share(table, None)):
         with pytest.raises(InputError, match=said):
             ask("r")

@@ -158,8 +158,8 @@ def test_columns_that_were_not_measured_together_are_named():
         ("works ~ height", "gaussian", "'height' is not a column of the records; did you mean"),
         ("works", "gaussian", "write the response, ~ and the terms"),
         ("works ~ (", "gaussian", "cannot be read as a formula"),
-        ("works ~ age | sex", "gaussian", "separates several models"),
-        ("place ~ age", "gaussian", "of categories choose one"),
+        ("works ~ age | sex", "gaussian", "separates models"),
+        ("place ~ age", "gaussian", "for a category write"),
         ("age ~ sex", "binomial", "is true or false"),
         ("works ~ np.log(0 * age - 1)", "gaussian", "cannot be computed"),
         ("works ~ 0", "gaussian", "has no terms"),
@@ -179,7 +179,7 @@ def test_a_column_whose_name_means_something_in_formulas_is_in_no_model(name):
     columns = known.columns | {name: known.columns["age"]}
     named = replace(known, domain=replace(known.domain, axes=axes), columns=columns)
     for formula in (f"works ~ {name} + sex", f"works ~ C(`{name}`)", f"{name} ~ sex"):
-        with pytest.raises(InputError, match=f"'{name}' means something of its own in formulas"):
+        with pytest.raises(InputError, match=f"'{name}' has a special meaning in formulas"):
             fit(named, formula)
     with pytest.raises(InputError, match="is zero for every possible value"):
         fit(named, f"works ~ {{sex == '{name}'}} + C(place)")  # a text, and a function

@@ -31,14 +31,14 @@ def with_curves(document: dict) -> dict:
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
-        ("curves.load.time", [0, 6, 12], "time: states 3 times for 4 columns; state one for each"),
+        ("curves.load.time", [0, 6, 12], "time: has 3 times for 4 columns; state one time"),
         ("curves.load.time", [0, 6, 6, 12], "time: must ascend"),
         ("curves.load.columns", ["h00", "h00", "h12", "h18"], "columns: a column is listed twice"),
         ("curves.load.columns", ["h00", "h60", "h12", "h18"], "declares no column 'h60'"),
         ("curves.load.columns", ["h00", "sex", "h12", "h18"], "curve: 'sex' is not numeric"),
         ("curves.load.step_at_most", 0, "greater than 0"),
-        ("columns.h12.bounds", "open", "step_at_most needs bounds that the plan states"),
-        ("curves", {"a<b": {"columns": HOURS}}, "curves.a<b: a name begins with a letter"),
+        ("columns.h12.bounds", "open", "step_at_most needs stated bounds"),
+        ("curves", {"a<b": {"columns": HOURS}}, "curves.a<b: a name must begin with a letter"),
         ("releases", [{"name": "x", "kind": "mean-curve", "curve": "laod"}], "mean 'load'"),
     ],
 )
@@ -64,5 +64,5 @@ def test_a_bundle_has_the_curve_as_a_function_and_the_page_draws_it(plan_documen
     np.testing.assert_allclose(by["estimate"], both["estimate"][both["time"] == 0])
     page = page_of(bundle.path)
     captions = [" ".join(each.words.split()) for each in page.all("figcaption")]
-    assert any("the whole curve at once with the same probability" in each for each in captions)
-    assert any("the whole curve of a group at once" in each for each in captions)
+    assert any("the whole curve with 90% probability" in each for each in captions)
+    assert any("the whole curve of a group with 90% probability" in each for each in captions)

@@ -41,8 +41,8 @@ def test_the_clearest_term_is_told_and_never_the_constant(columns):
     said = _of_terms(columns, found, 3.0)
     assert not said.leaves_open
     assert said.sentence == (
-        "Pay: the mean of “Weekly pay” changes by -30.0 (-36.0 to -24.0) where it is “Region”: s, not"
-        " the reference, among records that are alike in the model's other terms."
+        "Pay: the mean of “Weekly pay” changes by -30.0 (-36.0 to -24.0) for “Region”: s, not"
+        " the reference, among records with equal other terms."
     )
     assert _of_terms(columns, found, 20.0).leaves_open
 
@@ -99,8 +99,8 @@ def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(column
     [
         ("x", "for each unit of “Weekly pay”."),
         ("pay > 5", "where pay > 5."),
-        ("code", "for each step of the codes of “code”, which count as numbers here."),
-        ("C(code)[T.2.0]", "where it is “code”: 2: high, not 1: low."),
+        ("code", "for each step of the codes of “code”, which are numbers here."),
+        ("C(code)[T.2.0]", "for “code”: 2: high, not 1: low."),
     ],
 )
 def test_a_sentence_says_when_the_response_changes(columns, term, says):
@@ -149,5 +149,5 @@ def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path,
     assert "“Region”: n: north" in by_region
     assert pay.startswith("Pay: the mean of “Weekly pay” changes by ")
     assert float(pay.split()[8]) == pytest.approx(30, abs=3)
-    assert luck.startswith("Luck: sampling and noise leave it open")
-    assert "for all 8 coefficients that were looked at" in found.note
+    assert luck.startswith("Luck: given sampling error and noise, no term")
+    assert "for all 8 coefficients considered" in found.note

@@ -92,7 +92,7 @@ def test_a_page_without_script_that_may_load_nothing(bundle):
 
 def test_it_says_what_is_promised_in_words_and_in_symbols(bundle):
     words = words_of(bundle)
-    assert "they are right at most 98.3% of the time" in words  # e^4 / (1 + e^4), rounded up
+    assert "a guess is right at most 98.3% of the time" in words  # e^4 / (1 + e^4), rounded up
     assert read_manifest(bundle).guarantee.statement in words
     assert "for all D, D′ that fit the plan and sets S of results" in words
     for symbol in ("alpha", "beta", "gamma", "epsilon", "delta", "replace-one"):
@@ -148,7 +148,7 @@ def test_a_count_stands_inside_its_interval(bundle):
     )
     assert lower <= value <= upper
     assert "Count: records with age of 40 or more" in part.words
-    assert "the answer of least expected absolute error, if each of 400 records" in part.words
+    assert "smallest expected absolute error; prior: each of 400 records" in part.words
 
 
 def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
@@ -159,8 +159,8 @@ def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
     few = load_plan(fewer(plan_document))
     other = words_of(publish_made_up(few, "r2", bundle.parent.parent))
     assert made_again(plan, bundle) == before
-    assert "8 of 15 alpha are spent" in other
-    assert "4 of 10 alpha are spent" in words_of(bundle)
+    assert "8 of 15 alpha is spent" in other
+    assert "4 of 10 alpha is spent" in words_of(bundle)
     assert "Jane" not in other
     assert "whim" not in other
 
@@ -248,7 +248,7 @@ def test_the_audit_is_shown_and_explained(bundle):
     words = words_of(bundle)
     assert audit["pair"] in words
     assert audit["score"] in words
-    assert "(99.9% confidence); the claim is at most" in words
+    assert "(99.9% confidence). The claimed loss is at most" in words
     (alone,) = [t for t in page.all("table") if "Each release alone" in t.words]
     assert len(list(alone.all("tr"))) == 1 + len(read_manifest(bundle).releases)
 
@@ -285,7 +285,7 @@ def test_records_that_miss_a_table_are_counted():
     assert "Of 6 pairs of columns 1 is accurate and 5 are not measured." in words
     assert "Of 4 sets of three columns 1 is accurate and 3 are not measured." in words
     assert "The records miss 1 of 3 tables (a): they lie" in words
-    assert "the farthest lies 0.010 away" in words
+    assert "The largest distance to an accurate table is 0.010" in words
     assert "sets of three" not in how_supported(supported, ["a", "b"], {})
     table = support_table(supported, "x.parquet")
     assert [row[:2] for row in table.rows][:3] == [

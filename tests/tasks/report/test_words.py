@@ -47,8 +47,8 @@ def test_the_words_are_about_the_unit_and_relation_of_the_plan(unit, relation, p
     one = "record" if unit == "row" else "household"
     promise = guarantee("1", "0").model_copy(update={"neighbours": relation})
     words = " ".join(in_plain_words(plan, promise))
-    assert f"what any one {one} contributed" in words
-    assert ("replaced by an entirely different one" in words) == (relation == "replace-one")
+    assert f"the contribution of any one {one}" in words
+    assert ("replaced by any other one" in words) == (relation == "replace-one")
     assert (f"had one {one} been left out" in words) == (relation == "add-remove")
     symbols = dict(in_symbols(plan, promise).rows)
     assert (symbols["n"] == "400 records, public") == plan.adjacency.public_rows
@@ -68,13 +68,18 @@ def test_the_limits_say_what_bounding_and_weighing_take_away(plan_document):
 @pytest.mark.parametrize(
     ("alpha", "beta", "said"),
     [
-        ("0.1", "0", "and nearly as often: at most 1.11 times as often or as rarely"),
+        (
+            "0.1",
+            "0",
+            "nearly as often: with a probability that differs by a factor of at most 1.11",
+        ),
         (
             "2",
             "1e-6",
-            "at most 7.4 times as often or as rarely, apart from a chance of one in 1,000,000",
+            "with a probability that differs by a factor of at most 7.4, apart from a chance of"
+            " one in 1,000,000",
         ),
-        ("1000", "0", "but perhaps over 100,000 times as often"),
+        ("1000", "0", "but their probability could differ by a factor of more than 100,000"),
     ],
 )
 def test_it_says_by_which_factor_chances_may_differ(alpha, beta, said):
@@ -95,7 +100,7 @@ def test_it_says_which_tables_the_promise_is_for(plan_document):
     refusing = counting_plan(plan_document)
     said = " ".join(in_plain_words(refusing, promise))
     assert "for tables that fit the plan" in said
-    assert "one record that did not would have stopped the release" in said
+    assert "one invalid record would have stopped the release" in said
     assert "that fit the plan" in dict(in_symbols(refusing, promise).rows)["promise"]
     total = counting_plan(plan_document, invalid="own-cell")
     said = " ".join(in_plain_words(total, promise))

@@ -28,7 +28,7 @@ def test_records_of_the_counted_cells_are_counted_and_nulls_are_not():
 
 @pytest.mark.parametrize("counted", [(), (0, 1, 2, 3)])
 def test_a_condition_that_says_nothing_is_refused(counted):
-    with pytest.raises(ValueError, match="condition: must hold for some values"):
+    with pytest.raises(ValueError, match="condition: must be true for some values"):
         Count("c", PLACE, 10, Budget.of("1"), counted)
 
 

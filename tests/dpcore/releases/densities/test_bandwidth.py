@@ -33,7 +33,7 @@ def test_the_order_of_the_choices_does_not_matter_and_the_rule_is_the_printed_on
 
 @pytest.mark.parametrize("smallest", [0.0, -1.0, math.inf, math.nan])
 def test_a_smallest_bandwidth_that_is_none_is_refused(smallest: float):
-    with pytest.raises(ValueError, match="smallest: must be positive"):
+    with pytest.raises(ValueError, match="smallest: must be a positive fraction"):
         bandwidth(10, 5, smallest=smallest)
 
 

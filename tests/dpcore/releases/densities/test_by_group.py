@@ -62,7 +62,7 @@ def test_without_noise_each_group_has_the_density_of_its_own_records(kind):
 def test_what_cannot_be_of_groups_is_refused():
     age, share = Domain((AGE,)), Budget.of("1")
     body = BodyDensity("d", age, ROWS, share, (H,))
-    with pytest.raises(ValueError, match="by: only with the mechanisms"):
+    with pytest.raises(ValueError, match="by: needs the mechanism"):
         DensityOfParts("d", Domain((SEX, AGE)), ROWS, share, body)
     many = Categories("area", tuple(range(257)))
     binned = BinnedDensity("d", age, ROWS, share, (H,))

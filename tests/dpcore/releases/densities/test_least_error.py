@@ -89,9 +89,9 @@ def test_two_peaks_have_a_bandwidth_that_shows_them_unlike_by_the_rule_of_thumb(
 def test_functions_and_two_columns_are_refused():
     share = Budget.of("1", "1e-6")
     smooth = SmoothFunction("f", DOMAIN, 50, share, "gaussian", (0.02,), (200,))
-    with pytest.raises(ValueError, match="error is for densities of one"):
+    with pytest.raises(ValueError, match="error needs a density of one"):
         TunedDensity("f", DOMAIN, 50, share, smooth, Fraction(1, 2), "error")
     square = Domain((Grid("x", 0.0, 1.0, 20), Grid("y", 0.0, 1.0, 20)))
     two = BinnedDensity("d", square, 50, share, (0.1, 0.1))
-    with pytest.raises(ValueError, match="error is for densities of one"):
+    with pytest.raises(ValueError, match="error needs a density of one"):
         TunedDensity("d", square, 50, share, two, Fraction(1, 2), "error")
