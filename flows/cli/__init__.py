@@ -1,7 +1,7 @@
 """The command line, ``dprelease``.
 
-Each command is a function in a module of its own.  It imports heavy modules only when it runs.
-Answers go to standard output, progress and errors to standard error.
+Each command is a function in a separate module.  It imports heavy modules only when it runs. Answers go
+to standard output, progress and errors to standard error.
 """
 
 import atexit
@@ -38,9 +38,9 @@ EXIT_CODES = {
     0: "success",
     1: "any error without an exit code of its own",
     2: "bad input: a command, an option, a plan, a table or a file",
-    3: "the budget does not allow it, or was granted for another privacy unit",
+    3: "the budget does not cover the release, or was granted for another privacy unit",
     4: "an audit found more loss than is claimed",
-    5: "a disclosure officer has not approved, or has rejected",
+    5: "a disclosure officer has not approved the release, or has rejected it",
     6: "a bundle is damaged or was changed, or the ledger and its bundles disagree",
     7: "the Prefect server at PREFECT_API_URL does not answer",
 }
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def command_line() -> App:
-    """All commands and options; the reference page is generated from it."""
+    """All commands and options. The reference page is generated from this parser."""
     app = App(
         name="dprelease",
         help="Publish differentially private statistics and synthetic microdata from survey tables.",

@@ -61,7 +61,7 @@ Texts = tuple[str, ...]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """The statistics that somebody wants of a table: options that several commands share."""
+    """The wanted statistics of a table: options that several commands share."""
 
     records: Annotated[
         bool,
@@ -70,7 +70,7 @@ class Wishes:
     tables: Annotated[Texts, _wish("table", "counts of all combinations", '"health x visits"')] = ()
     means: Annotated[
         Texts,
-        _wish("mean", "a mean or a share, also of each group", '"income by region" or insured'),
+        _wish("mean", "a mean or a share, of all or by group", '"income by region" or insured'),
     ] = ()
     densities: Annotated[Texts, _wish("density", "a curve", "income")] = ()
     maps: Annotated[Texts, _wish("map", "a density of two columns", '"lon lat"')] = ()
@@ -89,23 +89,21 @@ NO_WISHES = Wishes()
 
 
 def file_option(words: str, metavar: str = "FILE") -> Parameter:
-    """An option that names a file or a folder."""
+    """An option for a file or a folder."""
     return Parameter(metavar=metavar, help=words)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How much a command says on standard error while it works."""
+    """The amount of progress messages on standard error."""
 
     quiet: Annotated[
-        bool, Parameter(name=("--quiet", "-q"), help="print the answer and errors alone")
+        bool, Parameter(name=("--quiet", "-q"), help="print only the answer and errors")
     ] = False
     verbose: Annotated[
         bool,
-        Parameter(
-            name=("--verbose", "-v"), help="also print when each step begins and how far it is"
-        ),
+        Parameter(name=("--verbose", "-v"), help="also print the start and progress of each step"),
     ] = False
 
     def shown(self, plan: "Plan | None" = None) -> AbstractContextManager[object]:
@@ -119,7 +117,7 @@ class Progress:
         return showing(plan, logging.INFO)
 
     def note(self, words: str) -> None:
-        """Print a remark on standard error."""
+        """Print a note on standard error."""
         if not self.quiet:
             print(words, file=sys.stderr)
 
@@ -127,7 +125,7 @@ class Progress:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Output(Progress):
-    """The options of ``Progress``, and the form of the answer on standard output."""
+    """The options of ``Progress``, and the format of the answer on standard output."""
 
     as_json: Annotated[bool, Parameter(name="--json", help="print the answer as JSON")] = False
 
@@ -161,7 +159,7 @@ def write_file(option: str, path: Path, text: str) -> None:
 
 
 def valid_plans(folder: Path | None, output: Output) -> "dict[Path, Plan]":
-    """The plans of the named folder, or of the usual one; invalid ones are reported."""
+    """The plans of the named or the default folder. Invalid plans are reported."""
     from schemas.plan import load_plan
     from tasks.workplace.plans import plans_in, usual_plans
 
@@ -186,4 +184,4 @@ def existing_ledger() -> "Ledger":
 def require_known(ledger: "Ledger", dataset: str | None) -> None:
     if dataset and dataset not in ledger.datasets():
         meant = suggestion(dataset, ledger.datasets())
-        raise InputError(f"the ledger knows no dataset {dataset!r}{meant}")
+        raise InputError(f"the ledger has no dataset {dataset!r}{meant}")

@@ -22,7 +22,7 @@ def ask(
         Parameter(
             name=("--alpha", "--epsilon"),
             metavar="NUMBER",
-            help="what the answer may cost; at most what the plan requests",
+            help="the largest cost of the answer; at most the plan's request",
         ),
     ],
     wishes: Wishes = NO_WISHES,
@@ -31,10 +31,10 @@ def ask(
     ] = "",
     output: Output = ANSWER,
 ) -> None:
-    """Show what an answer costs and how accurate it will be; with the analyst's token, publish it.
+    """Show the cost and the accuracy of an answer; with the analyst's token, publish it.
 
     The command asks for the token on the terminal, or reads it from standard input. Without a token,
-    nothing is charged. A question that anybody asked before is answered by the earlier bundle, and costs
+    nothing is charged. If anybody asked the question before, the answer is the earlier bundle, and costs
     nothing.
     """
     from flows.course import carry_out
@@ -79,7 +79,7 @@ def ask(
 
 
 def _read_token(analyst: str) -> str:
-    """Return the token, or '' for none; neither process lists nor the shell's history show it."""
+    """Return the token, or '' for none. Neither process lists nor the shell's history show the token."""
     if sys.stdin is None:  # it was closed
         return ""
     if sys.stdin.isatty():

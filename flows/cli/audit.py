@@ -26,7 +26,7 @@ def audit(
     ] = False,
     draws: Annotated[
         int | None,
-        Parameter(metavar="N", help="how often to draw on each of two neighbouring tables"),
+        Parameter(metavar="N", help="number of draws on each of two neighbouring tables"),
     ] = None,
     output: Output = ANSWER,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``dprelease ledger``: check the ledger, measure it, and keep copies and a witness of it."""
+"""``dprelease ledger``: check the ledger, print its metrics, and make backups and a list of draws."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Check that ledger, draws and bundles agree; changes nothing."""
+    """Check that ledger, draws and bundles agree. This changes nothing."""
     from tasks.budget.reconcile import reconcile
     from tasks.budget.schedule import MOST_LATE, late_releases
     from tasks.explain.account import fault_rows
@@ -95,7 +95,7 @@ def metrics(
     path = events or place(VARIABLE)
     if path and path != events and not path.exists():
         output.note(
-            f"{VARIABLE}: there is no file {path} yet, so nothing is known of runs and steps"
+            f"{VARIABLE}: there is no file {path} yet, so there are no metrics of runs and steps"
         )
         path = None
     known, loaded = existing_ledger(), valid_plans(plans, output)
@@ -110,7 +110,7 @@ def checkpoint(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Write a list of the draws in the ledger, which later reveals an old copy of the ledger."""
+    """Write a list of the draws in the ledger, by which an old copy of the ledger can be detected."""
     from tasks.budget.checkpoint import checkpoint_file, lost_draws, write_checkpoint
 
     path = file or checkpoint_file()
@@ -121,8 +121,8 @@ def checkpoint(
     if lost := lost_draws(known, path=path):
         places = [f"{each.dataset}/{each.release_id}/{each.release_name}" for each in lost]
         raise LostLedgerError(
-            f"these draws are not in the ledger, and stay in {path}: {', '.join(places)}; see"
-            " `dprelease ledger check`"
+            f"these draws are in {path}, but not in the ledger: {', '.join(places)}; see `dprelease"
+            " ledger check`"
         )
     output.answer(f"{path}: {drawn:,} draw{'s' * (drawn != 1)}", {"file": path, "draws": drawn})
 
@@ -137,7 +137,7 @@ def backup(
     """Copy the ledger to a new file (SQLite)."""
     existing_ledger().copy_to(file)
     output.answer(
-        f"{file}: a copy of the ledger; it holds every noisy statistic, and no survey record",
+        f"{file}: a copy of the ledger, with all noisy statistics and no survey record",
         {"file": file},
     )
 
@@ -157,13 +157,13 @@ def restore(
     place = ledger_file()
     if place is None:
         raise InputError(
-            "a ledger is restored to a file, --ledger sqlite:///FILE; one in PostgreSQL is restored with"
-            " its own tool, pg_restore"
+            "only a file can be restored, --ledger sqlite:///FILE; restore a PostgreSQL ledger with"
+            " pg_restore"
         )
     if ledger_exists():
         raise InputError(
-            "there is a ledger already, and it may hold draws that the backup lacks: compare the two"
-            " with `dprelease ledger show`, move it away if it is damaged, and restore again"
+            "there already is a ledger, perhaps with draws that the backup lacks: compare both with"
+            " `dprelease ledger show`. If the ledger is damaged, move it away and restore again"
         )
     if not file.is_file():
         raise InputError(f"{file}: there is no such file")
@@ -179,16 +179,16 @@ def restore(
     lost = sorted({fault.dataset for fault in lost_draws(copy)})
     compare = "compare with all bundles, `dprelease ledger check --out DIR`, before the next run."
     if checkpoint_file():
-        compare = "the checkpoint knows of none."
+        compare = "the checkpoint lists no missing draw."
         if lost:
             compare = (
-                f"the checkpoint lists draws of {', '.join(lost)} that the backup lacks, so those runs"
-                f" stop: restore a newer"
+                f"the checkpoint lists draws of {', '.join(lost)} that the backup lacks, so these runs"
+                " cannot continue: restore a newer"
             )
             compare += " backup, or use `dprelease ledger recover`."
     output.answer(
-        f"restored. Draws that were made after the backup are missing: {compare} Repeat grants and"
-        " allowances that were given after it.",
+        f"restored. Draws made after the backup are missing: {compare} Repeat grants and allowances"
+        " given after the backup.",
         {"restored": file, "datasets": copy.datasets(), "lost": lost},
     )
 
@@ -203,7 +203,7 @@ def recover(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Enter bundles of a dataset that are missing in the ledger, with the draws that they contain."""
+    """Enter bundles of a dataset that are missing in the ledger, with their draws."""
     from schemas.plan.identity import check_dataset
     from tasks.budget.checkpoint import lost_draws
     from tasks.budget.recover import recover as enter
@@ -220,8 +220,8 @@ def recover(
     if lost:
         raise LostLedgerError(
             f"the checkpoint lists draws without a bundle in {published} ({', '.join(lost)}): find"
-            " their bundles and repeat this. If nobody has seen a draw, give it up: dprelease ledger"
-            f" void {dataset} {lost[0]} --who WHO --why WHY"
+            " their bundles and repeat the command. If nobody has seen a draw, void it: dprelease"
+            f" ledger void {dataset} {lost[0]} --who WHO --why WHY"
         )
 
 
@@ -235,7 +235,7 @@ def roles(
     ] = False,
     ledger: LedgerURL = None,
 ) -> None:
-    """Print SQL that makes a role for publishers and one for officers (PostgreSQL)."""
+    """Print SQL that makes two roles, for publishers and for officers (PostgreSQL)."""
     from tasks.ledger import Ledger
     from tasks.ledger.roles import roles_sql
     from tasks.workplace.home import ledger_url

@@ -19,7 +19,7 @@ def evaluate(
         Parameter(
             metavar="NAME",
             help="the dataset of the real table; required if the ledger has any dataset, and refused"
-            " if it has this one",
+            " if the ledger has this dataset",
         ),
     ] = None,
     plan: Annotated[
@@ -44,7 +44,7 @@ def evaluate(
         int,
         Parameter(
             metavar="N",
-            help="for margins, cut numeric columns with more values into this many cells; default: 20",
+            help="for margins, the number of cells of a numeric column with many values; default: 20",
         ),
     ] = 20,
     page: Annotated[

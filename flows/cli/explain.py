@@ -1,4 +1,4 @@
-"""``dprelease explain``: print what a plan costs and how accurate it will be."""
+"""``dprelease explain``: print a plan's cost and expected accuracy."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,15 +28,15 @@ def explain(
         str | None,
         Parameter(
             metavar="RELEASE[:STATEMENT]=ERROR",
-            help="print the least alpha of the plan with which an expected error of a release is at"
-            " most this value: its first error statement, or the one with STATEMENT in its name",
+            help="print the smallest alpha of the plan for an expected error of at most this value. It"
+            " is the release's first error statement, or the statement with STATEMENT in its name",
         ),
     ] = None,
     analysis: Annotated[
         str | None,
         Parameter(
             metavar="FORMULA",
-            help='say whether the plan supports a model, such as "y ~ a + b", and with what standard'
+            help='print whether the plan supports a model, such as "y ~ a + b", and its standard'
             " errors",
         ),
     ] = None,
@@ -49,7 +49,7 @@ def explain(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Print cost and accuracy; opens no data."""
+    """Print cost and accuracy. This opens no data."""
     from schemas.plan import load_plan
     from tasks.explain import explain as words
     from tasks.explain.account import in_the_ledger
@@ -58,8 +58,8 @@ def explain(
     loaded = load_plan(plan, read_changes(changes))
     if loaded.series and target:
         raise InputError(
-            "--target: the price of a run of a series depends on the runs before; compare plans"
-            " with `dprelease explain` instead"
+            "--target: not for a series, because the price of a run depends on earlier runs; compare"
+            " plans with `dprelease explain`"
         )
     if analysis is not None:
         _say_analysis(loaded, analysis, family, output)
@@ -79,7 +79,7 @@ def explain(
     if refusal:  # it may say why the grant does not cover the release
         raise BudgetError(refusal)
     if not grant.covers(spent + requested):
-        raise BudgetError("the grant does not cover this release: a run would be refused")
+        raise BudgetError("the grant does not cover this release; a run would be refused")
 
 
 def _say_analysis(plan: "Plan", formula: str, family: str, output: Output) -> None:
@@ -95,7 +95,7 @@ def _say_analysis(plan: "Plan", formula: str, family: str, output: Output) -> No
 
 
 def _read_target(text: str) -> tuple[str, float, str]:
-    """The release, the wanted error and a part of the statement's name."""
+    """The release, the wanted error and part of the statement's name."""
     place, separator, value = text.rpartition("=")
     release, _, quantity = place.partition(":")
     try:

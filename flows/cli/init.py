@@ -26,21 +26,21 @@ def init(
         Literal["tables", "records", "functions"] | None,
         Parameter(
             name="--for",
-            help="what to publish about all columns: tables of all pairs (the default if there is no"
-            " wish), synthetic records, or densities",
+            help="what to publish of all columns: tables of all pairs (the default without a wish),"
+            " synthetic records, or densities",
         ),
     ] = None,
     wishes: Wishes = NO_WISHES,
     questionnaire: Annotated[
         Path | None,
-        file_option("a CSV file of what the questionnaire says of each column", "CSV"),
+        file_option("a CSV file that describes each column from the questionnaire", "CSV"),
     ] = None,
     out: Annotated[
         Path | None, file_option("the file to write; default: standard output", "PLAN")
     ] = None,
     output: Output = ANSWER,
 ) -> None:
-    """Write the plan that answers wishes best, from column names and a questionnaire or labels."""
+    """Write the best plan for the wishes, from column names and a questionnaire or labels."""
     from schemas.first_plan.planner import first_plan
     from schemas.first_plan.questionnaire import read_questionnaire
     from schemas.first_plan.sections import named
@@ -62,7 +62,7 @@ def init(
     for name in [name for name in questions or {} if name not in columns]:
         meant = suggestion(name, columns)
         output.note(
-            f"{questionnaire}: {name!r} is not a column of the table and is left out{meant}"
+            f"{questionnaire}: {name!r} is left out, because it is not a column of the table{meant}"
         )
     text = first_plan(dataset, source, columns, wishes.said(purpose), questions, model_error)
     if out is None:
@@ -79,5 +79,5 @@ def init(
 
 
 def _relative_to(folder: Path, file: str) -> str:
-    """The file's path relative to the folder, as a plan there writes it."""
+    """The file's path as written in a plan in this folder."""
     return file if file.startswith("package://") else os.path.relpath(file, folder)

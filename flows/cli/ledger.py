@@ -1,4 +1,4 @@
-"""``dprelease ledger``: grant, show, void and re-price what datasets have spent."""
+"""``dprelease ledger``: grant budgets, show and recompute spending, and void reservations."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ def grant(
     composition: Annotated[
         Literal["basic", "concentrated"],
         Parameter(
-            help="how the prices of releases add up: as alpha (basic), or as rho of zero-concentrated"
-            " differential privacy (concentrated), which needs a beta and opens a separate account"
+            help=(
+                "how the prices of releases add up: as alpha (basic), or as rho of zero-concentrated"
+                " differential privacy (concentrated). This needs a beta and opens another account"
+            )
         ),
     ] = "basic",
     who: Who,
@@ -73,9 +75,9 @@ def grant(
     words = [f"{dataset}: granted {known.promised(dataset)} in all"]
     if composition == "concentrated":
         words.append(
-            f"From now on charges count against {known.granted(dataset)}. It covers only releases"
-            f" after this grant; its promise adds to those of earlier grants, and what they had left"
-            f" can no longer be spent. A series that was begun before cannot go on: begin a new one."
+            f"From now on charges count against {known.granted(dataset)}. This grant covers only later"
+            " releases. Its promise adds to the promises of earlier grants, and their unspent rest is"
+            " lost. A series that has begun cannot continue: begin a new series."
         )
     if os.environ.get("PREFECT_API_URL"):
         words += _resume_schedules()
@@ -107,8 +109,8 @@ def allow(
         Parameter(
             name=("--beta", "--delta"),
             metavar="NUMBER",
-            help="default: the same fraction of the grant's beta as --alpha is of its alpha; with"
-            " concentrated composition, the beta that goes with --alpha, by default the grant's",
+            help="default: the same fraction of the grant's beta as --alpha of the grant's alpha. With"
+            " concentrated composition: the beta for --alpha, by default the beta of the grant",
         ),
     ] = "0",
     who: Who,
@@ -116,10 +118,10 @@ def allow(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Let an analyst spend more of a dataset's grant; print the token with which the analyst does.
+    """Let an analyst spend more of a dataset's grant, and print the analyst's token.
 
     From the first allowance on, every request of the dataset is charged to an allowance. Only the newest
-    token of an analyst is valid: with --alpha 0 it replaces one that was lost or stolen.
+    token of an analyst is valid. To replace a lost or stolen token, use --alpha 0.
     """
     known = existing_ledger()
     promise = _read_budget(alpha=alpha, beta=beta)
@@ -128,7 +130,7 @@ def allow(
     except ValueError as error:
         raise InputError(f"--alpha: {error}") from None
     allowance = known.allowances(dataset)[analyst]
-    output.note(f"{dataset}: {analyst} may spend {allowance.left}; the token is shown only once")
+    output.note(f"{dataset}: {analyst} may spend {allowance.left}. The token is shown only once")
     output.answer(token, _budget_facts(known, dataset) | {"token": token})
 
 
@@ -165,7 +167,7 @@ def source(
     known = existing_ledger()
     known.assign(name_survey.fn(loaded), loaded.dataset, who, why)
     output.answer(
-        f"{loaded.dataset}: the survey that {plan} names now belongs to it",
+        f"the survey named by {plan} now belongs to dataset {loaded.dataset}",
         _budget_facts(known, loaded.dataset),
     )
 
@@ -213,7 +215,7 @@ def void(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Give up a reservation that was never drawn, or whose draw was lost before anybody saw it."""
+    """Void a reservation that was never drawn, or whose draw was lost before anybody saw it."""
     from tasks.budget.checkpoint import seen_draws
 
     known = existing_ledger()
@@ -241,9 +243,9 @@ def reprice(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Print what past releases cost together by tighter composition bounds; changes nothing.
+    """Print the joint cost of past releases under tighter composition bounds. This changes nothing.
 
-    A lower price is a statement about what was published, not a refund.
+    A lower price is a statement about past releases, not a refund.
     """
     from schemas.numbers import read_rational
     from tasks.budget.reprice import reprice as price_again
@@ -263,7 +265,7 @@ def reprice(
 
 ledger = App(
     name="ledger",
-    help="Grant a budget, show what was spent, look for faults.",
+    help="Grant a budget, show spending, look for faults.",
     group_parameters="Options",
 )
 _ACTIONS: tuple[Callable[..., None], ...] = (

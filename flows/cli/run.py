@@ -32,14 +32,14 @@ def run(
         str | None,
         Parameter(
             metavar="ID",
-            help="names the release; the same id never charges or draws twice",
+            help="name of the release; the same id is never charged or drawn twice",
         ),
     ] = None,
     due: Annotated[
         str | None,
         Parameter(
             metavar="TIME",
-            help="make the release of a past due time of the plan's schedule, such as 2026-12-01T06:00",
+            help="make the release for a past due time of the plan's schedule, such as 2026-12-01T06:00",
         ),
     ] = None,
     out: Out = None,

@@ -78,7 +78,7 @@ def deploy(
             watch_over_runs()
         except HTTPError as error:
             raise ServerError(
-                "the Prefect server at PREFECT_API_URL does not answer as it should"
+                "the Prefect server at PREFECT_API_URL does not answer correctly"
                 f" ({type(error).__name__}): start it, or correct the address"
             ) from None
     output.answer("\n".join(names), {"deployed": names, "refused": refused})

@@ -17,7 +17,7 @@ def sign(
     ] = None,
     output: Output = ANSWER,
 ) -> None:
-    """Sign a bundle, after checking that it is whole."""
+    """Check that a bundle is complete and unchanged, and sign it."""
     from tasks.bundle import sign as signing
     from tasks.bundle.verify import read_manifest, verify_files
 

@@ -17,7 +17,7 @@ def verify(
     ledger: LedgerURL = None,
     output: Output = ANSWER,
 ) -> None:
-    """Check that a bundle is whole and charged to the ledger."""
+    """Check that a bundle is complete and unchanged, and charged to the ledger."""
     from tasks.bundle.sign import read_public_key, verify_signature
     from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
     from tasks.ledger import Ledger
@@ -37,12 +37,12 @@ def verify(
             spent = verify_budget(manifest, known)
             verify_seal(bundle, manifest, known)
             said.append(
-                f"budget: the ledger charged {spent}, as the manifest says, and knows this bundle"
+                f"budget: the ledger charged {spent}, as in the manifest, and lists this bundle"
             )
             found["charged"] = spent.as_strings()
         else:
             said.append(
-                "budget: not checked: no ledger here knows the dataset (name one with --ledger)"
+                "budget: not checked, as no ledger here has the dataset (name one with --ledger)"
             )
     finally:  # what was found before a fault is said too
         output.answer("\n".join(said), found)

@@ -1,4 +1,4 @@
-"""The columns of a table as a first plan describes them, from their names and types and a questionnaire.
+"""The columns of a table in a first plan, described from their names and types and from a questionnaire.
 
 A column of dates becomes a column for each of its parts.
 """
@@ -37,7 +37,7 @@ class ColumnType(StrEnum):
     PART = "part"
     """A part of a date."""
     LEVELS = "levels"
-    """A number of which a questionnaire lists all values."""
+    """A number whose values are all listed in a questionnaire."""
     OPEN = "open"
     """Unknown, because CSV has no types."""
     OTHER = "other"
@@ -74,7 +74,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Described:
-    """A table; ``table``: kinds of columns by name, in order; ``questions``: by column, perhaps none."""
+    """A table. ``table``: kinds of columns by name, in order; ``questions``: by column, or empty."""
 
     table: Mapping[str, ColumnType]
     questions: Mapping[str, Question]
@@ -82,17 +82,17 @@ class Described:
     def __post_init__(self) -> None:
         if self.said and not self._kept:
             raise InputError(
-                "the questionnaire names no column of the table: names must match exactly"
+                "no name in the questionnaire is a column of the table; names must match exactly"
             )
         if not self._kept:
             raise InputError(
-                "the table has no column that a plan can describe: names must begin with a letter, and"
+                "a plan can describe no column of this table: names must begin with a letter, and"
                 " types must be text, numbers, truth values or dates"
             )
 
     @cached_property
     def said(self) -> Mapping[str, Question]:
-        """The questions about columns that are published."""
+        """The questions about published columns."""
         return {name: q for name, q in self.questions.items() if q.type not in ROLES}
 
     @cached_property
@@ -100,20 +100,20 @@ class Described:
         return {name: q for name, q in self.questions.items() if q.type in ROLES}
 
     def role(self, role: str) -> tuple[str, Question] | None:
-        """The table's column with this role and the question about it, if there is one."""
+        """The table's column with this role and its question, if there is one."""
         found = ((n, q) for n, q in self.unpublished.items() if q.type == role and n in self.table)
         return next(found, None)
 
     @cached_property
     def design(self) -> Mapping[str, str]:
-        """The columns of strata and clusters, by the plan's key for them."""
+        """The columns of strata and clusters, by their key in the plan."""
         return {
             DESIGN[q.role]: n for n, q in self.said.items() if q.role in DESIGN and n in self._kept
         }
 
     @cached_property
     def period(self) -> str:
-        """The column that says in which period of a series a record is; empty if there is none."""
+        """The column with the period of each record in a series; empty if there is none."""
         return next((n for n, q in self.said.items() if q.role == PERIOD and n in self._kept), "")
 
     @property
@@ -136,7 +136,7 @@ class Described:
 
     @property
     def with_weight(self) -> Described:
-        """The same with the weight as one of the columns, if the largest weight is known."""
+        """The same, with the weight as an additional column if the largest weight is known."""
         name, question = self.role("weight") or ("", Question("", {"upper": None}))
         upper, step = question.keys["upper"], question.keys.get("step")
         if upper is None:
@@ -204,7 +204,7 @@ class Described:
 
     @property
     def misnamed(self) -> list[str]:
-        """Columns of the table that a question describes, but whose names are not valid in a plan."""
+        """Columns of the table with a question, but with a name that is not valid in a plan."""
         return [name for name in self.table if name in self.said and not nameable(name)]
 
     @property
@@ -260,7 +260,7 @@ class Described:
 def with_names(
     table: Mapping[str, ColumnType], questions: Mapping[str, Question]
 ) -> tuple[dict[str, ColumnType], dict[str, Question]]:
-    """The table and the questions, with new names for described columns whose names no plan allows."""
+    """The table and the questions, with new names for described columns with invalid names."""
     own = {name: name for name in (*table, *questions)}
     for name, question in questions.items():
         if name in table and question.type not in (*ROLES, *DATES) and not nameable(name):

@@ -1,9 +1,9 @@
 """Plans for wishes over columns that another plan describes and opens to requests.
 
-The planner chooses the releases as it does for a new table, but every trial is the real plan: with its
-rows, privacy unit, relation and budget, and with no other columns than the opened ones.  So a formula or
-a group cannot use any other column, and the plan that was tried is the plan that is released.  The same
-plan and wishes always give the same releases.
+The planner chooses the releases as for a new table, but every trial is the real plan, with its rows,
+privacy unit, relation and budget, and with only the opened columns. So a formula or a group cannot use
+any other column, and the tried plan is the released plan.  The same plan and wishes always give the same
+releases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from schemas.survey.cells import Numbers
 from schemas.survey.columns import CategoricalColumn, Column
 
 KEYS = ("categories", "levels", "labels", "nullable", "missing")
-"""The facts about a column that the planner needs, apart from its numbers."""
+"""The facts about a column that the planner needs, in addition to its numbers."""
 
 
 def planned(
@@ -41,7 +41,7 @@ def planned(
     requester: str,
     model_error: ModelError,
 ) -> Plan:
-    """The plan with its releases replaced by those that answer wishes about these columns best.
+    """The plan with its releases replaced by the best releases for these wishes.
 
     Raises ``InputError`` if a wish cannot be answered or names another column.
     """
@@ -106,7 +106,7 @@ class PlannedUse(ColumnUse):
 
     @property
     def heaped(self) -> list[str]:
-        """None under basic composition, where a share of the budget costs the records too much."""
+        """None under basic composition: records with a share of the budget would be too inaccurate."""
         return super().heaped if self.plan.budget.composition == "concentrated" else []
 
     def no_private_bandwidth(self, columns: Sequence[str]) -> str:
@@ -141,11 +141,11 @@ class SmallerDraft(Draft):
             )
         except PlanError as error:
             faults = str(error).partition("\n")[2] or str(error)
-            raise InputError(f"no plan can serve these wishes:\n{faults}") from None
+            raise InputError(f"no plan can fulfil these wishes:\n{faults}") from None
 
     @property
     def _left_out(self) -> dict[str, None]:
-        """The plan's keys on its survey that no release of this draft uses, each set to None."""
+        """The plan's keys about its survey that no release of this draft uses, each set to None."""
         found: dict[str, None] = {} if self.weighted else {"weights": None}
         models = any(section.keys["kind"] == "model" for section in self.sections)
         for key in ("strata", "cluster"):

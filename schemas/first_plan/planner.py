@@ -1,13 +1,13 @@
 """Writes a first plan for a table: from the names and types of its columns, a questionnaire and wishes.
 
 The text is ``plan.yaml.jinja``.  If there are several ways to answer a wish, the plan has the one that
-minimises the sum of the expected errors of all wishes.  These errors are computed before rows and budget
-are known, at nominal values.  If release i has the error c_i with the whole budget, it has c_i / w_i
+minimises the sum of the expected errors of all wishes.  These errors are computed at nominal values,
+before rows and budget are known.  If release i has the error c_i with the whole budget, it has c_i / w_i
 with the share w_i, and
 
     sum of c_i / w_i  is least for  w_i in proportion to the root of c_i:  then it is (sum of roots)^2.
 
-Every plan without a blank in its columns was read as ``dprelease explain`` reads it.
+Every plan without a blank in its columns has been read in the same way as by ``dprelease explain``.
 """
 
 from __future__ import annotations
@@ -35,31 +35,32 @@ from schemas.plan import Plan
 from schemas.survey.supposed import supposed_shares
 
 FEW = {ColumnType.TRUTH, ColumnType.TEXT, ColumnType.LEVELS}
-"""Columns that have the same cells in every release."""
+"""Columns with the same cells in every release."""
 
 INSIDE = 0.02
-"""Weight of errors inside bins of records, relative to errors of bins, for releases without a wish."""
+"""Weight of errors inside bins relative to errors of bins, for records without a wish."""
 
 MOST_WEIGHT = 20
 
 MOST_ERROR = 100
-"""The error, in sampling errors, that a model hidden by noise counts."""
+"""The assumed error of a model hidden by noise, in sampling errors."""
 
 OUT_OF_REACH = 20 * GOOD
-"""Of an error with the whole budget at alpha 1: no alpha that protects anybody makes it small."""
+"""Limit of an error with the whole budget at alpha 1: no alpha that protects anybody reduces it
+enough."""
 
 HIDDEN = (
-    "At {rows:,} records and alpha 1 noise hides this even with the whole budget, so that more would not"
-    " help. Leave it out if `dprelease explain` calls it not usable."
+    "At {rows:,} records and alpha 1 noise hides this release even with the whole budget. Leave it out"
+    " if `dprelease explain` calls it not usable."
 )
 
 MOST_TOGETHER = 2**16
 """If all columns together have more cells than this, tables of pairs are more accurate."""
 
-SHARED = "With these shares of the budget the expected errors of all releases are least together."
+SHARED = "These shares of the budget minimise the sum of the expected errors of all releases."
 
 ModelError = Callable[[Plan, str, str], float]
-"""Gives the privacy error of a plan's model in its sampling errors; raises ``InputError`` if it has
+"""Gives the privacy error of a plan's model, in sampling errors; raises ``InputError`` if there is
 none."""
 
 
@@ -73,8 +74,8 @@ def first_plan(
 ) -> str:
     """The plan as YAML, with blanks.  ``columns``: names and kinds in the table's order.
 
-    With ``questions``, the plan has exactly the columns that they describe.  Raises ``InputError`` if a
-    plan can describe none, or cannot serve the wishes.
+    With ``questions``, the plan has exactly the columns that they describe.  Raises ``InputError`` if no
+    column can be described, or if no plan fulfils the wishes.
     """
     of, said = Described(*with_names(columns, questions or {})), said or Said()
     wishes = said.read(of)
@@ -97,7 +98,7 @@ class Draft(Written):
     """A cache of the errors of sections, which all drafts of one plan share."""
 
     def serve(self, wishes: Sequence[Wish]) -> Draft:
-        """The draft that answers the wishes best."""
+        """The best draft for the wishes."""
         draft = self
         of_all = {wish.kind: wish for wish in wishes if wish.kind in ("records", "tables")}
         if "records" in of_all:  # which follow all pairs
@@ -121,7 +122,7 @@ class Draft(Written):
         return min((draft, *draft._sharing()), key=lambda each: each.cost)
 
     def quieter(self, section: PlannedRelease) -> PlannedRelease:
-        """The section with whichever mechanism adds less noise to its tables."""
+        """The section with the mechanism that adds less noise to its tables."""
         if section.keys["kind"] != "margins":
             return section
         why = {"mechanism": GAUSSIAN_NOISE}
@@ -161,7 +162,7 @@ class Draft(Written):
         return fmean(table_error(built, pair) or 0.0 for pair in pairs)
 
     def with_tables(self, wishes: Sequence[Wish]) -> Draft:
-        """The draft with each table among those of the records, or in a joint release of tables."""
+        """The draft with each table added to the records' tables, or to a joint release."""
         draft, own = self, list[Wish]()
         kinds = () if self.of.role("weight") else ("microdata-margins", "margins", "histogram")
         held = draft.section(*kinds)  # records do not count weights
@@ -186,17 +187,17 @@ class Draft(Written):
             return None
         also, kind = held.keys.get("also", []), held.keys["kind"]
         if len(wish.columns) <= 2 or kind == "histogram":
-            text = f"The table of {wish.text} is among these."
+            text = f"These tables include {wish.text}."
         elif kind == "margins":
             return None
         else:
             held = held.but(also=[*also, [*wish.columns]])
-            text = "You asked for this table. Here it is more accurate than as a separate release."
+            text = "You requested this table. Here it is more accurate than as a separate release."
         more = {"also" if len(wish.columns) > 2 and kind != "histogram" else "columns": text}
         return self.having(held.but(more).serving(wish))
 
     def with_model(self, wish: Wish) -> Draft:
-        """The best draft that answers a model: by its own release, the records' tables, moments or new
+        """The best draft that answers a model: from its own release, the records' tables, moments or new
         tables."""
         options = [self.having(self.use.model(wish))]
         if not self.use.measured(wish):
@@ -224,8 +225,8 @@ class Draft(Written):
             yield draft.having(self.use.for_models([*before, wish], also))
 
     def _sharing(self) -> Iterator[Draft]:
-        """Yield drafts in which models share moments or tables instead of having a release each, which
-        may cost less if they are many."""
+        """Yield drafts in which models share moments or tables. This may cost less than a release for
+        each of many models."""
         alone = [s for s in self.sections if s.keys["kind"] == "model"]
         alone = [s for s in alone if not any(self.use.measured(wish) for wish in s.wishes)]
         wishes = [wish for section in alone for wish in section.wishes]
@@ -278,14 +279,14 @@ class Draft(Written):
 
     @cached_property
     def errors(self) -> Mapping[str, float]:
-        """By release, the sum of the errors of the wishes that it answers, if it had the whole budget.
+        """By release, the sum of the errors of its wishes, with the whole budget.
 
-        Raises ``InputError`` if no plan can answer them.
+        Raises ``InputError`` if no plan can answer the wishes.
         """
         return {section.name: sum(self._errors_of(section)) or GOOD for section in self.sections}
 
     def _errors_of(self, section: PlannedRelease) -> Sequence[float]:
-        """Of each wish that a section serves."""
+        """The error of each wish that a section answers."""
         if (key := repr(section)) not in self.known:
             self.known[key] = self._computed(section)
         return self.known[key]
@@ -317,7 +318,7 @@ class Draft(Written):
     def finished(self) -> Draft:
         """The draft with the best weights of releases, and with the mechanisms that were compared.
 
-        A release that noise hides at any weight gets that of the largest error that can be made smaller.
+        A release hidden by noise at any weight gets the weight of the largest error that can be reduced.
         """
         plan = self.trial
         if plan is None:

@@ -72,10 +72,10 @@ DATES = ("date", "time")
 ROLES = ("unit", "weight", "ignored")
 """Types of columns that a plan does not publish."""
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
-"""Types of columns that a plan does publish, with the key of the plan that also names the column."""
+"""Types of columns that a plan publishes, with the plan's key that also names the column."""
 PERIOD = "period"
 MARKS = (*DESIGN, PERIOD)
-"""Types that say what a column is for, in addition to its description."""
+"""Types that state the role of a column, in addition to its description."""
 EMPTY = "empty"
 NOT_ASKED = "not asked"
 FREE_TEXT = "; an identifier or free text, which is not published, has the type `ignored`"
@@ -84,7 +84,7 @@ FREE_TEXT = "; an identifier or free text, which is not published, has the type 
 def read_questionnaire(path: Path) -> dict[str, Question]:
     """The questions by column, in their order.
 
-    Raises ``InputError``, which names line and cell, if one cannot be read or contradicts another.
+    Raises ``InputError``, with line and cell, if a question cannot be read or contradicts another.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -92,7 +92,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(
-            f"{path}: cannot be read as UTF-8; a spreadsheet saves it as 'CSV UTF-8'"
+            f"{path}: cannot be read as UTF-8; save it from the spreadsheet as 'CSV UTF-8'"
         ) from None
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
@@ -151,7 +151,7 @@ def _quoted_as_csv(rows: csv.DictReader[str], path: Path) -> Iterator[None]:
     except csv.Error:
         raise InputError(
             f"{path}, line {rows.line_num + 1}: a cell that begins with a quotation mark must end with"
-            ' one; those inside are doubled, as in """a; b""; c"'
+            ' one; double quotation marks inside it, as in """a; b""; c"'
         ) from None
 
 
@@ -199,9 +199,7 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
             f"{suggestion(kind, types) or FREE_TEXT}"
         )
     if kind in ROLES and said.get("universe"):
-        raise InputError(
-            f"{place}, universe: a column that is not published has none; leave it empty"
-        )
+        raise InputError(f"{place}, universe: leave it empty, because the column is not published")
     if kind in ROLES:
         return Question(kind, {"upper": upper, "step": step})
     keys: dict[str, Any]
@@ -247,13 +245,13 @@ def _categories(place: str, values: Mapping[str, str]) -> dict[str, Any]:
     if not values:
         raise InputError(
             f"{place}, values: list them, such as 1=yes; 2=no, or state lower and upper, or write"
-            f" {OPEN} where nobody can{FREE_TEXT}"
+            f" {OPEN} if nobody knows them{FREE_TEXT}"
         )
     first = next(iter(values))
     if len(values) == 1 and re.search(r"\w\s*[\s,/|]\s*\w", first):
         raise InputError(
-            f"{place}, values: {first!r} is read as one value, because only ; separates values. If you"
-            " mean one value, add another: a column with a single value carries no information"
+            f"{place}, values: {first!r} is read as a single value, because only ; separates values. If"
+            " it is one, add another: a column with a single value carries no information"
         )
     return {"categories": as_codes(list(values))}
 
@@ -265,7 +263,7 @@ def _unbounded(
     stated: tuple[Decimal | None, Decimal | None],
     step: Decimal | None,
 ) -> dict[str, Any]:
-    """The plan's keys for numbers of which a release finds one bound or both; whole ones get step 1."""
+    """The plan's keys for numbers with bounds found by a release; whole numbers get step 1."""
     for key in ("lower", "upper"):
         if not said.get(key):
             raise InputError(f"{place}, {key}: write a number, or {OPEN} here too")

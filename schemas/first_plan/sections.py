@@ -1,7 +1,7 @@
 """The releases that serve wishes, as sections of a plan with the reason for each choice.
 
-Single values with cells of their own, and the resolution of numbers, are the same for all releases of a
-plan, so they follow from all wishes together (``ColumnUse``).
+Single values with separate cells, and the resolution of numbers, are the same for all releases of a
+plan, so they depend on all wishes together (``ColumnUse``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schemas.survey.found import stated_ends
 MOST_ON_A_MAP = 4096
 
 FINEST, FINE_ON_A_SCALE = 65536, 4096
-"""Real numbers are rounded to this many cells; the default suits maps, whose cells are pairs."""
+"""Real numbers are rounded to this many cells. The default is right for maps, whose cells are pairs."""
 
 MOST_HEAPED = 2**21
 """The largest number of combinations of values of all columns together."""
@@ -36,16 +36,16 @@ ALONE = "single-columns"
 """The release of single columns that records of periods follow inside their bins."""
 
 WEIGHTLESS = (
-    " Each record counts once, so they are like the respondents, not the population: noise on sums of"
-    " weights grows with the largest one."
+    " Each record counts once, so the synthetic records represent the respondents, not the population."
+    " Weights are not used because noise on their sums grows with the largest weight."
 )
 
-GAUSSIAN_NOISE = "Its noise grows with the root of the number of tables; it spends beta."
+GAUSSIAN_NOISE = "Noise grows with the root of the number of tables; the mechanism spends beta."
 
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """A section; ``why``: reasons by key, under "" for all; ``wishes``: those it answers."""
+    """A section. ``why``: reasons by key, "" for the section; ``wishes``: its wishes."""
 
     keys: Mapping[str, Any]
     why: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class PlannedRelease:
         return str(self.keys["name"])
 
     def but(self, why: Mapping[str, str] | None = None, **keys: Any) -> PlannedRelease:
-        """The section with some keys and reasons changed; a new key goes before the mechanism."""
+        """The section with some keys and reasons changed. A new key goes before the mechanism."""
         old = {**self.keys}
         ends = [key for key in ("mechanism", "weighted") if key in old and key not in keys]
         last: dict[str, Any] = {key: old.pop(key) for key in ends}
@@ -87,7 +87,7 @@ class ColumnUse:
         return [name for name in self.of.columns if name in needed]
 
     def measured(self, wish: Wish) -> bool:
-        """Whether only a model of its own can answer: for shares, or if the survey has a design."""
+        """Whether only a separate model can answer: for shares, or if the survey has a design."""
         asked = wish.kind == "model" or (wish.kind == "mean" and not wish.share)
         return wish.share or (asked and self.of.designed)
 
@@ -99,7 +99,7 @@ class ColumnUse:
 
     @cached_property
     def points(self) -> Mapping[str, Sequence[float]]:
-        """Values with a cell of their own."""
+        """Values with a separate cell."""
         fine, maps = self._in("records", "density", "model"), self._in("map")
         found: dict[str, Sequence[float]] = {}
         for name, of in self.numbers.items():
@@ -131,7 +131,7 @@ class ColumnUse:
         return of.for_periods if self.of.period else of.for_records
 
     def _bounds_found(self, name: str) -> bool:
-        """Whether the release finds the bounds of a column, so that no edges can be stated."""
+        """Whether the release finds the bounds of a column. Then no edges can be stated."""
         bounds = self.of.said[name].keys.get("bounds") if name in self.of.said else None
         return stated_ends(bounds) is not None
 
@@ -149,7 +149,7 @@ class ColumnUse:
         return "log1p" if of.lower <= 1 else "log"
 
     def _needless(self, name: str) -> str:
-        """The special values that have cells of their own without ``point_masses``."""
+        """The special values that have separate cells without ``point_masses``."""
         if name not in self.numbers or name in self._in("density"):
             return ""
         labels, points = self.of.said[name].keys.get("labels", {}), self.points[name]
@@ -158,14 +158,15 @@ class ColumnUse:
 
     @property
     def more(self) -> Mapping[str, Mapping[str, Any]]:
-        """For each column, the keys that follow from the releases, and what needs none as a comment."""
+        """For each column, the keys that follow from the releases, and comments on values without
+        keys."""
         exact, maps, found = self._in("mean", "density", "model"), self._in("map"), {}
         for name in self.columns:
             keys: dict[str, Any] = {}
             if self.points.get(name):
                 keys["point_masses"] = self.points[name]
             if listed := self._needless(name):
-                keys[f"# special {listed}"] = "each has a cell of its own and needs no key"
+                keys[f"# special {listed}"] = "each has a separate cell and needs no key"
             real = self.of.columns[name] is ColumnType.REAL
             if real and name in exact and name not in maps:
                 scaled = name in self._in("density") and self.scale(name) != "none"
@@ -195,16 +196,17 @@ class ColumnUse:
 
     def records(self, wish: Wish) -> PlannedRelease:
         why = {
-            "": "Synthetic records, and the counts of all pairs of columns that they follow.",
-            "bins": "Many bins, as suit the bounds, step and unit of a column; edges may be listed.",
-            "compress": "Each column of many cells is measured alone first. Its noisy counts say"
-            " which cells hold so few people that they are merged in the pairs, and how values lie"
-            " inside them.",
-            "rules": "Who was asked: outside its universe a column is missing in every record.",
+            "": "Synthetic records, and the counts of all pairs of columns from which they are made.",
+            "bins": "Many bins, from the bounds, step and unit of a column; you may list edges.",
+            "compress": (
+                "Each column of many cells is measured alone first. Its noisy counts decide which"
+                " small cells are merged in pairs, and how values lie inside them."
+            ),
+            "rules": "Who was asked: outside its universe, a column is missing in every record.",
             "mechanism": GAUSSIAN_NOISE,
         }
         if self.of.period:
-            why["bins"] = "No bins are merged in a series, so pairs have few; edges may be listed."
+            why["bins"] = "Bins are not merged in a series, so pairs have few; you may list edges."
         require_published(self.of.said, self.of.columns)
         rules = universe_rules(self.of.said, wish.columns)
         keys = {
@@ -220,14 +222,14 @@ class ColumnUse:
             why[""] += WEIGHTLESS
         for name, question in self.of.said.items():
             if question.role == "weight":
-                why[""] += f" Each counts once; {name} says how many people it is to represent."
+                why[""] += f" Each counts once; {name} is the number of people represented."
         return PlannedRelease(
             keys, {k: text for k, text in why.items() if not k or k in keys}, (wish,)
         )
 
     @property
     def heaped(self) -> list[str]:
-        """The columns whose values share cells of the records although all are multiples of a step."""
+        """Columns with several multiples of a step in a cell of the records."""
         found, left = list[str](), 0 if self.of.period else MOST_HEAPED
         for name, of in self.numbers.items():
             heaps = self.of.said[name].role not in ("weight", "stratum", "cluster")
@@ -238,8 +240,8 @@ class ColumnUse:
 
     def heaping(self) -> PlannedRelease:
         why = (
-            "Values that many people share, such as 50,000 or a top code, and how round the others are:"
-            " the values of the records follow both."
+            "Values of many people, such as 50,000 or a top code, and the roundness of all others. The"
+            " synthetic records follow both."
         )
         keys = {"name": "shared-values", "kind": "heaping", "columns": self.heaped}
         return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why})
@@ -266,7 +268,7 @@ class ColumnUse:
     def for_models(
         self, wishes: Sequence[Wish], also: Sequence[Sequence[str]] = ()
     ) -> PlannedRelease:
-        """Counts of records, for fits of the models that moments cannot answer."""
+        """Counts of records, to fit models that moments cannot answer."""
         needed = {name for wish in wishes for name in wish.columns}
         columns = tuple(name for name in self.columns if name in needed)
         made = self.records(Wish("records", columns=columns))
@@ -278,7 +280,7 @@ class ColumnUse:
             keys["also"] = [*also]
         ends = [key for key in ("bins", "compress", "rules", "mechanism") if key in keys]
         last: dict[str, Any] = {key: keys.pop(key) for key in ends}
-        why = {**made.why, "": "Counts of the pairs of columns that are together in a model."}
+        why = {**made.why, "": "Counts of the pairs of columns that occur together in a model."}
         return PlannedRelease(
             {**keys, **last}, {k: why[k] for k in why if not k or k in last}, (*wishes,)
         )
@@ -286,7 +288,7 @@ class ColumnUse:
     def pairs(self, wish: Wish) -> PlannedRelease:
         columns, why = (
             [*self.of.columns],
-            "Counts of all pairs of columns, in cells that people read.",
+            "Counts of all pairs of columns, in cells made for readers.",
         )
         keys: dict[str, Any] = {"name": "all-pairs", "kind": "margins", "columns": columns}
         keys |= {"ways": min(2, len(columns)), **self._bins(columns, many=False)}
@@ -294,12 +296,12 @@ class ColumnUse:
 
     def histogram(self, columns: Sequence[str]) -> PlannedRelease:
         """A histogram of all these columns together."""
-        why = "Counts of all columns together: they have fewer cells than their pairs have tables."
+        why = "Counts of all columns together: there are fewer joint cells than tables of pairs."
         keys = {"name": "all-columns", "kind": "histogram", "columns": [*columns]}
         return self._counts(PlannedRelease(keys | self._bins(columns, many=False), {"": why}))
 
     def tables(self, wishes: Sequence[Wish]) -> PlannedRelease:
-        """The tables that were wished for, in one release."""
+        """The requested tables, in one release."""
         sets = [[*wish.columns] for wish in wishes]
         keys: dict[str, Any]
         if len(sets) == 1:
@@ -309,14 +311,14 @@ class ColumnUse:
             columns = [name for name in self.columns if name in held]
             keys = {"name": "tables", "kind": "margins", "columns": columns, "sets": sets}
         keys |= self._bins(keys["columns"], many=False)
-        why = {"": "Counts in cells that people read."}
+        why = {"": "Counts in cells made for readers."}
         return self._counts(PlannedRelease(keys, why, tuple(wishes)))
 
     def mean(self, wish: Wish) -> PlannedRelease:
         (name,) = wish.columns
         by = {"by": wish.by[0] if len(wish.by) == 1 else [*wish.by]} if wish.by else {}
         keys = {"name": self.name(wish), "kind": "mean", "column": name, **by}
-        why = "Noise is in proportion to the range of the bounds. All groups cost what one would."
+        why = "Noise is proportional to the range of the bounds. All groups cost as much as one."
         why = why if by else why.partition(". ")[0] + "."
         return PlannedRelease(keys | {"mechanism": "discrete-laplace"}, {"mechanism": why}, (wish,))
 
@@ -339,25 +341,23 @@ class ColumnUse:
             "kind": "density",
             "columns": [*wish.columns],
         }
-        why = {
-            "mechanism": "Of the mechanisms that this budget allows, the one with the least whole error."
-        }
+        why = {"mechanism": ("The mechanism with the smallest total error for this budget.")}
         if len(scales) == 1 and scales[wish.columns[0]] != "none":
             keys |= {"transform": scales[wish.columns[0]], "bandwidth": 0.02}
             why["transform"] = (
-                "Amounts crowd near zero: a logarithmic scale shows them and the largest."
+                "Most amounts are near zero. A logarithmic scale shows small and large amounts."
             )
-            why["bandwidth"] = "A part of the range on that scale, as no data may be looked at."
+            why["bandwidth"] = "A fraction of the range on that scale, chosen without the data."
         elif reason := self.no_private_bandwidth(wish.columns):
             crowded = any(self.numbers[n].lower == 0 for n in wish.columns if n in self.numbers)
             keys["bandwidth"] = 0.01 if crowded else 0.03
             why["bandwidth"] = (
-                f"A part of the range, as {reason}: no private bandwidth is possible."
+                f"A fraction of the range. No private bandwidth is possible, because {reason}."
             )
         else:
             keys["bandwidth"] = {"private": "quantiles", "smallest": 0.01}
             why["bandwidth"] = (
-                "A fifth of the share finds it; a number, if one is known, costs nothing."
+                "A fifth of the share is spent to choose it. A known number costs nothing."
             )
         return PlannedRelease(keys | {"mechanism": "best"}, why, (wish,))
 
@@ -365,16 +365,16 @@ class ColumnUse:
         columns = [n for n in self.columns if any(n in wish.columns for wish in wishes)]
         keys = {"name": "moments", "kind": "moments", "columns": columns}
         why = (
-            "What linear models need of numbers as they are. Several models share it: more accurate here"
-            " than tables, or a share of the budget for each model."
+            "Moments of the exact numbers, for linear models. Several models share them: this is more"
+            " accurate here than tables, or than a separate share of the budget for each model."
         )
         return PlannedRelease(keys | {"mechanism": "discrete-gaussian"}, {"": why}, tuple(wishes))
 
     def model(self, wish: Wish) -> PlannedRelease:
-        """A model, mean or share in a release of its own."""
+        """A model, mean or share in a separate release."""
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
-        why = "Measured for itself: narrower intervals than from tables or moments here."
+        why = "Measured separately: intervals are narrower than from tables or moments."
         if wish.kind == "mean":
             why = "An estimate for the population, whose error includes sampling."
         return PlannedRelease(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
@@ -413,7 +413,7 @@ def titled(wish: Wish) -> str:
 
 
 def distinct(name: str, taken: Collection[str]) -> str:
-    """The name, or the name with the smallest number that makes it unused."""
+    """The name, with the smallest number that makes it unused if necessary."""
     return next(n for i in count(1) if (n := f"{name}-{i}" if i > 1 else name) not in taken)
 
 

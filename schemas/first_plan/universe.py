@@ -3,8 +3,8 @@
     HOURS   AGE >= 16 and WORKS = 1      missing where AGE < 16, and where WORKS has another value
     RENT    TENURE = 2 or 3
 
-Outside its universe a column is missing in every record.  Inside it is answered, unless the
-questionnaire names codes under ``missing`` that do not mean "not asked": then there may be no answer.
+Outside its universe a column is missing in every record. Inside, it has an answer, unless the
+questionnaire names codes under ``missing`` that do not mean "not asked". Then the answer may be missing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read_universe(place: str, text: str) -> list[Condition]:
         if not (match := _CONDITION.fullmatch(part)):
             raise InputError(
                 f"{place}: {part!r} is not a condition such as AGE >= 16, or WORKS = 1 or 2; leave the"
-                " cell empty where everybody was asked"
+                " cell empty if everybody was asked"
             )
         column, sign, after = match.groups()
         values = [re.sub('^"(.*)"$', r"\1", each) for each in _OR.split(after)]
@@ -63,9 +63,9 @@ def read_universe(place: str, text: str) -> list[Condition]:
 
 
 def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
-    """The questions; columns with a universe become nullable, and numbers get edges where it cuts them.
+    """The questions, with nullable columns for universes, and edges of numbers at their limits.
 
-    Raises ``InputError`` if a condition is not about values that the questionnaire describes, or
+    Raises ``InputError`` if a condition uses values that the questionnaire does not describe, or
     excludes everybody.
     """
     found = {**questions}
@@ -94,8 +94,8 @@ def _with_those_before(
 ) -> tuple[Condition, ...]:
     """The conditions of a column and, recursively, of the columns that they name, each once.
 
-    ``chain``: the columns whose conditions led here; ``known``: a cache of conditions by column, which
-    is filled.
+    ``chain``: the columns whose conditions led to this one; ``known``: a cache of conditions by column,
+    filled here.
     """
     if name in known:
         return known[name]
@@ -120,8 +120,8 @@ def require_published(questions: Mapping[str, Question], published: Collection[s
         for condition in questions[name].universe if name in questions else ():
             if condition.column not in published:
                 raise InputError(
-                    f"{name}, universe: the plan has no column {condition.column!r}, so that records"
-                    " cannot follow it; leave that condition out"
+                    f"{name}, universe: the plan has no column {condition.column!r}; leave that"
+                    " condition out"
                 )
 
 
@@ -142,7 +142,7 @@ def universe_rules(
 def _implied(
     questions: Mapping[str, Question], columns: Collection[str]
 ) -> Iterator[tuple[dict[str, Stated], str, Stated]]:
-    """Yield conditions on other columns, a column, and the values that it then has."""
+    """Yield conditions on other columns, a column, and its values under these conditions."""
     for name in columns:
         question = questions.get(name) or Question("", {})
         stated = _by_column(question.universe)
@@ -168,7 +168,7 @@ def _by_column(conditions: Sequence[Condition]) -> dict[str, list[Condition]]:
 
 
 def _answers(question: Question) -> Stated | None:
-    """All values but null; None where null is among the answers, or nobody can list them."""
+    """All values except null. None if null is a possible answer, or if nobody can list the values."""
     keys = question.keys
     if not question.answered or OPEN in (keys.get("categories"), keys.get("bounds")):
         return None
@@ -181,7 +181,7 @@ def _answers(question: Question) -> Stated | None:
 def _sides(
     question: Question, conditions: Sequence[Condition], place: str
 ) -> tuple[list[Stated], list[Stated]]:
-    """The values or ranges for which all conditions on a column hold, and those for which one fails."""
+    """The values or ranges that satisfy all conditions on a column, and those that fail at least one."""
     values = question.keys.get("categories", question.keys.get("levels", OPEN))
     inside: list[Stated]
     outside: list[Stated]

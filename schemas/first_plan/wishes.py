@@ -9,7 +9,7 @@
     --model "visits ~ chronic + insurance"  a linear model; a logistic one of a yes-or-no column
     --model "poisson: visits ~ chronic"     by a family that is named
 
-A column that the plan does not have is refused with the reason, and the names that are most like it.
+A column that the plan does not have is refused, with the reason and the most similar names.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ MOST_TITLE = 200
 class Wish:
     """One wish; ``columns``: of a mean, only the averaged one; ``by``: the groups of a mean.
 
-    A wish of kind ``tables`` is for all pairs of columns.  A mean also has a formula, as it may be
-    measured by a model; ``share``: whether it is the share of a condition, which only a model can
-    measure.
+    A wish of kind ``tables`` is for all pairs of columns. A mean also has a formula, because a model may
+    measure it. ``share``: whether the mean is the share of a condition, which only a model can measure.
     """
 
     kind: Literal["records", "tables", "table", "mean", "density", "map", "model"]
@@ -64,7 +63,7 @@ class Wish:
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        """Equal for wishes with the same meaning; the order of a table's columns does not count."""
+        """Equal for wishes with the same meaning; the order of a table's columns does not matter."""
         columns = tuple(sorted(self.columns)) if self.kind == "table" else self.columns
         return self.kind, columns, self.by, self.formula, self.family
 
@@ -78,7 +77,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Said:
-    """Wishes as texts, before they are read; ``purpose``: wishes about all columns."""
+    """Wishes as texts, before they are parsed; ``purpose``: wishes about all columns."""
 
     purpose: Purpose | None = None
     records: bool = False
@@ -175,16 +174,16 @@ def _written(name: str) -> str:
 def _density(text: str, of: Described) -> Wish:
     if re.search(r"\s+by\s+", text) and text not in of.columns:
         raise InputError(
-            f"--density {text!r}: give the column alone, and add `by` to the plan with a bandwidth"
-            " that is a number"
+            f"--density {text!r}: name only the column; then add `by` and a numeric bandwidth to the"
+            " plan"
         )
     name = _known("--density", text, [text], of, NUMERIC, "a density needs numbers")
     question = of.said.get(text)
     bounds = question.keys.get("bounds") if question and question.type == "integer" else None
     if isinstance(bounds, list) and bounds[1] - bounds[0] < FEWEST_VALUES:
         raise InputError(
-            f"--density {text!r}: it has {bounds[1] - bounds[0] + 1} whole values, which --table"
-            f" {text!r} counts; if it has decimals, write the type continuous in the questionnaire"
+            f"--density {text!r}: it has only {bounds[1] - bounds[0] + 1} whole values; use --table"
+            f" {text!r}. If it has decimals, write the type continuous in the questionnaire"
         )
     return Wish("density", text, name)
 
@@ -245,8 +244,8 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
         if categories and all(isinstance(each, int) for each in categories):
             scale = "; for their mean, describe the column by lower and upper instead of values"
         raise InputError(
-            f"{option}: {response} is a column of categories; say which one is meant, as"
-            f" {{{written} == 'CATEGORY'}}{scale}"
+            f"{option}: {response} is a column of categories; name a category, as in {{{written} =="
+            f" 'CATEGORY'}}{scale}"
         )
     assert question is not None
     labels = question.keys.get("labels", {})
@@ -276,7 +275,7 @@ def _known(
     kinds: Collection[ColumnType],
     why: str,
 ) -> tuple[str, ...]:
-    """Return the names; raise ``InputError`` unless all are columns of these kinds."""
+    """Return the names. Raise ``InputError`` if a name is not a column of these kinds."""
     faults = [fault for name in names if (fault := _fault(name, of, kinds, why))]
     if faults or not names:
         asked = f"{option} {text!r}" if text else option

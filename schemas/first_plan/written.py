@@ -36,7 +36,7 @@ NOMINAL: Mapping[str, Any] = {
     "total": "",  # follows from the largest
     "title": "A survey",
 }
-"""Nominal values for blanks, at which choices are compared."""
+"""Nominal values for blanks; choices are compared at these values."""
 
 STEPS_OF_WEIGHT = 1000
 
@@ -55,7 +55,7 @@ TEMPLATES = jinja2.Environment(
 
 @dataclass(frozen=True)
 class Written:
-    """A plan's text; ``sections``: its releases; ``models``: wishes for models that they answer."""
+    """A plan's text. ``sections``: its releases; ``models``: answered model wishes."""
 
     dataset: str
     source: str | Mapping[str, str]
@@ -87,7 +87,7 @@ class Written:
             return load_plan(_filled(document))
         except PlanError as error:
             faults = str(error).partition("\n")[2] or str(error)
-            raise InputError(f"no plan can serve these wishes:\n{faults}") from None
+            raise InputError(f"no plan can fulfil these wishes:\n{faults}") from None
 
     @property
     def text(self) -> str:
@@ -120,7 +120,7 @@ class Written:
 
     @property
     def weighted(self) -> bool:
-        """Whether some release counts sums of weights."""
+        """Whether any release counts sums of weights."""
         of = (section.keys for section in self.sections)
         return any(keys.get("weighted") or keys["kind"] == "model" for keys in of)
 

@@ -1,4 +1,4 @@
-"""The ledger's contents on a dataset in words: for a plan to be released, its history and faults."""
+"""The ledger's knowledge of a dataset in words: account, history and faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
-    """The plan at its next run, its dataset's grant and spending, and why it would be refused, or "".
+    """The plan at its next run, its dataset's grant and spending, and the reason for a refusal, or "".
 
     These are the arguments of ``explain``.  Without a ledger nothing was granted, spent or refused.
     """
@@ -38,7 +38,7 @@ def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
 
 
 def explain_refusal(plan: Plan, ledger: Ledger) -> str:
-    """The reason why the ledger would refuse a release that the budget covers; empty if it would not."""
+    """Why the ledger would refuse a release although the budget covers it; empty if it would not."""
     from tasks.ledger import charges_of
     from tasks.ledger.runs_and_grant import no_grant, require_grant
 
@@ -55,7 +55,7 @@ def explain_refusal(plan: Plan, ledger: Ledger) -> str:
 
 
 def question_text(plan: Plan, ledger: Ledger) -> str:
-    """Text on what the answer to an analyst's question costs, what is then left, and its accuracy."""
+    """Text on the cost and accuracy of an answer to an analyst, and the budget left afterwards."""
     granted, spent = ledger.granted(plan.dataset), ledger.spent(plan.dataset)
     budget, _ = budget_rows(plan, granted, spent)
     return "\n".join(
@@ -72,14 +72,14 @@ def question_text(plan: Plan, ledger: Ledger) -> str:
 
 
 def question_facts(plan: Plan, ledger: Ledger) -> dict[str, Any]:
-    """The contents of ``question_text`` as JSON values."""
+    """The content of ``question_text`` as JSON values."""
     facts = explanation(plan, ledger.granted(plan.dataset), ledger.spent(plan.dataset))
     left = {row.pop(""): row for row in allowance_rows(plan, ledger)}
     return {"title": plan.publication.title} | facts | {"allowance": left}
 
 
 def allowance_rows(plan: Plan, ledger: Ledger) -> list[dict[str, str]]:
-    """Rows on the requester's allowance and what the plan leaves of it; empty without an allowance."""
+    """Rows on the requester's allowance, before and after the plan; empty without an allowance."""
     found = ledger.allowances(plan.dataset).get(plan.publication.requester)
     if found is None:
         return []
@@ -102,9 +102,9 @@ def ledger_rows(ledger: Ledger, dataset: str) -> list[dict[str, str]]:
 
 
 def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str:
-    """A dataset's grants, spending, runs that are left and history as text.
+    """A dataset's grants, spending, number of affordable runs and history as text.
 
-    Without a plan of the dataset, runs are counted at the cost of its last release.
+    Without a plan of the dataset, a run is assumed to cost as much as the last release.
     """
     left, now = ledger.remaining(dataset), datetime.now(UTC)
     runs = [
@@ -131,8 +131,8 @@ def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str
     account = ledger.account(dataset)
     if account is not None and ledger.promised(dataset) != account.promise:
         runs.append(
-            f"This is the newest grant, of {account.promise}; with those before, all releases keep"
-            f" {ledger.promised(dataset)} together."
+            f"This is the newest grant, of {account.promise}. Under all grants, all releases together"
+            f" keep {ledger.promised(dataset)}."
         )
     names_of_grant = (ledger.granted(dataset) or Budget()).coordinates
     allowed = [
@@ -145,7 +145,7 @@ def ledger_text(ledger: Ledger, dataset: str, plans: Mapping[Path, Plan]) -> str
 
 
 def _recorded(record: HistoryRecord) -> Budget:
-    """The amounts of a line of history; for a concentrated grant, its promise and its cap on rho."""
+    """The amounts in a line of history; for a concentrated grant, its promise and its cap on rho."""
     return replace(record.budget, rho=record.caps.rho) if record.caps else record.budget
 
 

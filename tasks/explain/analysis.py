@@ -1,4 +1,4 @@
-"""Says whether a plan supports a model, and with what error, before anything is drawn."""
+"""Computes before any draw whether a plan supports a model, and the expected errors."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FEWEST, MOST = 5_000, 50_000
 """Made-up records."""
 
 ASSUMED = 2.0
-"""A fit to tables makes assumptions on values inside bins, with an unknown error: a model gets its own
-release unless tables are more accurate by this factor."""
+"""A fit to tables makes assumptions on values inside bins, with an unknown error. So a model gets its
+own release unless tables are more accurate by this factor."""
 
 RELATED = 1.4
-"""The factor by which relations between columns enlarge a model's privacy errors: about the median over
+"""The factor by which relations between columns enlarge a model's privacy errors, about the median over
 models of public tables (``benchmarks.first_hour``)."""
 
 
@@ -42,7 +42,7 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     """The release that would answer, and the model fitted to made-up records.
 
     These have independent columns with distributions that are typical for their bounds.  Raises
-    ``InputError`` if the plan does not support the model, and names what it would have to measure.
+    ``InputError``, which names the missing measurements, if the plan does not support the model.
     """
     answers = answering(plan, formula)
     found = fit_measured(plan, None, formula, family, partial(supposed_shares, plan))
@@ -51,7 +51,7 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
         return found[0], found[1] if alone else _related(found[1])
     if not answers:
         raise InputError(
-            "the plan has no counts of records that models could be fitted to; add a release of kind"
+            "the plan has no counts of records to which models could be fitted; add a release of kind"
             " microdata-margins or margins over the columns"
         )
     measured = [each.as_supposed(supposed_shares(plan, each.domain)) for each in answers]
@@ -91,8 +91,8 @@ def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str,
 
 
 def model_error(plan: Plan, formula: str, family: str) -> float:
-    """The largest ratio of privacy to sampling error over the terms without the intercept, or infinity
-    if noise hides a term.
+    """The largest ratio of privacy to sampling error over all terms except the intercept, or infinity if
+    noise hides a term.
 
     Raises ``InputError`` if the plan does not support the model.
     """
@@ -105,7 +105,7 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
 
 
 def check_analyses(plan: Plan) -> list[tuple[str, Fit]]:
-    """The expected fits; raises ``PlanError`` if the plan has a model that it does not support."""
+    """The expected fits of the plan's models; raises ``PlanError`` if one is not supported."""
     found = []
     for i, analysis in enumerate(plan.analyses):
         try:
@@ -124,7 +124,7 @@ def analyses_text(plan: Plan) -> list[str]:
 
 
 def analysis_dict(plan: Plan, formula: str, family: str) -> dict[str, Any]:
-    """The expected fit of a model as JSON values; if it is unsupported, the reason and what to add."""
+    """The expected fit of a model as JSON values, or why it is not supported and what to add."""
     asked = {"formula": formula, "family": family}
     try:
         name, found = expected_fit(plan, formula, family)
@@ -146,7 +146,7 @@ def analysis_text(plan: Plan, formula: str, family: str) -> str:
 
 
 def _ratio(found: Coefficient) -> float:
-    """The ratio of its privacy error to its sampling error."""
+    """The ratio of the privacy error to the sampling error."""
     if not math.isfinite(found.sampling_error):
         return math.inf
     return found.privacy_error / max(found.sampling_error, 1e-300)
@@ -166,10 +166,9 @@ def _text(formula: str, family: str, name: str, found: Fit) -> str:
         for c in found.coefficients
     ]
     lines.append(
-        "These are for independent columns with distributions that are typical for their bounds. The"
-        " last column is usually right within a factor of two. The others depend on how widely your"
-        " columns vary. Rare categories and"
-        " correlated terms have larger errors."
+        "These errors are for independent columns with distributions that are typical for their"
+        " bounds. The last column is usually right within a factor of two. The other columns depend on"
+        " the variances of your columns. Rare categories and correlated terms have larger errors."
     )
     lines += [f"Note: {note}" for note in found.notes]
     return "\n".join(lines)

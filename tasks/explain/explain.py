@@ -1,4 +1,4 @@
-"""Tables of what a plan costs and how accurate it will be, before any data is opened."""
+"""Tables of a plan's cost and expected accuracy, before any data is opened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tasks.explain.work import IMPLICATE, implicate_values, work_of, work_text
 
 
 def cost_rows(plan: Plan) -> list[dict[str, str]]:
-    """One row per release: its name, what it is and what it costs."""
+    """One row per release: its name, description and cost."""
     return [
         {
             "release": name,
@@ -56,13 +56,13 @@ def error_rows(plan: Plan) -> list[dict[str, str]]:
 
 def errors_text(plan: Plan) -> list[str]:
     rows = error_rows(plan)
-    return ["Expected error, from privacy alone", text_table(rows)] if rows else []
+    return ["Expected error, from privacy noise alone", text_table(rows)] if rows else []
 
 
 def budget_rows(
     plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
 ) -> tuple[list[dict[str, str]], str]:
-    """The dataset's budget before and after the release, and a message if it would be refused.
+    """The dataset's budget before and after the release, and a message if the release would be refused.
 
     ``granted`` is None if the ledger does not know the dataset; ``refusal``: see
     ``tasks.explain.account``.
@@ -97,13 +97,13 @@ def describe_dataset(plan: Plan) -> str:
 
 
 def promises(plan: Plan) -> list[str]:
-    """A line on what a release priced in rho promises, alone and with all others; else empty."""
+    """A line on the promise of a release priced in rho, alone and with all others; otherwise empty."""
     if not plan.requested.rho:
         return []
     return [
-        f"By itself this release keeps {plan.promise}; all releases charged to the same grant keep"
-        f" {plan.budget.granted.budget} together: the table has the rho that this allows, and the part"
-        " of beta that mechanisms may spend."
+        f"By itself this release keeps {plan.promise}. All releases charged to the same grant together"
+        f" keep {plan.budget.granted.budget}. The table shows the rho that this allows, and the part of"
+        " beta for mechanisms."
     ]
 
 
@@ -151,7 +151,7 @@ def explanation(
     """The costs, errors and work of a plan as JSON values; budgets are exact, as text.
 
     ``left``: the budget afterwards; null if the grant does not cover the release.  ``widths``: of
-    intervals, as multiples of the survey's own; null for one that does not exist.
+    intervals, relative to intervals without noise; null if an interval does not exist.
     """
     grant = plan.budget.caps if granted is None else granted
     requested = total(plan.prices.values())
@@ -200,20 +200,20 @@ def explanation(
 
 
 def _numbers(release: Release) -> int:
-    """The number of values that get noise."""
+    """The number of noisy values."""
     if isinstance(release, FoundCategories):
         return len(release.categories)
     return int(getattr(release.mechanism, "numbers", release.mechanism.size))
 
 
 def unused_text(plan: Plan) -> list[str]:
-    """A line on the columns of which nothing is published; empty if there are none."""
+    """A line on columns that no release uses; empty if there are none."""
     unused = [name for name in plan.unused if name not in (plan.strata, plan.cluster)]
     return [f"In no release: {', '.join(unused)}."] if unused else []
 
 
 def known_text(plan: Plan) -> list[str]:
-    """A line on releases that only measure the number of records although it is public."""
+    """A line on releases that measure only the number of records, although it is public."""
     known = [
         release.name
         for release in plan.built.values()
@@ -222,20 +222,20 @@ def known_text(plan: Plan) -> list[str]:
         and release.adjacency.public_rows
         and not release.adjacency.weighted
     ]
-    says = "All records are in one cell, and their number is public: it costs a share of the budget"
+    says = "All records are in one cell, and their number is public: a share of the budget is spent"
     return [f"{says} to publish it with noise in {', '.join(known)}."] if known else []
 
 
 def implicates_text(plan: Plan) -> list[str]:
-    """Lines on how large files of implicates may become, and how long they take."""
+    """Lines on the largest size of files of implicates, and on their processor time."""
     lines = []
     for table in plan.synthesis:
         if table.implicates:
             values = implicate_values(plan, table)
             lines.append(
-                f"{table.name}: {table.implicates} implicates, a file of at most"
-                f" {8 * values / 1e6:.3g} MB, in about {IMPLICATE * values:.2g} processor seconds of"
-                " those above; they cost no budget."
+                f"{table.name}: {table.implicates} implicates, a file of at most {8 * values / 1e6:.3g}"
+                f" MB, made in about {IMPLICATE * values:.2g} of the processor seconds above; they cost"
+                " no budget."
             )
     return ["", *lines] if lines else []
 
@@ -243,8 +243,8 @@ def implicates_text(plan: Plan) -> list[str]:
 def least_text(plan: Plan) -> list[str]:
     """Lines on the distance from the least possible errors; empty if none is known."""
     heading = (
-        "The least possible error among mechanisms of the same promise: in the worst case, and on every"
-        " table for those whose worst case is no larger than expected"
+        "The smallest possible error of mechanisms with the same promise: in the worst case, and on"
+        " every table if their worst case is at most the expected error"
     )
     rows = least_rows(plan)
     return ["", heading, text_table(rows)] if rows else []

@@ -1,4 +1,4 @@
-"""Finds synthetic records that would be more accurate from a histogram of all their columns."""
+"""Finds synthetic records that would be more accurate if drawn from a histogram of all their columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
 
 CLEARLY = 0.9
-"""Simulated distances count as equal if the smaller one is more than this fraction of the larger one."""
+"""Simulated distances are equal if the smaller is more than this fraction of the larger."""
 
 
 def records_text(plan: Plan) -> Iterator[str]:
@@ -31,8 +31,8 @@ def records_text(plan: Plan) -> Iterator[str]:
         ours, theirs = record_distances(release), record_distances(joint)
         if ours and theirs and theirs[3] < CLEARLY * ours[3]:
             yield (
-                f"{section.name}: its columns have {joint.domain.size} cells together, so records are"
-                f" better drawn from a histogram of them. In a simulation about {theirs[3]:.1%} of them"
-                " are then in a wrong cell of a table of three columns, and"
+                f"{section.name}: draw the records from a histogram instead, because all columns"
+                f" together have only {joint.domain.size} cells. In a simulation about {theirs[3]:.1%}"
+                " of the records are then in a wrong cell of a table of three columns, and"
                 f" {ours[3]:.1%} if drawn from this release."
             )

@@ -1,4 +1,4 @@
-"""Computes how many more runs of a plan the budget covers, and when a schedule exhausts it."""
+"""Computes how many more runs of a plan the budget covers, and when a schedule exhausts the budget."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tasks.ledger import Ledger
 
 FAR = 1000
-"""The date on which a schedule exhausts the budget is computed for at most this many runs ahead."""
+"""The date on which a schedule exhausts the budget is computed only up to this many runs ahead."""
 
 
 def remaining(plan: Plan, ledger: Ledger | None) -> Budget:
-    """The budget that is left of the dataset's grant, or the plan's grant for a new dataset."""
+    """The budget left of the dataset's grant, or the plan's grant for a new dataset."""
     if ledger is None or ledger.granted(plan.dataset) is None:
         return plan.budget.caps
     return ledger.remaining(plan.dataset)
@@ -58,8 +58,8 @@ def series_text(plan: Plan) -> list[str]:
         return []
     costs = total(price_of_run(plan, run) for run in to_come(plan))
     return [
-        f"Run {plan.series.run} of {plan.series.periods} of a series: it and all later runs cost"
-        f" {costs} together. A plan with other columns, releases or periods begins another series."
+        f"Run {plan.series.run} of {plan.series.periods} of a series. This and all later runs together"
+        f" cost {costs}. A plan with other columns, releases or periods begins a new series."
     ]
 
 
@@ -77,7 +77,7 @@ def runs_text(plan: Plan, left: Budget, now: datetime, ledger: Ledger | None = N
 
 
 def last_release_text(ledger: Ledger, dataset: str) -> str:
-    """Text on how many more releases at the price of the last the account covers; empty without one."""
+    """Text on how many more releases at the last price the account covers; empty without a release."""
     account = ledger.account(dataset)
     known = [
         charges

@@ -1,4 +1,4 @@
-"""Finds the alpha, or the rho, of a plan at which one release reaches a wanted error.
+"""Finds the alpha or rho at which one release of a plan reaches a wanted error.
 
 Every release keeps its share of the budget.  All of this is public: no data is opened.
 """
@@ -20,7 +20,7 @@ from tasks.explain.tables import text_table
 STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER = [Fraction(step) * Fraction(10) ** power for power in (-3, -2, -1, 0) for step in STEPS]
 LADDER += [Fraction(10), Fraction(15), Fraction(20)]
-"""Round amounts of alpha or rho to propose; larger ones would protect nobody."""
+"""Round amounts of alpha or rho to propose. Larger amounts would protect nobody."""
 
 EXACT = [
     Fraction(step) * Fraction(10) ** power for power in range(-4, 0) for step in range(10, 100)
@@ -35,7 +35,7 @@ def least_loss(
     reached: Callable[[Release], bool],
     amounts: Sequence[Fraction] = tuple(LADDER),
 ) -> Fraction | None:
-    """The least of the amounts with which a release satisfies ``reached``; None if none does."""
+    """The smallest amount with which a release satisfies ``reached``; None if there is none."""
 
     def enough(loss: Fraction) -> bool:
         with suppress(ValueError):  # the share is too small for any noise
@@ -53,7 +53,7 @@ def at_loss(plan: Plan, name: str, loss: Fraction) -> Release:
 
 
 def asked(plan: Plan) -> Budget:
-    """The plan's request as it is stated: in rho only if it states rho, or a part of a grant in rho."""
+    """The plan's request as stated: in rho only if the plan states rho, or a part of a grant in rho."""
     return plan.budget.as_asked(plan.requested)
 
 
@@ -65,7 +65,7 @@ def requesting(plan: Plan, loss: Fraction) -> Budget:
 
 @dataclass(frozen=True)
 class NeededBudget:
-    """The request that a plan needs for an expected error, and this error before and after."""
+    """The request that a plan needs for an expected error, and the error before and after."""
 
     release: str
     quantity: str
@@ -89,8 +89,8 @@ def find_target(plan: Plan, release: str, wanted: float, quantity: str = "") -> 
     loss = least_loss(plan, release, lambda built: error(built) <= wanted, EXACT)
     if loss is None:
         raise InputError(
-            f"--target: no {asked(plan).coordinates[0]} up to {LADDER[-1]} brings {name!r} of"
-            f" {release} to {wanted:g} (it is {now:.4g} now); try {plan.built[release].finer}"
+            f"--target: even with {asked(plan).coordinates[0]} {LADDER[-1]}, {name!r} of {release} does"
+            f" not reach {wanted:g} (now: {now:.4g}); try {plan.built[release].finer}"
         )
     reached = error(at_loss(plan, release, loss))
     return NeededBudget(release, name, requesting(plan, loss), reached, now)
@@ -109,7 +109,7 @@ def _statement(plan: Plan, release: str, quantity: str) -> int:
     found = [place for place, name in enumerate(names) if quantity in name]
     if not found:
         raise InputError(
-            f"--target: no error statement of {release} has {quantity!r} in its name; they are:"
+            f"--target: no error statement of {release} has {quantity!r} in its name; its statements:"
             f" {'; '.join(names)}"
         )
     return found[0]
@@ -146,7 +146,7 @@ def target_text(plan: Plan, target: NeededBudget) -> str:
         [
             f"{target.release}: {target.quantity}",
             text_table(rows),
-            "Each release keeps its part of the budget. Change the plan to",
+            "Each release keeps its share of the budget. Change the plan to",
             f"  requested: {{{request}}}",
         ]
     )

@@ -1,7 +1,7 @@
 """Grades the accuracy of a plan's releases and models as good, rough or not usable.
 
-It uses public values alone, and compares the noise with the typical sizes of what readers look at
-(``dpcore.advice.usable``), or for a model with the sampling errors of its coefficients.  For synthetic
+It uses only public values. It compares the noise with the typical sizes of published numbers
+(``dpcore.advice.usable``), and for a model with the sampling errors of its coefficients.  For synthetic
 records it predicts the grades that their bundle will give to the tables that they follow
 (``schemas.bundle.grades``): accurate is good, noise is not usable.
 """
@@ -35,7 +35,7 @@ from tasks.explain.target import LADDER, asked, least_loss, requesting
 MOST_LINES = 5
 
 MUCH = 3
-"""The largest alpha or rho to suggest; beyond it there are better ways than more budget."""
+"""The largest alpha or rho to suggest. Beyond it, other changes help more than budget."""
 
 MOST_TIMES = 16
 """Factors of the budget to try for a model that noise hides."""
@@ -46,9 +46,9 @@ FEWER_TERMS = "fewer terms"
 
 @dataclass(frozen=True)
 class Verdict:
-    """``says``: good, rough or not usable; ``words``: the error; ``finer``: how to make it smaller;
-    ``enough``: the least alpha or rho that the plan may request with which it is as ``aim`` says: good,
-    or rough where no amount makes it good; None where none does."""
+    """``says``: good, rough or not usable; ``words``: the error; ``finer``: how to reduce the error;
+    ``enough``: the least alpha or rho with which the grade is ``aim``, or None if no amount is enough;
+    ``aim``: good, or rough if no amount makes it good."""
 
     name: str
     says: str
@@ -59,7 +59,7 @@ class Verdict:
 
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
-    """A verdict for each release and each model whose noise is known."""
+    """A verdict for each release and model whose noise is known."""
     inside = {name for table in plan.synthesis for name in table.within_bins.values()}
     for name, built in plan.of_period.items():
         if name in inside and isinstance(built, Margins):
@@ -94,7 +94,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             words = (
                 f"privacy errors up to {ratio:.2g} of the sampling errors, for independent columns"
                 if math.isfinite(ratio)
-                else "noise hides how its terms vary together"
+                else "noise hides the correlations of its terms"
             )
             says, wanted = verdict(GOOD * ratio), _wanted(plan, each, ratio)
             enough = _at_least(wanted)
@@ -103,8 +103,8 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
 
 
 def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
-    """The alpha or rho with which a model would be good, as its error falls with alpha or the root of
-    rho; a model hidden by noise is first given larger budgets."""
+    """The alpha or rho with which a model would be good, because its error falls with alpha or the root
+    of rho. For a model hidden by noise, larger budgets are tried first."""
     now, times = asked(plan), 1
     while not math.isfinite(ratio) and times < MOST_TIMES:
         times *= 4
@@ -117,8 +117,8 @@ def _wanted(plan: Plan, model: Analysis, ratio: float) -> float:
 
 
 def _scaled(plan: Plan, ratio: float) -> float:
-    """The alpha or rho with which a model's error is smaller by this factor, falling with alpha or the
-    root of rho."""
+    """The alpha or rho with which a model's error is smaller by this factor. Errors fall with alpha or
+    the root of rho."""
     now = asked(plan)
     return float(now.loss) * (ratio**2 if now.rho else ratio)
 
@@ -145,7 +145,7 @@ def _verdict_on_tables(distances: Sequence[float]) -> str:
 
 
 def _of_tables(distances: Sequence[float]) -> str:
-    """The grades of tables in words, with their shares where they differ."""
+    """The grades of tables in words, with their shares if grades differ."""
     percent = f"{float(f'{100 * min(median(distances), 1.0):.2g}'):g}%"
     grades = [grade(True, each) for each in distances]
     parts = [f"{grades.count(g) / len(grades):.0%} {g}" for g in GRADES if g in grades]
@@ -179,12 +179,12 @@ def _line(found: Verdict, coordinate: str) -> str:
 
 
 def _more(found: Verdict, coordinate: str) -> str:
-    """Words on what would make it good."""
+    """Words on what would make the release good."""
     if found.says == GOOD_WORD:
         return ""
     if found.enough is None or found.aim == ROUGH_WORD:
         first = f"; {_from(found, coordinate)}, but" * bool(found.enough) or ";"
-        none = f"no {coordinate} up to {LADDER[-1]} makes it good"
+        none = f"even {coordinate} {LADDER[-1]} does not make it good"
         return f"{first} {none}: try {found.finer}, or more records"
     otherwise = f", or try {found.finer}" if found.enough > MUCH else ""
     return f"; {_from(found, coordinate)}{otherwise}"

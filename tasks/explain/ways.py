@@ -1,7 +1,7 @@
 """Compares the widths of intervals of a plan's models: by the plan's own method and by others.
 
-For each other method the planner writes a plan for the same models, with the budget of the releases that
-answer them here.
+For each other method, the planner writes a plan for the same models, with the budget that this plan
+spends on them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tasks.explain.tables import text_table
 DIRECTLY, MOMENTS, TABLES = WAYS = "measured directly", "moments", "tables"
 
 HEADING = (
-    "Expected widths of 95% intervals of models, as multiples of the survey's own intervals. * marks"
-    " the method of this plan; the others are computed for the same budget"
+    "Expected widths of 95% intervals of models, relative to intervals without noise. * marks the"
+    " method of this plan; other methods are computed for the same budget"
 )
 
 
 class Widths(NamedTuple):
-    """For one model: the plan's method, and by method the widest interval of a term except the
-    intercept; infinite without an interval, absent if the method cannot answer."""
+    """For one model: the plan's method, and for each method the widest interval of a term except the
+    intercept. The width is infinite without an interval, and absent if the method cannot answer."""
 
     formula: str
     family: str
@@ -130,8 +130,8 @@ def widths_text(plan: Plan) -> list[str]:
         for each in found
     ]
     notes = [
-        f"Note: in {each.formula} the codes of {name} count as numbers; C({name}) gives each category a"
-        " coefficient of its own."
+        f"Note: in {each.formula} the codes of {name} are used as numbers. Write C({name}) for a"
+        " coefficient of each category."
         for each in found
         for name in _codes(plan, each.formula)
     ]

@@ -129,7 +129,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
     asked.write_text(TEXT, encoding="utf-8")
     command = ["init", str(survey(tmp_path)), "--questionnaire", str(asked), "--out", str(plan)]
     assert main(command) == 0
-    assert "'elsewhere' is not a column of the table and is left out" in capsys.readouterr().err
+    assert "'elsewhere' is left out, because it is not a column" in capsys.readouterr().err
     text = plan.read_text(encoding="utf-8")
     assert "#   'name'" in text
     assert "no column of the table:\n  #   'elsewhere'" in text
@@ -163,7 +163,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
         ("column,lower,upper\nx,1,2,3\n", "has more cells than the first line"),
         ("column,type\nx,categorical\n", r"line 2 \(x\), values: list them"),
         ("column,values\nx,F=a; F=b\n", "the code 'F' is listed twice"),
-        ("column,values\nx,1 2 9\n", "'1 2 9' is read as one value"),
+        ("column,values\nx,1 2 9\n", "'1 2 9' is read as a single value"),
         (
             "column,values,lower,upper\nx,1=one; -9=refused,1,8\n",
             "'-9' lies outside 1 to 8; .*missing",
@@ -176,7 +176,7 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
             'column,values\nx,"""a; b; c"\n',
             r"line 2 \(x\), values: the quotation mark .* is not closed",
         ),
-        ('column,values\nx,"a; b"; c\n', "line 2: .*those inside are doubled"),
+        ('column,values\nx,"a; b"; c\n', "line 2: .*double quotation marks inside"),
         ("column,levels\nx,1; a\n", r"line 2 \(x\), levels: 'a' is not a whole number"),
         (
             "column,levels,values\nx,1; 2,3=no\n",
@@ -208,7 +208,7 @@ def test_what_cannot_be_read_is_named_with_its_line(text, says, tmp_path):
 
 def test_a_questionnaire_of_another_table_is_refused(tmp_path):
     asked = questions(tmp_path, "column,values\nSEX,f; m\n")
-    with pytest.raises(InputError, match="names no column of the table"):
+    with pytest.raises(InputError, match="no name in the questionnaire is a column"):
         first_plan("x", "x.csv", {"sex": ColumnType.OPEN}, questions=asked)
 
 

@@ -159,7 +159,7 @@ def test_a_condition_on_a_column_that_is_not_published_is_refused(tmp_path):
     with pytest.raises(InputError, match="works, universe: the plan has no column 'sex'"):
         first_plan("d", "t.csv", columns, Said("records"), asked)
     weighted = "column,type,upper,universe\nw,weight,100,age > 3\n"
-    with pytest.raises(InputError, match="a column that is not published has none"):
+    with pytest.raises(InputError, match="because the column is not published"):
         questions(tmp_path, weighted)
 
 

@@ -169,7 +169,7 @@ def test_a_share_by_group_that_noise_may_hide_is_planned(tmp_path):
     weights = {each["name"]: each.get("weight") for each in yaml.safe_load(several)["releases"]}
     assert weights == {"all-pairs": None, "share-high-by-age": None}  # not twenty times the other
     for each in (text, several):
-        assert "noise hides this even with the whole budget" in each.replace("\n  # ", " ")
+        assert "noise hides this release even with the whole budget" in each.replace("\n  # ", " ")
     seen = planned(tmp_path, Said(records=True, means=["age"], tables=["health"]))
     assert "noise hides" not in seen
 
@@ -188,7 +188,7 @@ def test_records_of_a_survey_with_weights_are_like_its_respondents(tmp_path):
     assert "weighted" not in release
     dprelease.load_plan(filled(yaml.safe_dump(alone)))
     both = planned(tmp_path, Said(records=True, means=["income"]), DESIGNED)
-    assert "they are like the respondents, not the population" in both.replace("\n  # ", " ")
+    assert "records represent the respondents, not the population" in both.replace("\n  # ", " ")
     loaded = dprelease.load_plan(filled(both))
     many = DESIGNED.replace("point,cluster,,1,80", "point,cluster,,1,8000")
     heaped = yaml.safe_load(planned(tmp_path, Said(records=True, means=["income"]), many))
@@ -231,8 +231,8 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     assert weights["table-health-insured"] == 1
     assert max(weights.values()) > 1
     for line in (
-        "expected errors of all releases are least together",
-        "Measured for itself: narrower intervals than from tables or moments here",
+        "minimise the sum of the expected errors of all releases",
+        "Measured separately: intervals are narrower than from tables or moments",
     ):
         assert f"{line}." in text.replace("\n", "").replace("    #", "")
     assert 'requested    "1" for a first publication' in text
@@ -249,8 +249,8 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
             Said(models=["possion: visits ~ age"]),
             "'possion' is not one of .*did you mean 'poisson'",
         ),
-        (Said(models=["health ~ age"]), r"say which one .*\{health == 'CATEGORY'\}"),
-        (Said(means=["health"]), r"--mean 'health': .* say which one .*\{health == 'CATEGORY'\}"),
+        (Said(models=["health ~ age"]), r"name a category.*\{health == 'CATEGORY'\}"),
+        (Said(means=["health"]), r"--mean 'health': .* name a category.*\{health == 'CATEGORY'\}"),
         (Said(means=["health"]), r"CATEGORY'\}$"),
         (
             Said(means=["region"]),
@@ -421,7 +421,7 @@ def test_who_was_asked_is_known_by_a_column_with_another_name(tmp_path):
 
 def test_a_density_of_two_values_is_refused(tmp_path):
     text = TEXT.replace("visits,,,0,90", "visits,,,0,1")
-    with pytest.raises(InputError, match="has 2 whole values, which --table 'visits' counts"):
+    with pytest.raises(InputError, match="has only 2 whole values; use --table 'visits'"):
         planned(tmp_path, Said(densities=["visits"]), text)
 
 
@@ -430,7 +430,7 @@ def test_what_becomes_of_each_special_value_is_said(tmp_path):
     text = TEXT.replace("unit,missing", "unit,missing,special").replace(",years,", ",years,,21")
     text += "hours,,0=none,0,80,0.5,,,40\nfee,,,0,90000,10,,,500\n"
     plan = planned(tmp_path, Said(records=True, tables=["age x health"]), text)
-    comment = "# special {}: each has a cell of its own and needs no key"
+    comment = "# special {}: each has a separate cell and needs no key"
     said = yaml.safe_load(plan)
     assert [line for line in plan.splitlines() if "special" in line] == [
         f"    {comment.format(21)}",

@@ -39,8 +39,8 @@ def test_the_plan_with_the_chosen_budget_reaches_the_target_and_the_step_below_d
     ("release", "wanted", "quantity", "says"),
     [
         ("peple", 2.0, "", "has no release 'peple'; its releases: people, rare"),
-        ("people", 2.0, "colour", "they are: standard error of a count"),
-        ("people", 1e-300, "", "no alpha up to 20"),
+        ("people", 2.0, "colour", "its statements: standard error of a count"),
+        ("people", 1e-300, "", "even with alpha 20,"),
         ("people", 1e-300, "", "; try coarser bins"),
     ],
 )

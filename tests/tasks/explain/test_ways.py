@@ -70,6 +70,6 @@ def test_codes_that_count_as_numbers_are_said_to(plan_document):
     models = [{"name": f"m{i}", "kind": "model", "formula": f} for i, f in enumerate(formulas)]
     notes = [line for line in widths_text(made(plan_document, models)) if line.startswith("Note")]
     assert notes == [
-        "Note: in income ~ code + age the codes of code count as numbers; C(code) gives each category a"
-        " coefficient of its own."
+        "Note: in income ~ code + age the codes of code are used as numbers. Write C(code) for a"
+        " coefficient of each category."
     ]
