@@ -1,6 +1,6 @@
-"""The release plan: one document that holds everything public.
+"""The release plan: one document with all public facts.
 
-``load_plan`` reads it and refuses a plan that is incomplete or contradictory.
+``load_plan`` reads a plan, and refuses it if it is incomplete or contradictory.
 """
 
 import re
@@ -50,13 +50,13 @@ class Plan(PlanDocument):
 
     @model_validator(mode="after")
     def _found_first(self) -> Self:
-        """Add searches for the categories and bounds of open columns that have none in the plan."""
+        """Add searches for the categories and bounds of open columns without a search in the plan."""
         added = searches(self)
         return self.changed(releases=[*self.releases, *added]) if added else self
 
     @model_validator(mode="after")
     def _best(self) -> Self:
-        """Replace every ``best`` by the mechanism that it means; request no beta if none is needed."""
+        """Replace every ``best`` by its mechanism; request no beta if none is needed."""
         plan = self
         for i, section in enumerate(self.releases):
             if section.mechanism == BEST:
@@ -78,8 +78,8 @@ class Plan(PlanDocument):
     def as_found(self, draws: Mapping[str, Noisy]) -> Self:
         """The plan with the categories and bounds that these draws of ``finding`` found.
 
-        If they would contradict another part of the plan, the result is the plan in which nothing was
-        found, which was checked when this one was read.
+        If these contradict another part of the plan, the result is the plan in which nothing was found,
+        which was checked when this plan was read.
         """
         found: dict[str, Any] = {}
         for name, noisy in draws.items():
@@ -128,7 +128,7 @@ def load_plan(
 def published_plan(public: Mapping[str, Any]) -> Plan:
     """The plan in a manifest, without the location of the private table and the operation.
 
-    Raises ``BundleError`` if it is not valid for this version of dprelease.
+    Raises ``BundleError`` if the plan is not valid for this version of dprelease.
     """
     document = {**public, "source": "withheld"}
     try:
@@ -136,8 +136,8 @@ def published_plan(public: Mapping[str, Any]) -> Plan:
     except ValidationError as error:
         faults = written_faults(faults_of(error, document, Plan))
         raise BundleError(
-            "the plan in the manifest is not valid: it was changed, or written by another version of"
-            f" dprelease\n{faults}"
+            "the plan in the manifest is not valid. Either it was changed, or another version of"
+            f" dprelease wrote it\n{faults}"
         ) from None
 
 

@@ -15,15 +15,15 @@ from schemas.releases.formulas import FamilyName, WrittenFormula, checked_column
 class Analysis(Section):
     """A model, computed from the noisy tables at no cost in privacy."""
 
-    name: Name = Field(description="Names the table of coefficients.")
+    name: Name = Field(description="The name of the table of coefficients.")
     title: StrictStr = Field(
         min_length=1,
         max_length=200,
-        description="The question that the model answers, in a reader's words.",
+        description="The question that the model answers, in plain words.",
     )
     formula: WrittenFormula
     family: FamilyName = "gaussian"
 
     def check(self, columns: Collection[str]) -> None:
-        """Raise ``ValueError`` if the formula contains anything but columns and arithmetic."""
+        """Raise ``ValueError`` if the formula contains more than columns and arithmetic."""
         checked_columns(self.formula, columns)

@@ -1,7 +1,7 @@
-"""Chooses the mechanism that ``best`` means for a density: the least total error by the plan alone.
+"""Chooses the mechanism for ``best`` of a density: the smallest total error according to the plan alone.
 
-The errors are compared at the same weight and bandwidth. Each is the typical noise plus a bound on what
-the mechanism leaves out, relative to a uniform density.
+The errors are compared at the same weight and bandwidth. Each error is the typical noise plus a bound on
+the truncation of the mechanism, relative to a uniform density.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schemas.releases.base import ReleaseSection
 from schemas.releases.density import DensitySection
 
 COMPARED = ("spectral-gaussian", "binned-laplace")
-"""Only these are compared, as the meaning of a plan must not depend on installed packages."""
+"""Only these are compared, because the meaning of a plan must not depend on installed packages."""
 
 
 class PlanShares(Protocol):
@@ -34,8 +34,8 @@ class PlanShares(Protocol):
 
 
 def chosen(plan: PlanShares, place: int) -> ReleaseSection:
-    """The section with the mechanism that ``best`` means; if none is possible, the simplest one, whose
-    refusal gives the reason."""
+    """The section with the mechanism for ``best``. If none is possible, the simplest mechanism, whose
+    error message gives the reason."""
     stated: ReleaseSection = plan.releases[place]
     found: list[tuple[float, int, ReleaseSection]] = []
     for i, mechanism in enumerate(COMPARED):

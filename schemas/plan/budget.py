@@ -1,4 +1,4 @@
-"""The plan's budget: what the dataset was granted, how prices add up, and what one release costs."""
+"""The plan's budget: the dataset's grant, how prices add up, and the price of one release."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -12,7 +12,7 @@ from schemas.document import Section
 from schemas.numbers import WrittenRational
 
 LARGEST_ALPHA = 1000
-"""The largest alpha: with more, odds may differ by a factor of exp(1000), which protects nobody."""
+"""The largest alpha: odds may then differ by a factor of exp(1000), which protects nobody."""
 
 LEAST_AMOUNT = Fraction(1, 10**50)
 """The smallest positive amount: the shares of a smaller one would be zero in floating point."""
@@ -23,7 +23,7 @@ class Amount(Section):
 
     alpha: WrittenRational = Field(description="epsilon of differential privacy.")
     beta: WrittenRational = Field(
-        default=Fraction(0), description="delta; for mechanisms that spend it."
+        default=Fraction(0), description="delta, for mechanisms that spend it."
     )
     gamma: WrittenRational = Field(
         default=Fraction(0),
@@ -41,11 +41,11 @@ class Amount(Section):
 
 
 class Request(Section):
-    """The price of one release: alpha, beta and gamma, rho instead of alpha, or a part of the grant."""
+    """The price of one release: alpha (or rho), beta and gamma, or a part of the grant."""
 
     alpha: WrittenRational | None = Field(
         default=None,
-        description="epsilon of differential privacy, of all releases of the plan together.",
+        description="epsilon of differential privacy, for all releases of the plan together.",
     )
     rho: WrittenRational | None = Field(
         default=None,
@@ -54,11 +54,11 @@ class Request(Section):
     )
     part: WrittenRational | None = Field(
         default=None,
-        description="Instead of amounts: this part of the grant, such as `1/12`, of each coordinate"
-        " that a mechanism of the plan spends.",
+        description="Instead of amounts: a part of the grant, such as `1/12`, of each coordinate that"
+        " a mechanism of the plan spends.",
     )
     beta: WrittenRational = Field(
-        default=Fraction(0), description="delta; with rho, for mechanisms that may fail."
+        default=Fraction(0), description="delta; with rho, only for mechanisms that may fail."
     )
     gamma: WrittenRational = Field(
         default=Fraction(0),
@@ -81,7 +81,7 @@ class Request(Section):
 
 
 class BudgetSection(Section):
-    """The dataset's grant over its whole life, and what this plan requests of it."""
+    """The dataset's grant over its whole life, and this plan's request."""
 
     composition: Composition = Field(
         default="basic",
@@ -90,34 +90,34 @@ class BudgetSection(Section):
         " number of releases. The dataset's first grant decides.",
     )
     granted: Amount = Field(description="The total over the life of the dataset.")
-    requested: Request = Field(description="What one release of this plan may cost.")
+    requested: Request = Field(description="The largest cost of one release of this plan.")
 
     @model_validator(mode="after")
     def _one_rule(self) -> Self:
         if self.composition == "basic" and self.requested.rho is not None:
             raise ValueError(
-                "requested.rho: the grant is spent in alpha; request alpha, or write `composition:"
-                " concentrated` if the grant has that"
+                "requested.rho: the grant is in alpha; request alpha, or write `composition:"
+                " concentrated` if the grant is in rho"
             )
         if self.composition == "concentrated" and not self.granted.beta:
             raise ValueError(
-                "granted.beta: concentrated composition needs one; without it, write `composition:"
+                "granted.beta: concentrated composition needs a beta; without it, write `composition:"
                 " basic`"
             )
         if self.composition == "concentrated" and self.requested.alpha and not self.requested.beta:
             raise ValueError(
                 "requested.beta: with concentrated composition, a request of alpha needs a beta; state"
-                " one, or request rho, or a part of the grant"
+                " beta, or request rho or a part of the grant"
             )
         return self
 
     @property
     def caps(self) -> Budget:
-        """The caps on what all releases of the dataset may spend together."""
+        """The caps on the joint spending of all releases of the dataset."""
         return caps(self.composition, self.granted.budget)
 
     def asking(self, cost: Budget) -> Self:
-        """The section with these amounts as the request; they are not checked."""
+        """The section with these amounts as the request. They are not checked."""
         alpha, rho = (None, cost.rho) if cost.rho else (cost.alpha, None)
         request = Request.model_construct(
             alpha=alpha, rho=rho, part=None, beta=cost.beta, gamma=cost.gamma
@@ -125,8 +125,8 @@ class BudgetSection(Section):
         return self.model_copy(update={"requested": request})
 
     def as_asked(self, cost: Budget) -> Budget:
-        """A cost in the terms of the request: as alpha and beta if these were requested, also if the
-        grant is spent in rho."""
+        """A cost in the units of the request: alpha and beta if these were requested, even if the grant
+        is in rho."""
         asked = self.requested
         if asked.alpha is None:
             return cost
@@ -155,7 +155,7 @@ def _check_amounts(loss: Fraction, name: str, beta: Fraction, gamma: Fraction) -
     if loss == 0:
         raise ValueError(f"{name} must be positive")
     if loss > LARGEST_ALPHA:
-        raise ValueError(f"{name} must be at most {LARGEST_ALPHA}; a larger one protects nobody")
+        raise ValueError(f"{name} must be at most {LARGEST_ALPHA}; a larger value protects nobody")
     if any(0 < amount < LEAST_AMOUNT for amount in (loss, beta, gamma)):
         raise ValueError(f"{name}, beta and gamma must be 0 or at least 1e-50")
     if beta >= 1 or gamma >= 1:

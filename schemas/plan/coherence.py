@@ -16,7 +16,7 @@ LARGEST_SHARE_BITS = 6000
 """The denominator of an exact share has at most this many bits, so that shares fit in a manifest."""
 
 LEAST_CLUSTERS = 10
-"""At least this many clusters more than strata: the degrees of freedom of sampling errors."""
+"""The smallest number of clusters minus strata: the degrees of freedom of sampling errors."""
 
 
 def require_coherent(plan: PlanDocument) -> None:
@@ -47,8 +47,8 @@ def _columns(plan: PlanDocument) -> None:
         for name in named:
             if not nameable(name):
                 raise ValueError(
-                    f"{key}.{name}: a name begins with a letter and holds letters, digits, blanks"
-                    " and _ . -"
+                    f"{key}.{name}: a name must begin with a letter and contain only letters, digits,"
+                    " blanks and _ . -"
                 )
     for name in plan.columns:
         if lowered.setdefault(name.lower(), name) != name:
@@ -58,7 +58,7 @@ def _columns(plan: PlanDocument) -> None:
 
 
 def _unpublished(plan: PlanDocument) -> None:
-    """Refuse any other use of columns that are read but not published."""
+    """Refuse other uses of columns that are read but not published."""
     taken = {name.lower() for name in (*plan.columns, *sources(plan.columns).values())}
     read = sources(plan.read_columns)
     for place, name in plan.unpublished.items():
@@ -72,15 +72,15 @@ def _unpublished(plan: PlanDocument) -> None:
         taken |= {name.lower(), read[name].lower()}
     if plan.counts and (plan.unit or plan.weights):
         raise ValueError(
-            "counts: a row of several records has no unit and no weight for each of them; use a table of"
-            f" records, or remove {'privacy_unit' if plan.unit else 'weights'}"
+            "counts: if a row has several records, their units and weights are unknown; use a table"
+            f" with one record per row, or remove {'privacy_unit' if plan.unit else 'weights'}"
         )
     if plan.weights and not any(s.counts_weights or s.by_design for s in plan.releases):
         raise ValueError("weights: no release is `weighted` or a model; remove the weights")
 
 
 def _weights(plan: PlanDocument) -> None:
-    """Refuse weights whose mean cannot be that which total and rows imply."""
+    """Refuse weights whose largest value or step does not fit the mean implied by total and rows."""
     weights = plan.weights
     if weights is None:
         return
@@ -88,12 +88,12 @@ def _weights(plan: PlanDocument) -> None:
     if weights.largest < mean:
         raise ValueError(
             f"weights.largest: lies below the mean weight, {float(mean):.4g} (total / rows), so that"
-            " most weights would be cut; state the largest of the survey's design, or the right total"
+            " most weights would be cut; state the design's largest weight, or correct the total"
         )
     if weights.step > mean:
         raise ValueError(
-            f"weights.step: is above the mean weight, {float(mean):.4g} (total / rows), so that"
-            " most weights would be rounded to 0; state a smaller step, or the right total"
+            f"weights.step: is above the mean weight, {float(mean):.4g} (total / rows), so that most"
+            " weights would be rounded to 0; state a smaller step, or correct the total"
         )
 
 
@@ -116,21 +116,21 @@ def _design(plan: PlanDocument) -> None:
                 " column"
             )
         if not any(section.by_design for section in plan.releases):
-            raise ValueError(f"{key}: no release is a model, and nothing else uses it; remove it")
+            raise ValueError(f"{key}: only models use it, and no release is a model; remove it")
     strata = plan.columns[plan.strata].axis(plan.strata).size if plan.strata else 1
     listed = plan.columns[plan.cluster].axis(plan.cluster).size if plan.cluster else 0
     if plan.clusters and plan.clusters > listed:
         raise ValueError(
-            f"clusters: {plan.clusters} is more than `cluster` lists, {listed}"
+            f"clusters: {plan.clusters} is more than the {listed} values of the column `cluster`"
             if plan.cluster
-            else "clusters: is the number of those that `cluster` lists; name their column there"
+            else "clusters: needs `cluster`, the column with the clusters; name it"
         )
     if plan.cluster and (plan.clusters or listed) < strata + LEAST_CLUSTERS:
         raise ValueError(
-            f"cluster: {plan.cluster!r} has fewer than {LEAST_CLUSTERS} clusters more than there are"
-            " strata: from so few no sampling error can be estimated; name the column of the units"
-            " that were drawn first (where each stratum numbers its own from 1, make a column that"
-            " numbers them all), or leave cluster out"
+            f"cluster: {plan.cluster!r} has too few clusters to estimate a sampling error; at least"
+            f" {LEAST_CLUSTERS} more than strata are needed. Name the column of the units that were"
+            " drawn first, or leave cluster out. If each stratum numbers its clusters from 1, make a"
+            " column that numbers all clusters"
         )
 
 
@@ -139,13 +139,13 @@ def _groups(plan: PlanDocument) -> None:
 
 
 def _open(plan: PlanDocument) -> None:
-    """Refuse settings that are not available together with open categories or bounds."""
+    """Refuse settings that cannot be combined with open categories or bounds."""
     if not plan.open_columns:
         return
     place = f"columns.{plan.open_columns[0]}"
     for key in ("linked", "series"):
         if getattr(plan, key):
-            raise ValueError(f"{place}: `open` is not available with {key}; state what is public")
+            raise ValueError(f"{place}: `open` cannot be combined with {key}; state public values")
     if any(section.spends_gamma for section in plan.releases):
         raise ValueError(f"{place}: `open` is not available with mechanisms that spend gamma")
     searches = [section for section in plan.releases if section.finds]
@@ -177,7 +177,7 @@ def _nothing_found(plan: PlanDocument) -> None:
 
 
 def _linked(plan: PlanDocument) -> None:
-    """Refuse settings that are not available for wide records."""
+    """Refuse settings that wide records do not support."""
     if plan.linked is None:
         return
     for place in ("weights", "series"):
@@ -213,12 +213,12 @@ def _series(plan: PlanDocument) -> None:
     for key in ("synthesis", "analyses"):
         if getattr(plan, key) and plan.series.measures == "to-date":
             raise ValueError(
-                f"{key}: each run makes them from the counts of its period, and with measures: to-date"
+                f"{key}: each run makes them from the counts of one period, but with measures: to-date"
                 " no run counts a period alone; remove measures from series"
             )
     if plan.operation.schedule and plan.operation.schedule.since is None:
         raise ValueError(
-            "operation.schedule.since: state the day from which the periods of the series count"
+            "operation.schedule.since: state the first day of the first period of the series"
         )
 
 
@@ -227,7 +227,9 @@ def _requests(plan: PlanDocument) -> None:
     if requests is None:
         return
     if plan.series:
-        raise ValueError("operation.requests: a series is released as a whole, on its schedule")
+        raise ValueError(
+            "operation.requests: remove it; a series is released as a whole, on its schedule"
+        )
     names = [section.name for section in plan.releases]
     for name in requests.releases:
         if name not in names:
@@ -239,7 +241,7 @@ def _requests(plan: PlanDocument) -> None:
 
 
 def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
-    """Refuse to open columns from which a plan with only these columns could not release anything."""
+    """Refuse opened columns if a plan with only these columns could not release anything."""
     place = "operation.requests.columns"
     if plan.linked:
         raise ValueError(f"{place}: not available with linked; open releases")
@@ -248,9 +250,9 @@ def _opened(plan: PlanDocument, columns: Sequence[str]) -> None:
             meant = suggestion(name, [*plan.columns])
             raise ValueError(f"{place}: there is no column {name!r}{meant}")
         if plan.columns[name].open:
-            raise ValueError(f"{place}: {name!r} is `open`; state what is public, or leave it out")
+            raise ValueError(f"{place}: {name!r} is `open`; state public values, or leave it out")
     opened = {name: plan.columns[name] for name in columns}
-    with _inside(f"{place}: also open the columns to which these refer: "):
+    with _inside(f"{place}: also open the columns to which these columns refer: "):
         check_groups(opened)
 
 
@@ -270,12 +272,12 @@ def _analyses(plan: PlanDocument) -> None:
 
 
 def _spending(plan: PlanDocument) -> None:
-    """Refuse a request beyond the grant, and a beta or gamma that is missing or cannot be spent."""
+    """Refuse a request above the grant, and a beta or gamma that is missing or cannot be spent."""
     requested, composition = plan.requested, plan.budget.composition
     if not plan.budget.caps.covers(requested):
         raise ValueError(
-            f"budget: requested is more than granted: a release costs {requested}, and the grant allows"
-            f" {plan.budget.caps}"
+            f"budget: requested is more than granted: a release costs {requested}, but the grant allows"
+            f" only {plan.budget.caps}"
         )
     beta = [section.spends_beta(composition) for section in plan.releases]
     gamma = [section.spends_gamma for section in plan.releases]
@@ -296,7 +298,7 @@ def _spending(plan: PlanDocument) -> None:
 def _shares(plan: PlanDocument) -> None:
     parts = [part for share in plan.shares for part in (share.alpha, share.beta, share.gamma)]
     if any(part.denominator.bit_length() > LARGEST_SHARE_BITS for part in parts):
-        raise ValueError("releases: the weights have too many digits together; shorten them")
+        raise ValueError("releases: the weights together have too many digits; shorten them")
 
 
 def _releases(plan: PlanDocument) -> None:
@@ -317,21 +319,21 @@ def _synthesis(plan: PlanDocument) -> None:
 
 
 def _quality(plan: PlanDocument) -> None:
-    """Refuse settings that are not available for synthetic records whose quality is measured."""
+    """Refuse settings that synthetic records with measured quality do not support."""
     for place in ("linked", "series"):
         if plan.judging and getattr(plan, place):
             raise ValueError(f"releases: kind quality is not available with {place}; remove it")
 
 
 def _judged(plan: PlanDocument) -> None:
-    """Refuse to measure records drawn from cells other than those of the plan's columns and bins."""
+    """Refuse to measure records that were not drawn from the cells of the plan's columns and bins."""
     sources = {table.name: table.from_ for table in plan.synthesis}
     for name in plan.judging:
         source = plan.built[sources[plan.section(name).judges]]
         if source.domain.axes != plan.built[name].domain.axes:
             raise ValueError(
-                f"releases: {name!r} cannot compare the records of {source.name!r}, which has cells of"
-                " its own; draw them from a histogram, margins or microdata-margins"
+                f"releases: {name!r} cannot compare the records of {source.name!r}, which has different"
+                " cells; draw them from a histogram, margins or microdata-margins"
             )
 
 
@@ -366,4 +368,4 @@ _CHECKS: tuple[Callable[[PlanDocument], None], ...] = (
     _judged,
     _nothing_found,
 )
-"""The checks in order: a later one may rely on an earlier one having passed."""
+"""The checks in order: a later check may rely on earlier checks."""

@@ -1,4 +1,4 @@
-"""The contents of a plan and everything derived from them, before the plan is checked as a whole.
+"""The contents of a plan and all values derived from them, before the plan is checked as a whole.
 
 ``PlanDocument.built`` holds its releases as ``dpcore`` objects, each with its exact share of the budget.
 """
@@ -56,75 +56,75 @@ class PlanDocument(Section):
     rows: StrictInt = Field(
         ge=1,
         le=2**40,
-        description="The public number of records, n. With add-remove, or a privacy unit of several "
-        "records, a public guess, used only as a scale for noise and errors. With `linked`, a guess of "
-        "the number of units; with `series`, of the records of one period.",
+        description="The public number of records, n. With add-remove, or a privacy unit of several"
+        " records: a public guess, used only as a scale for noise and errors. With `linked`, a guess"
+        " of the number of units; with `series`, a guess of the number of records of one period.",
     )
     counts: StrictStr | None = Field(
         default=None,
         min_length=1,
-        description="If a row of the source represents several records: the column, not among"
-        " `columns`, with their number, a whole number from 0. Then `rows` is the sum of this"
-        " column, and `row` in `privacy_unit` means one of those records. Not available with"
-        " weights or units of several records.",
+        description="If a row of the source represents several records: the column with their number,"
+        " a whole number from 0. It must not be among `columns`. Then `rows` is the sum of this"
+        " column, and `row` in `privacy_unit` means one record. Not available with weights or units of"
+        " several records.",
     )
     privacy_unit: Literal["row"] | UnitColumn = Field(
-        description="Whose presence is protected: one record, or all records of a unit."
+        description="The protected unit: one record, or all records of a unit."
     )
     neighbours: Relation = Field(
-        description="Tables are neighbours when the records of one unit are replaced by those of "
-        "another, or when they are added or removed. The number of records is public where one record "
-        "is replaced by one, and private elsewhere."
+        description="Which tables are neighbours: tables in which the records of one unit are replaced"
+        " (replace-one), or are added or removed (add-remove). The number of records is public if one"
+        " record is replaced by one record, and otherwise private."
     )
     weights: Weights | None = Field(
         default=None,
-        description="Survey weights, for models, and for counts that say `weighted`.",
+        description="Survey weights, for models, and for counts with `weighted`.",
     )
     strata: StrictStr | None = Field(
         default=None,
-        description="The column, among `columns`, of the strata within which the survey was drawn. A"
-        " unit belongs to the stratum of its first record.",
+        description="The column of the strata within which the survey was drawn; it must be among"
+        " `columns`. A unit belongs to the stratum of its first record.",
     )
     cluster: StrictStr | None = Field(
         default=None,
-        description="The column, among `columns`, of the clusters that were drawn, such as sampling"
-        " points, if they are larger than privacy units. A unit belongs to the cluster of its first"
-        " record.",
+        description="The column of the clusters that were drawn, such as sampling points, if they are"
+        " larger than privacy units. It must be among `columns`. A unit belongs to the cluster of its"
+        " first record.",
     )
     clusters: StrictInt | None = Field(
         default=None,
         ge=2,
-        description="How many clusters were drawn, if fewer than the column of `cluster` lists.",
+        description="The number of drawn clusters, if the column of `cluster` has more values.",
     )
     linked: Linked | None = Field(
         default=None,
-        description="Makes each privacy unit one record of all its members, for linked synthetic "
-        "tables of units and members.",
+        description="Makes one record of all members of a privacy unit, for linked synthetic tables of"
+        " units and members.",
     )
     series: Series | None = Field(
-        default=None, description="The series of releases of which this is one, if it is."
+        default=None, description="The series to which this release belongs, if any."
     )
     budget: BudgetSection
     invalid: Invalid = Field(
         default="refuse",
-        description="What happens to values that are not valid: they stop the release (`refuse`); a"
-        " number goes to the nearest bound and anything else counts as null, or in the first cell of a"
-        " column without nulls (`clamp`); they count as null, and every column is nullable"
-        " (`own-cell`); or their record is left out (`drop`). With `clamp` and `own-cell`,"
-        " weights that are null or negative count as 0, and others that are not finite as the largest."
-        " Records without a valid identifier are left out. All but `refuse` extend"
-        " the guarantee to tables that do not fit the plan.",
+        description="What happens to values that are not valid. `refuse`: the release stops. `clamp`:"
+        " a number is moved to the nearest bound; any other value counts as null, or in the first cell"
+        " if the column has no nulls. `own-cell`: the value counts as null, and every column is"
+        " nullable. `drop`: the record is left out. With `clamp` and `own-cell`, null and negative"
+        " weights count as 0, and other weights that are not finite as the largest weight. Records"
+        " without a valid identifier are left out. All except `refuse` extend the guarantee to tables"
+        " that do not fit the plan.",
     )
     columns: dict[str, Column] = Field(
-        min_length=1, description="The columns by name; others in the table are ignored."
+        min_length=1, description="The columns by name. Other columns of the table are ignored."
     )
     curves: dict[str, Curve] = Field(
         default_factory=dict,
-        description="Columns that are one function together, such as the load in each hour of a day, by"
-        " name.",
+        description="Groups of columns that form one function, such as the load in each hour of a day,"
+        " by name.",
     )
     releases: list[AnyRelease] = Field(
-        min_length=1, description="What is released, each with a share of the budget by weight."
+        min_length=1, description="The releases; each gets a share of the budget by weight."
     )
     synthesis: list[Synthesis] = Field(
         default_factory=list,
@@ -132,8 +132,7 @@ class PlanDocument(Section):
     )
     analyses: list[Analysis] = Field(
         default_factory=list,
-        description="Models to publish with their errors; they are computed from the noisy tables, at"
-        " no cost.",
+        description="Models to publish with their errors, computed from the noisy tables at no cost.",
     )
     publication: Publication
     operation: Operation = Field(
@@ -152,7 +151,7 @@ class PlanDocument(Section):
         return tuple(built)
 
     def release(self, section: AnyRelease, share: Budget) -> Release:
-        """A release with this share; messages of ``ValueError`` begin with the place in the section."""
+        """A release with this share. Messages of ``ValueError`` begin with the place in the section."""
         if self.series:
             return self.series.release(section, self.facts, share)
         if self.linked and self.unit and isinstance(section, MicrodataSection):
@@ -204,13 +203,13 @@ class PlanDocument(Section):
 
     @property
     def most_together(self) -> int:
-        """The most records of a unit that one synthetic table or model is made from."""
+        """The largest number of a unit's records in one synthetic table or model."""
         return self.unit.max_rows if self.unit and not self.linked else 1
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """The assumptions of sampling errors of models and moments, in addition to
-        independent records."""
+        """The assumptions behind sampling errors of models and moments, in addition to independent
+        records."""
         weights = self.weights.column if self.weights else None
         return tuple(assumptions(self.most_together, weights))
 
@@ -221,7 +220,7 @@ class PlanDocument(Section):
 
     @property
     def unpublished(self) -> dict[str, str]:
-        """The columns that are read but not published; the keys are the plan's keys that name them."""
+        """The columns that are read but not published, by the plan's key that names them."""
         named = {"privacy_unit.column": self.unit, "weights.column": self.weights}
         places = {place: section.column for place, section in named.items() if section}
         return places | ({"counts": self.counts} if self.counts else {})
@@ -240,7 +239,7 @@ class PlanDocument(Section):
 
     @property
     def record_columns(self) -> Mapping[str, Column]:
-        """The columns of the records that are counted: those of the plan, or those of wide records."""
+        """The columns of the counted records: the plan's columns, or the columns of wide records."""
         if self.linked and self.unit:
             return self.linked.wide(self.columns, self.unit)
         return self.columns
@@ -254,7 +253,7 @@ class PlanDocument(Section):
 
     @property
     def unused(self) -> list[str]:
-        """Columns of the survey about which nothing is published."""
+        """Unpublished columns of the survey."""
         used = {name for release in self.built.values() for name in release.domain.names}
         members = {name.rpartition(".")[0] for name in used}  # of linked tables, such as age.2
         follow = {group.name for name in used for group in groups_of(name, self.columns)}
@@ -262,7 +261,7 @@ class PlanDocument(Section):
 
     @property
     def published_columns(self) -> Mapping[str, Column]:
-        """Every column about which something is published."""
+        """All published columns."""
         columns, unused = self.described_columns, set(self.unused)
         return {name: column for name, column in columns.items() if name not in unused}
 
@@ -315,7 +314,7 @@ class PlanDocument(Section):
         return [section.name for section in self.releases if section.judges]
 
     def with_found(self, found: Mapping[str, Any]) -> Self:
-        """The plan with the categories and bounds that were found; they are not checked.
+        """The plan with the categories and bounds that were found. They are not checked.
 
         ``found``: for each column, its texts with their noisy counts, or its bounds.
         """
@@ -331,8 +330,8 @@ class PlanDocument(Section):
     def promise(self) -> Budget:
         """The (alpha, beta, gamma) that one release of the plan guarantees by itself.
 
-        If alpha was requested, it is the request. For a request in rho, beta is the grant's, or 0 if all
-        mechanisms are pure and their alphas add up to less.
+        If alpha was requested, this is the request. For a request in rho, beta is the grant's beta, or 0
+        if all mechanisms are pure and the sum of their alphas is smaller.
         """
         requested, asked = self.requested, self.budget.requested
         if not requested.rho:
@@ -346,7 +345,7 @@ class PlanDocument(Section):
 
     @property
     def shares(self) -> list[Budget]:
-        """The share of each release by weight; beta and gamma go only to releases that spend them."""
+        """The share of each release by weight. Beta and gamma go only to releases that spend them."""
         composition = self.budget.composition
         return split(
             self.requested,
@@ -365,7 +364,7 @@ class PlanDocument(Section):
 
     @cached_property
     def of_period(self) -> Mapping[str, Release]:
-        """The releases from which records and models are made: in a series, those of one period."""
+        """The releases from which records and models are made; in a series, of one period."""
         return {name: release.of_period for name, release in self.built.items()}
 
     @property
@@ -381,7 +380,7 @@ class PlanDocument(Section):
         return digest_of(of_any_run(self.public())) if self.series else ""
 
     def changed(self, **sections: Any) -> Self:
-        """The plan with some sections replaced and not checked, for comparisons with this one."""
+        """The plan with some sections replaced and not checked, for comparisons with this plan."""
         kept = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_construct(**kept | sections)
 
@@ -409,5 +408,5 @@ class PlanDocument(Section):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the public plan: the same digest means the same statistics and noise."""
+        """SHA-256 of the public plan. The same digest means the same statistics and noise."""
         return digest_of(self.public())

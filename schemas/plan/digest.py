@@ -1,4 +1,4 @@
-"""The digest of a plan: plans of the same digest publish the same statistics with the same noise."""
+"""The digest of a plan: plans with the same digest publish the same statistics with the same noise."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from schemas.survey.found import OPEN
 
 
 def digest_of(public: Mapping[str, Any]) -> str:
-    """SHA-256 of a manifest's plan in canonical JSON, independent of what was found for open columns."""
+    """SHA-256 of a manifest's plan in canonical JSON, without the search results for open columns."""
     columns = {
         name: column
         | ({"categories": OPEN} if column.get("at_most") else {})

@@ -8,9 +8,9 @@ linked: {order: [-age], shared: [region]}
     7    north    34  M   ----->  south   1     80     F      null   null   null   null
     9    south    80  F
 
-Neighbouring tables differ in the records of one unit, so they differ in one wide record, and everything
-that counts wide records pays for one record.  A member's columns are null in the positions after the
-last member; ``size`` is the number of members.
+Neighbouring tables differ in the records of one unit, that is, in one wide record. So counts of wide
+records cost as much as for one record.  A member's columns are null in the positions after the last
+member; ``size`` is the number of members.
 
 Tables of all pairs of the many wide columns would be mostly noise.  So a release of synthetic records
 (``Linked.widened``) measures only pairs within members and between adjacent ones, and its records obey
@@ -37,38 +37,38 @@ from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 from schemas.survey.unit import UnitColumn
 
 SIZE, NUMBER, PLACE = "size", "number", "place"
-"""Columns that are added: number of members of a unit, its made-up number, and position of a member."""
+"""Added columns: number of members of a unit, its made-up number, and position of a member."""
 
 MOST_MEMBERS, MOST_BINS = 50, 32
 
 JOINT = 3
-"""All pairs of this many first members are measured, and of later members only adjacent pairs."""
+"""All pairs among this many first members are measured. Of later members, only adjacent pairs."""
 
 
 class Linked(Section):
-    """Makes each privacy unit one record: the columns that members share, then those of each member."""
+    """Makes one record of each privacy unit: shared columns, then the columns of each member."""
 
     order: list[StrictStr] = Field(
         min_length=1,
-        description="Columns by which the members of a unit are sorted, `-` before a name for the "
-        "largest first. Ties are broken by the values of all other columns. The first `max_rows` are "
-        "used.",
+        description="Columns by which the members of a unit are sorted. `-` before a name puts the"
+        " largest value first. Ties are broken by the values of all other columns. The first"
+        " `max_rows` members are used.",
     )
     shared: list[StrictStr] = Field(
         default_factory=list,
-        description="Columns that describe the unit, such as a region: those of the first member are "
-        "used. All others describe members, and `age` becomes `age.1`, `age.2`, and so on.",
+        description="Columns that describe the unit, such as a region; the values of the first member"
+        " are used. All other columns describe members, and `age` becomes `age.1`, `age.2`, and so on.",
     )
 
     @property
     def sorted_by(self) -> list[tuple[str, bool]]:
-        """The columns of the order, each with whether the largest value comes first."""
+        """The columns of the order, and for each whether the largest value comes first."""
         return [(name.removeprefix("-"), name.startswith("-")) for name in self.order]
 
     def check(self, columns: Mapping[str, Column], unit: UnitColumn | None, invalid: str) -> None:
         """Raise ``ValueError`` if the plan's columns or its unit cannot be linked."""
         if unit is None:
-            raise ValueError("linked: needs a privacy_unit with a column, whose records are linked")
+            raise ValueError("linked: needs a privacy_unit with a column")
         if not 2 <= unit.max_rows <= MOST_MEMBERS:
             raise ValueError(
                 f"privacy_unit.max_rows: with linked, must be from 2 to {MOST_MEMBERS}"
@@ -88,14 +88,12 @@ class Linked(Section):
             if len(set(names)) != len(names):
                 raise ValueError(f"linked.{place}: a column is named twice")
         if set(columns) <= set(self.shared):
-            raise ValueError("linked.shared: no column is left that describes members")
+            raise ValueError("linked.shared: leave at least one column for members")
         made = {SIZE, NUMBER, PLACE}
         made |= {name.lower() for of in self.places(columns, unit).values() for name in of}
         taken = next((name for name in columns if name.lower() in made), None)
         if taken:
-            raise ValueError(
-                f"columns: linked makes a column {taken!r} of its own; rename the survey's"
-            )
+            raise ValueError(f"columns: linked adds a column {taken!r}; rename the survey's column")
 
     def places(self, columns: Mapping[str, Column], unit: UnitColumn) -> dict[str, list[str]]:
         """For each column that describes members, its wide columns in the order of members."""
@@ -126,23 +124,22 @@ class Linked(Section):
     def widened(
         self, section: MicrodataSection, columns: Mapping[str, Column], unit: UnitColumn
     ) -> MicrodataSection:
-        """A section of synthetic records in terms of wide columns.
+        """A section of synthetic records over wide columns.
 
-        A member's column means that column of every member, also in bins and rules. If the
-        section does not say otherwise, these pairs are measured: two columns of one member; one
-        column of two members, both among the first three or next to each other; and ``size`` with
-        what is shared and with the first member. A table weighs as the square of its cells, as
-        its squared distance from the truth grows by noise; four times as much if it is of two
-        members; a quarter if it is of ``size``, which pairs of members hold as well; and half as
-        much for each member after the third.
+        A member's column means that column of every member, also in bins and rules. By default these
+        pairs are measured: two columns of one member; one column of two members, if both are among the
+        first three or adjacent; and ``size`` with each shared column and each column of the first
+        member. The weight of a table is the square of its number of cells, as the squared distance
+        caused by noise. It is four times larger for tables of two members, a quarter for tables of
+        ``size``, which pairs of members also contain, and halved for each member after the third.
         """
         places = self.places(columns, unit)
         if section.compress:
             raise ValueError(
-                "compress: cannot be combined with linked, whose rules need every category"
+                "compress: cannot be combined with linked, because linked rules need every category"
             )
         if any(name in places for pair in section.often_equal for name in pair):
-            raise ValueError("often_equal: with linked, only for columns that members share")
+            raise ValueError("often_equal: with linked, use only columns that members share")
         listed = [name for name in section.columns if name in places]
         if not listed:
             raise ValueError("columns: name at least one that describes members")
@@ -172,7 +169,7 @@ class Linked(Section):
     ) -> Iterator[RuleSection]:
         """Yield the rules that all wide records obey: members fill the first positions, in order.
 
-        Later rules follow from earlier ones, but apply them to other tables that are measured.
+        Later rules follow from earlier rules, but apply to other measured tables.
         """
         chosen = [name for name in section.columns if name not in self.shared and name in columns]
         always = [name for name in chosen if not columns[name].nullable]
@@ -216,7 +213,7 @@ def _sizes(name: str, columns: Mapping[str, Column], most: int) -> Iterator[Rule
 def _edges(
     section: MicrodataSection, columns: Mapping[str, Column], name: str
 ) -> tuple[float, ...]:
-    """The edges of a numeric column's bins; empty for categories or very many bins."""
+    """The edges of a numeric column's bins; empty for categories, or for too many bins."""
     if isinstance(columns[name], CategoricalColumn):
         return ()
     axis = binned_domain(
@@ -228,7 +225,7 @@ def _edges(
 def _pairs(
     shared: list[str], places: Mapping[str, list[str]], most: int
 ) -> Iterator[tuple[tuple[str, str], Fraction]]:
-    """Yield pairs of wide columns, each with a factor; the weight is this times its cells squared."""
+    """Yield pairs of wide columns, each with a factor. Weight: factor times squared cells."""
     yield from (((name, SIZE), Fraction(1, 4)) for name in shared)
     yield from (((SIZE, names[0]), Fraction(1, 4)) for names in places.values())
     for i in range(most):

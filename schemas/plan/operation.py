@@ -1,7 +1,7 @@
 """A plan's operation: its schedule, what others may request, when to warn of a low budget, and whether
 it may run out.
 
-The operation is not part of the guarantee and not published, so it may change without a new digest: a
+The operation is not part of the guarantee and not published. So it may change without a new digest: a
 release stays the same when its schedule changes.
 """
 
@@ -26,8 +26,10 @@ class Schedule(Section):
         default=None,
         ge=date(2000, 1, 1),
         le=date(2200, 1, 1),
-        description="The day from which the schedule counts: its first year begins, and a run that was"
-        " due since and has no release is late. Default: the day of the plan's first scheduled release.",
+        description=(
+            "The first day of the schedule and of its first year; runs due since then without a"
+            " release are late. Default: the day of the plan's first scheduled release."
+        ),
     )
 
     @field_validator("cron")
@@ -40,7 +42,7 @@ class Schedule(Section):
             )
         if re.search(r"\b[HR]\b", cron, re.IGNORECASE):
             raise ValueError(
-                "H and R are random times, which nobody can know in advance; write the time"
+                "H and R stand for random times, which nobody knows in advance; write the time"
             )
         return cron
 
@@ -55,15 +57,15 @@ class Schedule(Section):
 
 
 class Requests(Section):
-    """The requests that everybody who can open Prefect's page may make."""
+    """Requests that anybody with access to Prefect's page may make."""
 
     releases: list[StrictStr] = Field(
         default_factory=list, description="The names of the releases that may be requested."
     )
     columns: list[StrictStr] = Field(
         default_factory=list,
-        description="The columns over which other releases may be requested, such as tables, means,"
-        " models and synthetic records: in all combinations.",
+        description="The columns that other requested releases may use in any combination: tables,"
+        " means, models, synthetic records and so on.",
     )
     part: WrittenRational = Field(
         description="The part of the dataset's grant, such as `1/10`, that all requests together may"
@@ -85,13 +87,13 @@ class Requests(Section):
 
 
 class Operation(Section):
-    """The section on how an agency runs a plan."""
+    """The section on an agency's operation of a plan."""
 
     schedule: Schedule | None = Field(
-        default=None, description="Without a schedule, releases are made only on demand."
+        default=None, description="When releases are made; without a schedule, only on demand."
     )
     requests: Requests | None = Field(
-        default=None, description="What others may request in Prefect's form; by default nothing."
+        default=None, description="Allowed requests in Prefect's form; by default none."
     )
     warn_runs: int = Field(
         default=3,
@@ -106,5 +108,5 @@ class Operation(Section):
     )
     allow_exhaustion: bool = Field(
         default=False,
-        description="Deploy the schedule although the dataset's budget ends within its first year.",
+        description="Deploy the schedule even if the dataset's budget ends within its first year.",
     )

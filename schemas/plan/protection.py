@@ -1,6 +1,6 @@
 """The privacy unit and the neighbouring relation in words, for bundles and reports.
 
-All files of a bundle take these texts from here, so that they agree.
+All files of a bundle use these texts, so that they agree.
 """
 
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from schemas.survey.columns import Invalid
 from schemas.survey.unit import UnitColumn
 
 RULES: dict[Invalid, str] = {
-    "clamp": "a number outside its bounds counts as the nearest bound, and any other value that is not"
-    " valid as null, or in the first cell of a column without nulls",
+    "clamp": "a number outside its bounds counts as the nearest bound; any other value that is not"
+    " valid counts as null, or in the first cell if the column has no nulls",
     "own-cell": "a value that is not valid counts as null, which has a cell in every column",
     "drop": "a record with a value that is not valid is left out",
 }
-"""Words on what happens to values that are not valid, for each rule that accepts all tables."""
+"""What happens to values that are not valid, in words, for each rule that accepts all tables."""
 
 
 GROWS = (
-    "; of all runs of the series together, as long as no unit comes into a past period, or out of one,"
-    " from run to run"
+    "; for all runs of the series together, as long as no unit enters or leaves a past period between"
+    " runs"
 )
 
 
 @dataclass(frozen=True)
 class Protection:
-    """A plan's neighbouring relation and privacy unit, for words.
+    """A plan's neighbouring relation and privacy unit, for texts.
 
     ``unit``: None if it is a row; ``invalid``: what happens to values that are not valid. In a series,
-    ``periods``: in how many periods a unit counts, if that is bounded, and whether runs are priced
+    ``periods``: the largest number of periods of a unit, if bounded, and whether runs are priced
     together, which requires that the table only grows. Further fields: whether a row represents several
     records; the columns by which the plan states numbers of records; the columns whose values are
     clamped; and those whose categories or bounds are found.
@@ -49,12 +49,12 @@ class Protection:
 
     @property
     def within(self) -> str:
-        """Words on the periods to which the bound on a unit's number of records applies."""
+        """Words for the periods to which the bound on a unit's number of records applies."""
         if self.periods is None:
             return ""
         if self.periods == 1:
-            return " in the first period that it is in"
-        return f" in each of the first {self.periods} periods that it is in"
+            return " in the first of its periods"
+        return f" in each of the first {self.periods} of its periods"
 
     @property
     def one(self) -> str:
@@ -79,12 +79,12 @@ class Protection:
 
     @property
     def difference(self) -> str:
-        """Words on how neighbouring tables differ; they follow the word "tables"."""
+        """Words on the difference between neighbouring tables, to follow the word "tables"."""
         if self.replaces:
             return f"that differ in {'all records of ' * bool(self.unit)}one {self.one}"
         if self.unit is None:
-            return "of which one has one record more than the other"
-        return f"of which one has all records of one {self.one} more than the other"
+            return "of which one has one additional record"
+        return f"of which one has all records of one additional {self.one}"
 
     @property
     def neighbours(self) -> str:
@@ -92,8 +92,8 @@ class Protection:
         if not self.replaces:
             return f"two tables {self.difference}"
         if self.unit is None:
-            return "two tables of the same number of records that differ in one of them"
-        return f"two tables {self.difference}, which are those of another {self.one}"
+            return "two tables with the same number of records that differ in one record"
+        return f"two tables {self.difference}, replaced by the records of another {self.one}"
 
     @property
     def size(self) -> str:
@@ -106,7 +106,7 @@ class Protection:
 
     @property
     def total(self) -> bool:
-        """Whether the guarantee holds for all tables, also those with values that are not valid."""
+        """Whether the guarantee is for all tables, including those with invalid values."""
         return self.invalid != "refuse"
 
     @property
@@ -137,7 +137,7 @@ class Protection:
         if not self.clamped:
             return ""
         return (
-            f" (numbers of {' and '.join(self.clamped)} outside theirs count as the nearest bound)"
+            f" (in {' and '.join(self.clamped)}, numbers out of bounds count as the nearest bound)"
         )
 
     @property
@@ -145,8 +145,8 @@ class Protection:
         if not self.totals:
             return ""
         return (
-            f"; if the numbers of records by {' and '.join(self.totals)} that the plan states were"
-            " counted in these records, only tables in which they are the same"
+            f"; if the stated numbers of records by {' and '.join(self.totals)} were counted in these"
+            " records, only tables with the same numbers"
         )
 
     @property
@@ -156,8 +156,8 @@ class Protection:
 
     @property
     def fate(self) -> str:
-        """Words on what happens to the one unit in which neighbours differ."""
-        return "replaced by an entirely different one" if self.replaces else "left out"
+        """Words on the change of the unit in which neighbours differ."""
+        return "replaced by any other one" if self.replaces else "left out"
 
     @property
     def metric(self) -> str:
@@ -167,15 +167,15 @@ class Protection:
                 "Input metric: the number of records that differ between two tables of the same, public"
                 " number of records (replace-one). Bound on input distance: 1."
             )
-        what = "records are" if self.unit is None else f"{self.one}s (all of their records) are"
+        what = "records" if self.unit is None else f"{self.one}s (with all their records)"
         if self.replaces:
             return (
-                f"Input metric: how many {what} replaced by others between two tables of the same number"
-                " of them (replace-one). Bound on input distance: 1."
+                f"Input metric: the number of {what} replaced between two tables of the same size"
+                " (replace-one). Bound on input distance: 1."
             )
         return (
-            f"Input metric: how many {what} in one of two tables and not in the other (add-remove)."
-            " Bound on input distance: 1."
+            f"Input metric: the number of {what} in only one of two tables (add-remove). Bound on input"
+            " distance: 1."
         )
 
     @property
@@ -184,9 +184,10 @@ class Protection:
         said = ["The privacy unit is one record. A person with several records is protected less."]
         if self.unit:
             said = [
-                f"The privacy unit is one {self.one}. A person in several of them is protected less.",
+                f"The privacy unit is one {self.one}. A person in several {self.one}s is protected"
+                " less.",
                 f"If a {self.one} has more than {self.unit.max_rows} records, only"
-                f" {self.unit.max_rows}{self.within} are used, so counts that include large ones are too"
+                f" {self.unit.max_rows}{self.within} are used, so counts with large {self.one}s are too"
                 " small. Error statements do not include this bias.",
             ]
             if self.periods is not None:

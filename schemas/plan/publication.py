@@ -16,23 +16,23 @@ class Publication(Section):
     units: Line = Field(
         default="",
         exclude_if=absent,
-        description="What the records are, in the plural, for findings: women, households.",
+        description="A plural noun for the records, used in findings: women, households.",
     )
     publisher: str = Field(default="", description="Who publishes.")
     contact: str = Field(default="", description="The contact for readers.")
-    licence: str = Field(default="", description="What readers may do with the bundle.")
+    licence: str = Field(default="", description="The licence of the bundle for readers.")
     citation: str = Field(default="", description="How the survey is cited.")
-    requester: str = Field(default="", description="Who asked for the release; published.")
+    requester: str = Field(default="", description="Who requested the release; this is published.")
     approval: bool = Field(
         default=False,
-        description="Whether a disclosure officer must approve before anything is published.",
+        description="Whether a disclosure officer must approve a release before it is published.",
     )
     replicates: StrictInt = Field(
         default=40,
         ge=0,
         le=200,
-        description="How many replicates are published with each table of unbiased counts. Readers"
-        " compute the error of any sum, share or ratio from them. 0: none.",
+        description="The number of replicates published with each table of unbiased counts. From"
+        " replicates, readers compute the error of any sum, share or ratio. 0: none.",
     )
     csv: StrictBool = Field(
         default=True,
@@ -41,7 +41,7 @@ class Publication(Section):
     curator_type: Literal["Government", "Industry", "Nonprofit"] | None = Field(
         default=None, description="The publisher's sector, for the registry of deployments."
     )
-    region: str = Field(default="", description="The region that the data describe.")
+    region: str = Field(default="", description="The region described by the data.")
     intended_use: str = Field(default="", description="The purpose of the release.")
 
     @field_validator("title")

@@ -1,4 +1,4 @@
-"""Makes sections that search for categories or bounds of open columns, if a plan states none."""
+"""Makes sections that search for categories or bounds of open columns, if a plan states no search."""
 
 import re
 from fractions import Fraction
@@ -14,7 +14,7 @@ from schemas.survey.columns import CategoricalColumn, ContinuousColumn
 from schemas.survey.found import OTHER
 
 PART = Fraction(1, 5)
-"""The fraction of the budget that all these searches get together."""
+"""The fraction of the budget for all these searches together."""
 
 LEAST = Fraction(1, LARGEST_WEIGHT)
 
@@ -41,7 +41,7 @@ def searches(plan: PlanDocument) -> list[FoundSection | BoundsSection]:
 
 
 def _name(what: str, column: str, taken: set[str]) -> str:
-    """An unused name for the search, made of characters that are allowed in names."""
+    """An unused name for the search, with only characters that are allowed in names."""
     letters = re.sub("[^a-z0-9]+", "-", column.lower()).strip("-")[:60]
     name = first = f"{what}-{letters}".strip("-")
     while name in taken:
@@ -50,7 +50,7 @@ def _name(what: str, column: str, taken: set[str]) -> str:
 
 
 def search_words(plan: PlanDocument) -> list[str]:
-    """For each open column, a line on how it is searched and what is left out."""
+    """For each open column, a line on the search and on omitted values."""
     lines = []
     for name in plan.finding:
         search, column = plan.built[name], plan.columns[plan.section(name).finds]
@@ -58,25 +58,25 @@ def search_words(plan: PlanDocument) -> list[str]:
         what, of = "bounds", plan.section(name).finds
         if isinstance(column, CategoricalColumn):
             what = "categories"
-        said = f"The {what} of {of} are found in the survey, with noise, at a price of {price}: "
+        said = f"A noisy search of the survey finds the {what} of {of}, at a price of {price}: "
         if isinstance(search, FoundCategories) and isinstance(column, CategoricalColumn):
             said += (
-                f"one that {search.needed} {one}s have is found with probability {FOUND:.0%}, and one"
-                f" that a single {one} has with probability at most {float(price.beta):.2g}. If more"
-                f" than {column.at_most} are found, the most frequent count. All other texts count as"
-                f" {OTHER}, and so do those that are blank, longer than {LONGEST} bytes, hold what"
-                " nobody sees or look like a more frequent one."
+                f"a category of {search.needed} {one}s is found with probability {FOUND:.0%}, and a"
+                f" category of a single {one} with probability at most {float(price.beta):.2g}. If more"
+                f" than {column.at_most} are found, only the most frequent are kept. All other texts"
+                f" count as {OTHER}. So do texts that are blank, longer than {LONGEST} bytes, contain"
+                " invisible characters or look like a more frequent text."
             )
         elif isinstance(search, FoundBounds) and isinstance(column, ContinuousColumn):
             nothing = column.with_found(None).bounds
             said += (
-                f"they hold every range, such as 1 to 2 and 2 to 5, that {search.needed} {one}s are in,"
-                f" with probability {FOUND:.0%}. Numbers outside count as the nearest bound; error"
-                " statements do not include this bias. If no range has enough, the bounds are"
+                f"with probability {FOUND:.0%} they include every range, such as 1 to 2 or 2 to 5, with"
+                f" {search.needed} {one}s. Numbers outside count as the nearest bound; error statements"
+                f" do not include this bias. If no range has enough {one}s, the bounds are"
                 f" {nothing[0]:g} and {nothing[1]:g}."
             )
             if column.unsearched:
                 ends = " and ".join(f"{bound:g}" for bound in column.bounds)
-                said += f" Until they are found, errors are stated for bounds of {ends}."
+                said += f" Until the search, errors are stated for bounds of {ends}."
         lines.append(said + (f" One record of each {one} is counted." if plan.unit else ""))
     return lines

@@ -1,4 +1,4 @@
-"""Makes a plan with some releases of another plan, or with new ones, for a part of its budget.
+"""Makes a plan with some releases of another plan, or with new releases, for a part of its budget.
 
 The result is an ordinary plan with its own digest, so ledger, audit and bundle need not know its
 origin.
@@ -27,9 +27,9 @@ RELEASES = TypeAdapter[list[AnyRelease]](list[AnyRelease])
 def asked_for(plan: Plan, alpha: str) -> Budget:
     """The price of a request of this alpha, with beta and gamma in the same proportion as in the plan.
 
-    Under concentrated composition the alpha is the one at the grant's beta.  Without an alpha, it is all
-    that the plan requests.  Raises ``InputError`` for text that is not a valid amount, and for more than
-    the plan requests.
+    Under concentrated composition the alpha is for the grant's beta. Without an alpha, the price is the
+    plan's whole request.  Raises ``InputError`` for text that is not a valid amount, and for an amount
+    above the plan's request.
     """
     whole = plan.requested
     if not alpha:
@@ -48,7 +48,7 @@ def asked_for(plan: Plan, alpha: str) -> Budget:
     if share > 1:
         raise InputError(
             f"alpha: {alpha} is more than one release of the plan may cost ({coordinate}"
-            f" {decimal_text(whole.loss)}); ask for less"
+            f" {decimal_text(whole.loss)}); request less"
         )
     beta, gamma = (round_down(each * share) if each else each for each in (whole.beta, whole.gamma))
     return Budget(beta=beta, gamma=gamma, **{coordinate: loss})
@@ -61,12 +61,12 @@ def select(
     title: str = "",
     requester: str = "",
 ) -> Plan:
-    """The plan with only these releases, for what is ``asked``, or else all that it requests.
+    """The plan with only these releases, for ``asked`` or the plan's whole request.
 
     An empty ``releases`` means all.  The chosen releases share the budget by their weights.  A synthetic
-    table stays if its release stays; values inside bins no longer follow a release that is not chosen.
-    The new plan is not open to requests.  Raises ``InputError`` for an unknown release, and as
-    ``smaller`` does.
+    table stays if its release stays. Values inside bins no longer follow releases that are not chosen.
+    The new plan is not open to requests.  Raises ``InputError`` for an unknown release, and in the same
+    cases as ``smaller``.
     """
     names = [section.name for section in plan.releases]
     for name in releases:
@@ -97,7 +97,7 @@ def smaller(
     spend them.  Raises ``InputError`` for a series, ``PlanError`` if the result is not a valid plan.
     """
     if plan.series:
-        raise InputError("a series is released as a whole, one run for each period: run its plan")
+        raise InputError("a series is released as a whole, one run per period; run its plan")
     document = plan.model_dump(mode="json", by_alias=True) | dict(sections)
     rule = plan.budget.composition
     try:

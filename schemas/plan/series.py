@@ -40,21 +40,21 @@ SCHEDULE = "schedule"
 
 
 class Periods(NamedTuple):
-    """How the engine bounds units: it uses records in a unit's first ``most`` periods on ``axis``."""
+    """How the engine bounds units: by the records in a unit's first ``most`` periods on ``axis``."""
 
     axis: Axis
     most: int
 
 
 OF_ONE_RUN = ("budget", "rows", "publication", "analyses")
-"""Keys of a plan in which the runs of one series may differ; so may ``synthesis``, as no draw does."""
+"""Keys of a plan that may differ between runs of one series. ``synthesis`` may too."""
 
 WORDS = ("description", "labels")
-"""Keys of a column in which they may differ too: words for readers."""
+"""Keys of a column that may also differ: words for readers."""
 
 
 def of_any_run(public: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the public plan that all runs of a series have in common."""
+    """The part of the public plan that all runs of a series share."""
     common = {key: value for key, value in public.items() if key not in OF_ONE_RUN}
     common |= {"synthesis": []} if "synthesis" in public else {}
     common["columns"] = {
@@ -67,69 +67,71 @@ def of_any_run(public: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Series(Section):
-    """A series of runs, of which this is one."""
+    """A series of runs, and the number of this run."""
 
     period: StrictStr = Field(
-        description="The column that holds the period of a record: categorical, or whole numbers, with"
-        f" one value for each period, in order. `{SCHEDULE}` where each run's table holds the records of"
-        " one period alone."
+        description="The column with the period of a record: categorical, or whole numbers, with one"
+        f" value for each period, in order. Write `{SCHEDULE}` if each run's table contains the records"
+        " of only one period."
     )
     periods: StrictInt = Field(
-        ge=1, le=MOST_PERIODS, description="How many periods the series may have."
+        ge=1, le=MOST_PERIODS, description="The largest number of periods of the series."
     )
     in_periods: StrictInt | Literal["all"] = Field(
-        description="How many periods one privacy unit can be in. If it is in more, only the first ones"
-        " count, with at most `max_rows` records in each. What all runs cost together grows with it."
+        description=(
+            "The largest number of periods of one privacy unit. If a unit is in more periods, only the"
+            " first count, with at most `max_rows` records in each. The cost of all runs grows with"
+            " it."
+        )
     )
     run: StrictInt = Field(
         default=1,
         ge=1,
-        description="The number of this run's period; runs go in order. By default the next one that"
-        " the ledger has no release of.",
+        description="The number of this run's period. Runs go in order. Default: the next period"
+        " without a release in the ledger.",
     )
     measures: Literal["to-date", "period"] = Field(
         default="period",
-        description="What a run measures: its period alone (`period`), or a weighted sum of all periods"
-        " so far, with weights that make totals over many periods accurate (`to-date`), where records of"
-        " past periods never change.",
+        description="What a run measures: only its period (`period`), or a weighted sum of all periods"
+        " so far (`to-date`), with weights that make totals over many periods accurate. `to-date`"
+        " requires that records of past periods never change.",
     )
-    year: StrictInt = Field(default=YEAR, ge=2, description="How many periods are a year.")
+    year: StrictInt = Field(default=YEAR, ge=2, description="The number of periods in a year.")
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         if self.in_periods != "all" and not 1 <= self.in_periods <= self.periods:
             raise ValueError(
-                f"in_periods: must lie between 1 and {self.periods}, the periods of the series, or be"
-                f" all; not {self.in_periods}"
+                f"in_periods: must be all, or between 1 and {self.periods}, the number of periods; not"
+                f" {self.in_periods}"
             )
         if self.run > self.periods:
             raise ValueError(
-                f"run: the series has {self.periods} periods; there is no run {self.run}"
+                f"run: there is no run {self.run}, because the series has {self.periods} periods"
             )
         if self.period == SCHEDULE and self.in_periods != "all":
             raise ValueError(
-                "in_periods: cannot be enforced across tables of one period each; write all, or name the"
-                " column that holds the period"
+                "in_periods: cannot be enforced if each table has only one period; write all, or name"
+                " the column with the period"
             )
         if self.period == SCHEDULE and self.measures == "to-date":
             raise ValueError(
-                "measures: a table of one period cannot be weighted by period; leave it out, or name"
-                " the column that holds the period"
+                "measures: a table with only one period cannot be weighted by period; leave it out, or"
+                " name the column with the period"
             )
         return self
 
     def at(self, run: int) -> "Series":
-        """The series at another run; raises ``InputError`` if it has no run of this number."""
+        """The series at another run. Raises ``InputError`` if there is no run with this number."""
         if run > self.periods:
             raise InputError(
-                f"series.periods: the series has {self.periods}, and all of them were released; begin a"
-                " new one"
+                f"series.periods: all {self.periods} periods were released; begin a new series"
             )
         return self.model_copy(update={"run": run})
 
     @property
     def column(self) -> str | None:
-        """The column that holds the period, if there is one."""
+        """The column with the period, if there is one."""
         return None if self.period == SCHEDULE else self.period
 
     @property
@@ -148,7 +150,7 @@ class Series(Section):
 
     @property
     def part(self) -> Fraction:
-        """The fraction (0 to 1) of the sensitivity in its event that this run of counts adds."""
+        """The fraction (0 to 1) of the sensitivity in the privacy event that this run of counts adds."""
         return self._part(self.factor)
 
     def _part(self, factor: Factor) -> Fraction:
@@ -157,10 +159,10 @@ class Series(Section):
     def price(self, run: Release) -> Budget:
         """The amount that this run adds to the price of the series, if runs 1..run-1 had the same noise.
 
-        rho times the square of the part, or alpha times the part of Laplace noise: see
-        ``domain.series``, the price of a run, for the proof.  Gaussian noise under basic composition has
-        no price that adds up, so each run costs its share.  The ledger enforces the conditions, except
-        one that it cannot test: no unit enters a past period, or leaves one.
+        The amount is rho times the squared fraction, or alpha times the fraction for Laplace noise: see
+        ``domain.series``, the price of a run, for the proof. Gaussian noise under basic composition has
+        no additive price, so each run costs its share. The ledger enforces all conditions except one
+        that it cannot test: no unit enters or leaves a past period.
         """
         share = run.share
         part = self._part(run.factor) if isinstance(run, EstimatesRun) else self.part
@@ -170,11 +172,11 @@ class Series(Section):
 
     @property
     def _alone(self) -> Fraction:
-        """The largest fraction of the sensitivity in its event that a run alone can have."""
+        """The largest fraction of the sensitivity in the event that one run alone can have."""
         return Fraction(sum(self.factor.steps[: self._in_one_run]), STEPS * self._in_one_run)
 
     def _share(self, requested: Budget) -> Budget:
-        """The share whose noise makes a run alone cost what was requested."""
+        """The share with which one run alone costs as much as requested."""
         if requested.rho:
             return replace(requested, rho=requested.rho / self._alone**2)
         return (
@@ -194,13 +196,13 @@ class Series(Section):
         """Raise ``ValueError`` if the rest of a plan contradicts the series."""
         if adjacency.public_rows:
             raise ValueError(
-                "series: the number of records of each run would reveal when a unit came in; write"
+                "series: the number of records of each run would reveal when a unit entered; write"
                 " neighbours: add-remove, or name a privacy unit of several records"
             )
         if self.enforced and adjacency.unit == ROW and self.most > 1:
             raise ValueError(
-                "series.in_periods: one record is in one period; write 1, or name the privacy_unit that"
-                " is in several"
+                "series.in_periods: one record is in only one period; write 1, or name a privacy_unit"
+                " that is in several periods"
             )
         if weighted:
             raise ValueError("weights: a series counts records only; remove the weights")
@@ -211,7 +213,7 @@ class Series(Section):
         if column is None:
             raise ValueError(
                 f"series.period: the plan declares no column {self.period!r}; declare it, or write"
-                f" {SCHEDULE} where each run's table holds one period"
+                f" {SCHEDULE} if each run's table has only one period"
             )
         if isinstance(column, ContinuousColumn) or column.nullable:
             raise ValueError(
@@ -221,8 +223,8 @@ class Series(Section):
         values = column.axis(self.period).size
         if values != self.periods:
             raise ValueError(
-                f"series.periods: {self.period!r} has {values} values, and there must be one for each"
-                f" of {self.periods} periods"
+                f"series.periods: {self.period!r} has {values} values, but needs one for each of"
+                f" {self.periods} periods"
             )
 
     def bound(self, columns: Mapping[str, Column]) -> Periods | None:
@@ -232,32 +234,32 @@ class Series(Section):
         return Periods(columns[self.column].axis(self.column), self.most)
 
     def named(self, columns: Mapping[str, Column]) -> str:
-        """The period of this run, such as ``period 2 of 3: 2025-T2``."""
+        """The period of this run in words, such as ``period 2 of 3: 2025-T2``."""
         number, periods = f"period {self.run} of {self.periods}", self.bound(columns)
         return f"{number}: {middles(periods.axis)[self.run - 1]}" if periods else number
 
     def release(
         self, section: ReleaseSection, survey: SurveyFacts, share: Budget
     ) -> SeriesRun | EstimatesRun:
-        """This run of one release; messages of ``ValueError`` begin with the place in its section."""
+        """This run of one release. Messages of ``ValueError`` begin with the place in its section."""
         if isinstance(section, ModelSection | MomentsSection):
             return self._estimates(section, survey, share)
         share = self._share(share)
         tables = section.release(survey, share)
         if isinstance(tables, CompressedMicrodata):
             raise ValueError(
-                "compress: would merge other cells in each period; use coarser bins or fewer categories,"
-                " and remove it"
+                "compress: remove it, because each period would merge different cells; use coarser"
+                " bins or fewer categories"
             )
         if type(tables) is not Histogram and not isinstance(tables, Margins | Microdata):
             raise ValueError(
-                "kind: a series is of counts (histogram, margins, microdata-margins) and of estimates"
-                " (model, moments); a mean is a model, such as formula: income ~ 1"
+                "kind: a series releases counts (histogram, margins, microdata-margins) or estimates"
+                " (model, moments). For a mean use a model, such as formula: income ~ 1"
             )
         if isinstance(tables, Margins | Microdata):  # the runs' noises add up cell by cell
             if tables.aim not in ("balanced", "records", None):
                 raise ValueError(
-                    "optimise: a series measures all tables with the same noise; remove it"
+                    "optimise: remove it, because a series measures all tables with the same noise"
                 )
             tables = replace(tables, aim=None)
         return SeriesRun(
@@ -275,7 +277,7 @@ class Series(Section):
     def _estimates(
         self, section: ModelSection | MomentsSection, survey: SurveyFacts, share: Budget
     ) -> EstimatesRun:
-        """A run of estimates; it measures its period alone, whatever ``measures`` is for counts."""
+        """A run of estimates. It measures only its period, whatever ``measures`` is for counts."""
         if self._in_one_run > 1:
             raise ValueError(
                 "kind: models and moments of a series need in_periods: 1, or tables of one period each"
@@ -285,8 +287,8 @@ class Series(Section):
         assert isinstance(inner, MeasuredModel | Moments)
         if isinstance(inner, MeasuredModel) and not inner.design.simple:
             raise ValueError(
-                "kind: a model of a series counts each record once; take moments, or write max_rows: 1"
-                " and neither strata nor cluster"
+                "kind: a model of a series counts each record once; use moments, or write max_rows: 1"
+                " and leave out strata and cluster"
             )
         return EstimatesRun(
             section.name,

@@ -24,42 +24,45 @@ from schemas.text import Line
 UNIFORM = "uniform"
 
 IMPLICATE = "implicate"
-"""The column with the number of an implicate."""
+"""The name of the column with the number of an implicate."""
 
 
 class Synthesis(Section):
-    """Synthetic records drawn from one release, perhaps refined by densities or finer counts."""
+    """Synthetic records drawn from one release, optionally refined by densities or finer counts."""
 
     name: Name = Field(description="Names the synthetic table.")
     title: Line = Field(
         default="",
         max_length=100,
         exclude_if=absent,
-        description="The heading in the report; without it, the name is made one.",
+        description="The heading in the report; by default made from the name.",
     )
-    from_: Name = Field(alias="from", description="The release that the records are drawn from.")
-    rows: StrictInt = Field(ge=1, le=2**31, description="How many records; a public choice.")
+    from_: Name = Field(alias="from", description="The release from which the records are drawn.")
+    rows: StrictInt = Field(ge=1, le=2**31, description="The number of records, a public choice.")
     within_bins: dict[StrictStr, Name] = Field(
         default_factory=dict,
         description="For each numeric column, the release that its values follow inside their bins: a"
-        " density, or counts in finer bins; or `uniform`. A column that is not named follows the "
-        "plan's density of it, one of it alone before a joint one; where there is none, a smooth "
-        "density with the records' counts in its bins.",
+        " density, counts in finer bins, or `uniform`. By default a column follows the plan's density"
+        " of this column alone, otherwise a joint density. If there is no density, the values follow a"
+        " smooth density with the records' counts in its bins.",
     )
 
     derived: dict[StrictStr, StrictStr] = Field(
         default_factory=dict,
-        description="Columns that are computed from those of each record, by formula; never drawn or"
-        " measured. Numbers, columns, + - * / **, comparisons, `A if C else B`, min, max, abs, round.",
+        description=(
+            "Columns computed by formula from other columns of each record, never drawn or measured."
+            " Allowed: numbers, columns, + - * / **, comparisons, `A if C else B`, min, max, abs,"
+            " round."
+        ),
     )
 
     implicates: StrictInt | None = Field(
         default=None,
         ge=5,
         le=100,
-        description="Also publish this many files of records, each as large as the survey, which differ"
-        " as the noise might have: from their spread, any program for multiple imputation computes"
-        " errors that include the noise. From margins or microdata-margins. Costs no budget.",
+        description="Also publish this many files of records, each as large as the survey. They differ"
+        " from each other as the noise might have differed, so that programs for multiple imputation"
+        " compute errors that include the noise. Needs margins or microdata-margins. Costs no budget.",
     )
 
     def sampler(self, built: Mapping[str, Release]) -> Samplable:
@@ -87,12 +90,11 @@ class Synthesis(Section):
             )
         if release.rows > LARGEST_FIT:
             raise ValueError(
-                f"implicates: are for surveys of at most {LARGEST_FIT:,} records, not"
-                f" {release.rows:,}"
+                f"implicates: need a survey of at most {LARGEST_FIT:,} records, not {release.rows:,}"
             )
 
     def deriving(self, release: Release, columns: Mapping[str, Column]) -> list[Derived]:
-        """The columns computed from those of the release; raises ``ValueError`` if one is not valid."""
+        """The columns computed from the release's columns. ``ValueError`` if a formula is not valid."""
         for name in self.derived:
             if not nameable(name):
                 raise ValueError(f"derived.{name}: is not a valid column name")
@@ -111,23 +113,23 @@ class Synthesis(Section):
         for axis in domain.axes:
             if isinstance(axis, Grid) and axis.integer and (axis.step or 1) > 1:
                 raise ValueError(
-                    f"from: {self.from_} has a cell for each whole number of {axis.name}, and not only"
-                    f" for multiples of its step {axis.step}; state bins, or levels instead of the step"
+                    f"from: {self.from_} has a cell for each whole number of {axis.name}, not only for"
+                    f" multiples of its step {axis.step}; state bins, or levels instead of the step"
                 )
             if isinstance(axis, Bins):
                 inside = CellNumbers.of(axis, np.arange(axis.cells))
                 for code in np.flatnonzero(inside.first > inside.last).tolist():
                     lower, upper = map(plain, axis.edges[code : code + 2])
                     raise ValueError(
-                        f"from: the bin of {axis.name} from {lower} to {upper} in {self.from_} holds no"
-                        f" multiple of the column's step {plain(float(axis.step or 0))}; make it wider"
+                        f"from: the bin of {axis.name} from {lower} to {upper} in {self.from_} contains"
+                        f" no multiple of the column's step {plain(float(axis.step or 0))}; widen it"
                     )
 
     def refining(self, built: Mapping[str, Release]) -> dict[str, Samplable | Heaping]:
         """For each binned column, the release that its values follow inside the bins.
 
-        ``built``: the plan's releases by name.  Raises ``ValueError`` where ``within_bins`` names a
-        column without bins, or a release without information on how the column is distributed.
+        ``built``: the plan's releases by name.  Raises ``ValueError`` if ``within_bins`` names a column
+        without bins, or a release without information on the column's distribution.
         """
         columns = [axis.name for axis in built[self.from_].domain.axes if isinstance(axis, Bins)]
         for column in self.within_bins:

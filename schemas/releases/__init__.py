@@ -1,12 +1,11 @@
 """The sections of a plan on its releases, and how each becomes a release of ``dpcore``.
 
 There is one module for each kind: a plan may name the ``kind`` of every section that is defined here.
-``build`` gets the facts of the survey and the share of the budget; if it raises ``ValueError``, the
+``build`` gets the facts of the survey and the share of the budget. If it raises ``ValueError``, the
 message begins with the place inside the section.
 
-Packages add kinds of their own by entry points of the group ``dprelease.kinds``.  Each names a module
-like the ones here, or one that adds a mechanism to a kind (``density.MECHANISMS``,
-``count.MECHANISMS``).
+Packages add kinds by entry points of the group ``dprelease.kinds``.  Each names a module like the ones
+here, or one that adds a mechanism to a kind (``density.MECHANISMS``, ``count.MECHANISMS``).
 """
 
 import pkgutil
@@ -27,7 +26,7 @@ DOOR = "dprelease.kinds"
 
 
 def _modules() -> Iterator[ModuleType]:
-    """Yield the modules here, then the modules of other packages, which may import the former."""
+    """Yield the modules of this package, then those of other packages, which may import them."""
     for found in pkgutil.iter_modules(__path__):
         yield import_module(f"{__name__}.{found.name}")
     for entry in sorted(entry_points(group=DOOR), key=lambda entry: entry.name):

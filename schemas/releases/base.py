@@ -47,17 +47,17 @@ GAUSSIAN = (
 
 LARGEST_WEIGHT = 10**6
 LONGEST_FILE = 240
-"""The most bytes in a table's name; most file systems allow 255 including the extension."""
+"""The largest number of bytes in a table's name; most file systems allow 255 including the extension."""
 
 
 @dataclass(frozen=True)
 class SurveyFacts:
     """The facts from which the releases of a plan are built: public facts of the survey as a whole.
 
-    ``rows``: the number of records, or, if neighbours differ in it, a guess that is used only as a
-    scale.  ``size``: if a record holds several members, the column with their number.  ``strata``,
+    ``rows``: the number of records or, if neighbours differ in this number, a guess used only as a
+    scale. ``size``: if a record contains several members, the column with their number.  ``strata``,
     ``cluster``, ``unit``: the columns of strata and clusters, and the noun for a unit of several
-    records, if any.  ``curves``: columns that are one function together, by its name.
+    records, if any.  ``curves``: columns that form one function, by the function's name.
     """
 
     columns: Columns
@@ -75,7 +75,7 @@ class SurveyFacts:
     def weighted(self) -> "SurveyFacts":
         """The facts of the same survey, in which each step of weight counts as a record.
 
-        Raises ``ValueError`` if it has no weights.
+        Raises ``ValueError`` if the survey has no weights.
         """
         if self.weights is None:
             raise ValueError("weighted: the plan states no `weights`")
@@ -107,17 +107,17 @@ class ReleaseSection(Section):
             ...
 
     name: Name = Field(
-        description="Names the tables; one draw is ever made per release id and name."
+        description="Names the release and its tables. A release id and name are drawn only once."
     )
     title: Line = Field(
         default="",
         max_length=100,
         exclude_if=absent,
-        description="The heading in the report; without it, the name is made one.",
+        description="The heading in the report; by default made from the name.",
     )
     weight: WrittenRational = Field(
         default=Fraction(1),
-        description="The share of the requested budget, relative to the others.",
+        description="The share of the requested budget, relative to other releases.",
     )
 
     @model_validator(mode="after")
@@ -129,17 +129,17 @@ class ReleaseSection(Section):
         return self
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        """Build the release; messages of ``ValueError`` begin with the place in the section."""
+        """Build the release. Messages of ``ValueError`` begin with the place in the section."""
         raise NotImplementedError
 
     def make(
         self, kind: Callable[..., R], domain: Domain, survey: SurveyFacts, share: Budget, **own: Any
     ) -> R:
-        """Make a release of this ``kind``; ``own``: the fields that only this kind has."""
+        """Make a release of this ``kind``. ``own``: the fields that only this kind has."""
         return kind(self.name, domain, survey.rows, share, adjacency=survey.adjacency, **own)
 
     def release(self, survey: SurveyFacts, share: Budget) -> Release:
-        """The release that the plan asks for."""
+        """The release described by the plan."""
         return self.build(survey, share)
 
     @property
@@ -154,22 +154,22 @@ class ReleaseSection(Section):
 
     @property
     def finds(self) -> str:
-        """The column whose categories or bounds it finds, or ""; such releases are drawn first."""
+        """The column whose categories or bounds the release finds, or "". Drawn first."""
         return ""
 
     @property
     def judges(self) -> str:
-        """The synthetic table whose quality it measures, or ""; such releases are drawn last."""
+        """The synthetic table whose quality the release measures, or "". Drawn last."""
         return ""
 
     @property
     def public_totals(self) -> str:
-        """The column by which the plan states numbers of records that hold exactly, or ""."""
+        """The column by which the plan states exact numbers of records, or ""."""
         return ""
 
     @property
     def gaussian(self) -> bool:
-        """Whether the noise is Gaussian, with a beta for every alpha, and a rho without beta."""
+        """Whether the noise is Gaussian, which needs a beta for every alpha, but no beta for rho."""
         return self.mechanism in GAUSSIAN
 
     @property
@@ -193,9 +193,9 @@ class GroupedSection(ReleaseSection):
     by: StrictStr | list[StrictStr] | None = Field(
         default=None,
         exclude_if=absent,
-        description="A column of categories or whole numbers, or a list of them: publishes numbers for"
-        " each group, at the price of a single one, or at most of two if a record may move from"
-        " one group to another.",
+        description="A column of categories or whole numbers, or a list of columns: publishes numbers"
+        " for each group. All groups cost as much as one group, or at most as two if a record may move"
+        " from one group to another.",
     )
 
     @property
@@ -228,7 +228,7 @@ class GroupsSection(GroupedSection):
 
 
 class WeightedSection(ReleaseSection):
-    """Base class of sections in which each step of weight may count as a record."""
+    """Base class of sections in which each step of weight may count as one record."""
 
     weighted: StrictBool = Field(
         default=False,
@@ -257,12 +257,12 @@ class CountsSection(WeightedSection):
 
 
 def one_each(value: N | list[N], columns: list[str]) -> tuple[N, ...]:
-    """One value for each column: a list is taken unchanged, a single value is used for all columns."""
+    """One value for each column. A list is unchanged; a single value is used for all columns."""
     return tuple(value) if isinstance(value, list) else (value,) * len(columns)
 
 
 def listed(names: list[str], between: str) -> str:
-    """Names in one line; long lists are cut short, as titles appear in tables and task lists."""
+    """Names in one line. Long lists are shortened, because titles appear in tables and task lists."""
     shown = names if len(names) <= 6 else [*names[:4], f"and {len(names) - 4} more"]
     return between.join(shown)
 
@@ -285,7 +285,7 @@ def domain_of(axes: list[Axis]) -> Domain:
 def check_names(release: Release, replicates: bool = False) -> None:
     """Raise ``ValueError`` if two columns or two files that a release publishes have the same name.
 
-    Capitals make no difference, as for DuckDB and many file systems.  ``replicates``: whether the tables
+    Capitals make no difference, as in DuckDB and many file systems.  ``replicates``: whether the tables
     have columns of replicates, which readers identify by a prefix of their names.
     """
     if not release.statistics:
@@ -313,8 +313,8 @@ def check_names(release: Release, replicates: bool = False) -> None:
         file = release.table_name(domain).lower()
         if len(domains) <= MOST_FILES and len(file.encode()) > LONGEST_FILE:
             raise ValueError(
-                f"columns: the table of {list(domain.names)} would be a file whose name has"
-                f" {len(file.encode())} bytes, and may have {LONGEST_FILE}; shorten the columns' names"
+                f"columns: the file name of the table of {list(domain.names)} would have"
+                f" {len(file.encode())} bytes, more than {LONGEST_FILE}; shorten the columns' names"
             )
         if files.setdefault(file, domain.names) != domain.names:
             raise ValueError(

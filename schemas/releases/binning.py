@@ -1,4 +1,4 @@
-"""How numeric columns become cells: bins that the plan states, or many that suit the column."""
+"""How numeric columns become cells: bins stated in the plan, or many bins that suit the column."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -21,7 +21,7 @@ Edges = list[float] | StrictInt | Literal["fine"]
 
 
 def _no_other_word(bins: Any) -> Any:
-    """Refuse any other word with one clear message; pydantic would say that it is not a list."""
+    """Refuse any other word with one clear message. Pydantic would only say that it is not a list."""
     if isinstance(bins, str) and bins != FINE:
         raise ValueError(
             f"must be a number of bins, such as 10, a list of edges, or `{FINE}`"
@@ -34,9 +34,11 @@ Bins = Annotated[
     dict[str, Annotated[Edges, BeforeValidator(_no_other_word, json_schema_input_type=Edges)]],
     Field(
         default_factory=dict,
-        description="For numeric columns: a number of equal bins, ascending edges, or `fine`: many"
-        " bins that suit the bounds, step and unit of the column. Up to 1,024 values get one bin each."
-        " For more, bins get wider with the amount, or are equal if the bounds are of similar size.",
+        description=(
+            "For numeric columns: a number of equal bins, ascending edges, or `fine`: many bins that"
+            " suit the bounds, step and unit of the column. Up to 1,024 values get a bin each. With"
+            " more values, bins widen with the amount, or are equal if the bounds are of similar size."
+        ),
     ),
 ]
 
@@ -60,7 +62,7 @@ def _binned_axis(column: Column, name: str, edges: list[float] | int | str | Non
         return column.axis(name)
     if edges is None:
         if isinstance(column, ContinuousColumn):
-            raise ValueError(f"bins.{name}: missing; a continuous column needs bins to be counted")
+            raise ValueError(f"bins.{name}: missing; to count a continuous column, state its bins")
         return column.axis(name)
     if isinstance(edges, str):
         if (fine := _fine_edges(column)) is None:
@@ -75,7 +77,7 @@ def _binned_axis(column: Column, name: str, edges: list[float] | int | str | Non
 
 
 def _fine_edges(column: IntegerColumn | ContinuousColumn) -> list[float] | None:
-    """The edges that `fine` means; None if each whole number has a cell."""
+    """The edges for `fine`; None if each whole number has a cell."""
     (lower, upper), step = column.bounds, column.step
     points = [Decimal(str(point)) for point in column.point_masses]
     numbers = Numbers(

@@ -31,14 +31,14 @@ COARSE = 128
 
 
 class Label(Section):
-    """What a classifier predicts: some categories of a column, or values from a threshold up."""
+    """The predicted event: some categories of a column, or values of at least a threshold."""
 
-    column: StrictStr = Field(description="The column that it predicts.")
+    column: StrictStr = Field(description="The predicted column.")
     positive: list[str | bool | StrictInt | StrictFloat] | None = Field(
         default=None, description="For a categorical column, the categories that count as positive."
     )
     at_least: float | None = Field(
-        default=None, description="For a numeric column, the least value that counts as positive."
+        default=None, description="For a numeric column, the smallest positive value."
     )
 
     @model_validator(mode="after")
@@ -70,7 +70,7 @@ class Label(Section):
         lower = column.bounds[0]
         upper = column.bounds[1] + isinstance(column, IntegerColumn)
         if isinstance(column, IntegerColumn) and not self.at_least.is_integer():
-            raise ValueError("label.at_least: must be a whole number, as the column has")
+            raise ValueError("label.at_least: must be a whole number, like the column")
         if not lower < self.at_least < upper:
             raise ValueError("label.at_least: must lie inside the bounds of the column")
         bins = column.bins(self.column, [lower, self.at_least, upper])
@@ -85,22 +85,22 @@ class ClassifierSection(ReleaseSection):
     product: ClassVar[Product] = "Machine learning model"
     kind: Literal["classifier"]
     features: list[StrictStr] = Field(
-        min_length=1, max_length=20, description="The columns that it predicts from."
+        min_length=1, max_length=20, description="The columns used for prediction."
     )
     label: Label
     bandwidth: Width | list[Width] | None = Field(
         default=None,
-        description="gaussian-process: bandwidth of the kernel, for numbers scaled to [0, 1] and"
-        " different categories at distance 1: one for all features, or one for each.",
+        description="gaussian-process: bandwidth of the kernel, one for all features or one for each."
+        " Numbers are scaled to [0, 1]; different categories have distance 1.",
     )
     regularisation: Regularisation | None = Field(
         default=None,
-        description="gaussian-process: lambda in mean loss + lambda ||f||^2; a larger one needs less"
-        " noise. Or how it is drawn from the records.",
+        description="gaussian-process: lambda in mean loss + lambda ||f||^2; a larger lambda needs"
+        " less noise. Or the method of drawing lambda from the records.",
     )
     loss: LossName = Field(
         default="hinge",
-        description="gaussian-process: logistic gives log-odds, hinge the sharper boundary.",
+        description="gaussian-process: logistic gives log-odds, hinge a sharper boundary.",
     )
     frequencies: StrictInt = Field(
         default=256,
@@ -112,8 +112,8 @@ class ClassifierSection(ReleaseSection):
     weights: Literal["balanced"] | float = Field(
         default=1.0,
         exclude_if=lambda weight: weight == 1,
-        description="noisy-gradients: how many times a record of the positive side counts, where one of"
-        " the negative side counts once; balanced: both sides weigh the same, by their noisy counts.",
+        description="noisy-gradients: the weight of a positive record relative to a negative record."
+        " balanced: both sides have the same total weight, by their noisy counts.",
     )
 
     @field_validator("weights", mode="before")
@@ -137,18 +137,18 @@ class ClassifierSection(ReleaseSection):
             idle = [name for name in of_kernels if getattr(self, name) != defaults[name]]
             if idle:
                 raise ValueError(
-                    f"{idle[0]}: is only for mechanism gaussian-process, not for {self.mechanism};"
-                    " leave it out"
+                    f"{idle[0]}: only mechanism gaussian-process uses it, not {self.mechanism}; leave"
+                    " it out"
                 )
             return self
         if self.weights != 1.0:
             raise ValueError(
-                "weights: only for mechanism noisy-gradients, not for gaussian-process; leave them out"
+                "weights: only mechanism noisy-gradients uses them, not gaussian-process; leave them out"
             )
         for name in of_kernels[:2]:
             if getattr(self, name) is None:
                 raise ValueError(
-                    f"{name}: missing; state it, or mechanism: noisy-gradients, which needs none"
+                    f"{name}: missing; state it, or use mechanism: noisy-gradients without it"
                 )
         return self
 
@@ -185,7 +185,7 @@ class ClassifierSection(ReleaseSection):
 
 
 def _coarse(name: str, column: Column) -> Axis:
-    """The axis of a column; a column of numbers without levels gets at most ``COARSE`` cells."""
+    """The axis of a column. A numeric column without levels gets at most ``COARSE`` cells."""
     fine = column.axis(name)
     if isinstance(column, CategoricalColumn) or column.listed is not None or fine.size <= COARSE:
         return fine

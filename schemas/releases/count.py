@@ -19,18 +19,18 @@ LARGEST_GRID = 2**20
 
 
 class Condition(Section):
-    """The condition on the records that are counted: one of some categories, or a number in
-    an interval."""
+    """The condition on the counted records: some categories, or numbers in an interval."""
 
-    column: StrictStr = Field(description="The column that the condition is about.")
+    column: StrictStr = Field(description="The column of the condition.")
     categories: list[StrictStr | StrictBool | StrictInt | StrictFloat] | None = Field(
         default=None, description="The categories that count."
     )
     at_least: float | None = Field(
-        default=None, description="The least number that counts; an edge of the column's grid."
+        default=None, description="The smallest counted number; an edge of the column's grid."
     )
     below: float | None = Field(
-        default=None, description="Only smaller numbers count; an edge of the column's grid."
+        default=None,
+        description="Only smaller numbers are counted; an edge of the column's grid.",
     )
 
     @model_validator(mode="after")
@@ -52,8 +52,8 @@ class Condition(Section):
 
 
 class CountMechanism(NamedTuple):
-    """A mechanism for counts: its release, and whether it fails with a chance that costs beta, has a
-    prior, or is one of random differential privacy."""
+    """A mechanism for counts: its release, and whether it has a failure probability (which costs beta),
+    has a prior, or is of random differential privacy."""
 
     release: Callable[..., SingleCount]
     may_fail: bool = False
@@ -71,11 +71,11 @@ class CountSection(ReleaseSection):
     kind: Literal["count"]
     condition: Condition
     loss: Literal["absolute", "squared", "zero-one"] = Field(
-        default="absolute", description="The error that the optimal mechanism minimises."
+        default="absolute", description="The loss that the optimal mechanism minimises."
     )
     prior: Literal["uniform"] | float = Field(
         default="uniform",
-        description="For discrete-laplace: which counts are likely beforehand: all equally, or for a"
+        description="For discrete-laplace: the prior distribution of the count: uniform, or for a"
         " number p, binomial with that proportion of the rows.",
     )
     mechanism: Annotated[str, *one_of(lambda: MECHANISMS)] = "discrete-laplace"
@@ -83,7 +83,7 @@ class CountSection(ReleaseSection):
     @model_validator(mode="after")
     def _prior_has_a_use(self) -> Self:
         if self.prior != "uniform" and not MECHANISMS[self.mechanism].has_prior:
-            raise ValueError("prior: only discrete-laplace has one; leave it out")
+            raise ValueError("prior: only discrete-laplace uses a prior; leave it out")
         return self
 
     @property
@@ -111,7 +111,7 @@ class CountSection(ReleaseSection):
         wanted = self.condition.categories or []
         unknown = [c for c in wanted if c not in axis.categories]
         if unknown:
-            raise ValueError(f"condition.categories: {unknown} are not among those of the column")
+            raise ValueError(f"condition.categories: {unknown} are not categories of the column")
         return tuple(i for i, c in enumerate(axis.categories) if c in wanted)
 
     def _interval(self, axis: Axis) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ class CountSection(ReleaseSection):
 
 
 def _edge(axis: Grid, name: str, value: float) -> int:
-    """The position of a grid edge; any other value is refused, as it would count a part of a cell."""
+    """The position of a grid edge. Any other value is refused, because it would count part of a cell."""
     width = (axis.upper - axis.lower) / axis.cells
     place = round(min(max((value - axis.lower) / width, 0), axis.cells))
     nearest = float(axis.edge(np.array([place]))[0])

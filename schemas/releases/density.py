@@ -23,7 +23,7 @@ class DensityMechanism(NamedTuple):
     """A mechanism for densities.
 
     ``truncated``: whether it may keep only the first terms; ``grouped``: whether it publishes several
-    groups at the price of one; ``gaussian``: whether its noise is Gaussian.
+    groups at the price of one group; ``gaussian``: whether its noise is Gaussian.
     """
 
     release: type[Density]
@@ -44,35 +44,37 @@ class DensitySection(GroupedSection, SmoothSection):
     words: ClassVar[str] = "Density"
     kind: Literal["density"]
     columns: list[StrictStr] = Field(
-        min_length=1, max_length=2, description="One numeric column, or two."
+        min_length=1, max_length=2, description="One or two numeric columns."
     )
     bandwidth: SmoothBandwidth
     mechanism: Annotated[str, *one_of(lambda: (BEST, *MECHANISMS))] = Field(
         description="best: binned-laplace or spectral-gaussian, whichever has the smaller total error"
-        " (noise plus truncation). It is chosen when the plan is read, from the plan alone, and"
-        " takes the place of this word in all that is recorded and published."
+        " (noise plus truncation). The choice is made from the plan alone, when it is read. Records"
+        " and publications show the chosen mechanism instead of this word."
     )
     boundary: Literal["reflected", "periodic"] = Field(
         default="reflected",
-        description="periodic: the ends of the columns meet, like those of a day.",
+        description="periodic: the two ends of a column meet, as for the hours of a day.",
     )
     terms: StrictInt | None = Field(
         default=None,
         ge=1,
-        description="The most frequencies along each column; fewer have less noise and show less detail."
-        " Without it, all frequencies that the bandwidth leaves. Only with some mechanisms.",
+        description=(
+            "The largest number of frequencies along each column. Fewer have less noise and less"
+            " detail. Default: all that the bandwidth leaves. Only some mechanisms."
+        ),
     )
 
     @model_validator(mode="after")
     def _spectral(self) -> Self:
         if self.groups and isinstance(self.bandwidth, PrivateBandwidth):
-            raise ValueError("by: only with a bandwidth that is stated")
+            raise ValueError("by: needs a stated bandwidth")
         if self.mechanism == BEST:
             return self
         mechanism = MECHANISMS[self.mechanism]
         if self.groups and not mechanism.grouped:
             grouped = [name for name, each in MECHANISMS.items() if each.grouped]
-            raise ValueError(f"by: only with the mechanisms {' and '.join(grouped)}")
+            raise ValueError(f"by: needs one of the mechanisms {' and '.join(grouped)}")
         if self.terms is not None and not mechanism.truncated:
             truncated = [name for name, each in MECHANISMS.items() if each.truncated]
             raise ValueError(f"terms: only with {' and '.join(truncated)}")

@@ -1,11 +1,11 @@
-"""Pairs of columns that are often equal, in a plan: for each pair, a yes-or-no column is measured.
+"""Pairs of columns that are often equal, in a plan. For each pair, a yes-or-no column is measured.
 
     often_equal: [[person_weight, household_weight]]
     --> a column person_weight_equals_household_weight, and rules:
         if it is yes, then person_weight >= household_weight and person_weight <= household_weight
 
-Pairs of bins do not show that two numbers are equal: a fifth of all weights may be in the same two bins
-by chance.
+A table of bins does not show that two numbers are equal: a fifth of all weights may be in the same pair
+of bins by chance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Pair = tuple[str, str]
 
 
 def equal_column(pair: Pair) -> str:
-    """The name of the column that says whether two are equal."""
+    """The name of the column that shows whether two columns are equal."""
     return "_equals_".join(pair)
 
 
@@ -32,7 +32,7 @@ def equal_columns(pairs: Sequence[Pair]) -> dict[str, Column]:
         equal_column(pair): CategoricalColumn(
             type="categorical",
             categories=[NO, YES],
-            description=f"Whether {pair[0]} and {pair[1]} are the same number; no where one is missing",
+            description=f"Whether {pair[0]} and {pair[1]} are the same number; no if either is missing",
         )
         for pair in pairs
     }
@@ -41,7 +41,7 @@ def equal_columns(pairs: Sequence[Pair]) -> dict[str, Column]:
 def with_equal(
     domain: Domain, pairs: Sequence[Pair], columns: Mapping[str, Column], among: Sequence[str]
 ) -> Domain:
-    """The domain with an axis for each pair of columns; raises ``ValueError`` if a pair cannot be equal.
+    """The domain with an axis for each pair of columns. Raises ``ValueError`` if a pair cannot be equal.
 
     ``among``: the columns of the release.
     """
@@ -58,11 +58,11 @@ def with_equal(
                 raise ValueError(f"{place}: {each} is not a column of numbers")
         one, other = (columns[each] for each in pair)
         if pair[0] == pair[1] or {*pair} in [{*before} for before in pairs[:i]]:
-            raise ValueError(f"{place}: must be two different columns, that no other pair has")
+            raise ValueError(f"{place}: must be two different columns, and not repeat another pair")
         if (one.type, _step(one)) != (other.type, _step(other)):
             raise ValueError(
-                f"{place}: {pair[0]} and {pair[1]} must have the same type and `step`, so that values"
-                " of one can occur in the other"
+                f"{place}: {pair[0]} and {pair[1]} must have the same type and `step`, so that they can"
+                " be equal"
             )
         if name in columns:
             raise ValueError(f"{place}: needs the name {name!r}, so rename that column of the plan")

@@ -1,4 +1,4 @@
-"""Privacy events of every kind that is installed: ``read_event`` reads one that a ledger recorded."""
+"""Privacy events of all installed kinds: ``read_event`` reads an event that a ledger recorded."""
 
 import schemas.releases  # noqa: F401 - it loads the kinds of other packages, and their events
 from dpcore.line.mechanism import event_from_dict as read_event

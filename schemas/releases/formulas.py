@@ -1,7 +1,7 @@
-"""Formulas of models on columns of a plan: what they may contain, and their terms in each cell.
+"""Formulas of models on columns of a plan: their allowed contents, and their terms in each cell.
 
-The library that reads formulas runs what they contain as Python.  Formulas in a plan may contain
-columns, numbers, operators, comparisons with a text and a few functions, but no other code.
+The library that reads formulas runs them as Python code. So formulas in a plan may contain only columns,
+numbers, operators, comparisons with a text and a few functions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpcore.suggestion import suggestion
 FUNCTIONS = ("C", "exp", "log")
 
 MOST_PRODUCTS = 6
-"""Interactions of more columns have more terms than a model may have."""
+"""The most columns of an interaction. With more columns it has too many terms for a model."""
 
 MOST_TERMS = 60
 """A design has at most this many columns; the number of features is nearly half its square."""
@@ -35,15 +35,13 @@ MOST_TERMS = 60
 CONSTANT = "Intercept"
 """The name of a model's intercept."""
 
-ONE_NUMBER = (
-    "the response is one number; of categories choose one, such as {status == 'married'} ~ ..."
-)
+ONE_NUMBER = "the response must be a number; for a category write {status == 'married'} ~ ..."
 TRUE_OR_FALSE = (
     "a binomial response is true or false; write a condition in braces, such as {hours > 40} ~ ..."
 )
 
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
-"""The pattern of a name in a formula that is not a function call; names in quoted text do not count."""
+"""The pattern of a name in a formula that is neither a function call nor in quoted text."""
 
 COMPARED = re.compile(r"""(`[^`]+`|[^\W\d]\w*) *[=!]= *('[^']*'|"[^"]*"|-?[\d.]+)""")
 """A column, and a text or a number with which it is compared."""
@@ -70,7 +68,7 @@ FamilyName = Annotated[
 
 
 def checked_columns(text: str, columns: Collection[str]) -> list[str]:
-    """The columns of a formula; raises ``ValueError`` if it is more than columns and arithmetic."""
+    """The columns of a formula. ``ValueError`` if it contains more than columns and arithmetic."""
     try:
         formula = ModelFormula.read(text)
     except ValueError as error:
@@ -92,7 +90,7 @@ def checked_columns(text: str, columns: Collection[str]) -> list[str]:
             raise ValueError(f"formula: {word!r} cannot follow a text")
         before = kind
     if sum(token.kind == "product" for token in formula.tokens) > MOST_PRODUCTS:
-        raise ValueError(f"formula: has more than {MOST_PRODUCTS} of * : /")
+        raise ValueError(f"formula: has more than {MOST_PRODUCTS} of the signs * : /")
     return [*found]
 
 
@@ -127,7 +125,7 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
 
     for name in {CONSTANT, *TRANSFORMS} & set(domain.names) & set(WORD.findall(formula)):
         raise InputError(
-            f"{formula}: {name!r} means something of its own in formulas; rename the column in the plan"
+            f"{formula}: {name!r} has a special meaning in formulas; rename the column in the plan"
         )
     try:
         asked = formulaic.Formula(formula)
@@ -139,7 +137,7 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
     if not hasattr(asked, "lhs") or not hasattr(asked, "rhs"):
         raise InputError(f"{formula}: write the response, ~ and the terms, such as y ~ a + b")
     if isinstance(asked.lhs, tuple) or isinstance(asked.rhs, tuple):
-        raise InputError(f"{formula}: | outside braces separates several models; write one")
+        raise InputError(f"{formula}: | outside braces separates models; write only one model")
     for name in named:
         if name not in domain.names:
             meant = suggestion(name, domain.names, most=3, least=0)
@@ -150,7 +148,7 @@ def read_formula(formula: str, domain: Domain) -> tuple[Any, list[str]]:
 
 
 def _require_kinds(formula: str, domain: Domain) -> None:
-    """Refuse a column of numbers that is compared with a text, or one of texts with a number."""
+    """Refuse a numeric column compared with a text, or a text column compared with a number."""
     axes = {axis.name: axis for axis in domain.axes}
     for found in COMPARED.finditer(formula):
         name, value = found[1].strip("`"), found[2]
@@ -169,9 +167,9 @@ def _require_kinds(formula: str, domain: Domain) -> None:
 
 
 def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
-    """Both sides of a formula as formulaic computes them; ``nulls``: its treatment of nulls.
+    """Both sides of a formula as computed by formulaic. ``nulls``: its treatment of nulls.
 
-    Terms name categories as a plan writes them: 2, not 2.0.
+    Names of terms show categories as written in a plan: 2, not 2.0.
     """
     try:
         import formulaic
@@ -187,12 +185,12 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
         for name in found.rhs.columns
     ]
     if found.rhs.shape[1] > MOST_TERMS:
-        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, of at most {MOST_TERMS}")
+        raise InputError(f"{formula}: has {found.rhs.shape[1]} terms, more than {MOST_TERMS}")
     return found
 
 
 def computed(formula: str, asked: Any, frame: Any, binary: bool) -> tuple[Any, Floats]:
-    """The terms and the response (m,) of a formula; raises ``InputError`` if a value is not finite."""
+    """The terms and the response (m,) of a formula. Raises ``InputError`` if a value is not finite."""
     found = matrices(formula, asked, frame)
     response = response_of(formula, found.lhs, binary)
     for name, numbers in [
@@ -232,15 +230,15 @@ def response_of(formula: str, found: Any, binary: bool) -> Floats:
         raise InputError(f"{formula}: {TRUE_OR_FALSE}")
     if np.all(values == values[0]):
         raise InputError(
-            f"{formula}: the response is the same in all records; conditions should follow the edges of"
-            " the column's bins"
+            f"{formula}: the response is the same in all records; use an edge of the column's bins in"
+            " the condition"
         )
     return np.asarray(values[:, 0])
 
 
 @lru_cache(maxsize=32)
 def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
-    """The terms of a formula in the cells of these columns; the formula names all of them.
+    """The terms of a formula in the cells of these columns. The formula must name all of them.
 
     Raises ``ValueError`` if it cannot be computed in some cell, or a term is a linear combination of
     others.
@@ -272,7 +270,7 @@ class _Cells:
         found = matrices(self.formula, asked, self.frame(every), "ignore")
         names, groups = tuple(map(str, found.rhs.columns)), dict[tuple[int, ...], list[int]]()
         if not names:
-            raise InputError("has no term; write 1 on the right for a mean")
+            raise InputError("has no term; for a mean write 1 on the right side")
         for place in range(len(names)):
             groups.setdefault(self._used(found.rhs.model_spec, place), []).append(place)
         made = [self._group(found.rhs.model_spec, used, at) for used, at in groups.items()]
@@ -297,13 +295,13 @@ class _Cells:
             return ONE_NUMBER
         if values.min() == values.max():
             return (
-                "the response is the same in every cell of its columns, because each value counts as"
-                " the middle of its cell; state a finer `grid`, or list single values in `point_masses`"
+                "the response is the same in every cell, because each value counts as the middle of"
+                " its cell; state a finer `grid`, or list single values in `point_masses`"
             )
         if family == "binomial" and not {*np.unique(values)} <= {0.0, 1.0}:
             return TRUE_OR_FALSE
         if family == "poisson" and values.min() < 0:
-            return "a poisson response is a count, and the bounds allow negative numbers"
+            return "a poisson response must be a count, but the bounds allow negative numbers"
         return ""
 
     def _used(self, spec: Any, place: int) -> tuple[int, ...]:
@@ -320,8 +318,8 @@ class _Cells:
         if np.prod(shape, dtype=float) > MOST_CELLS:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
-                f"{self.formula}: {columns} have {np.prod(shape, dtype=float):,.0f} cells together, of"
-                f" at most {MOST_CELLS:,}; state a coarser `grid`"
+                f"{self.formula}: {columns} together have {np.prod(shape, dtype=float):,.0f} cells,"
+                f" more than {MOST_CELLS:,}; state a coarser `grid`"
             )
         grid = np.indices(shape).reshape(len(shape), -1).T if shape else np.zeros((1, 0), dtype=int)
         codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)

@@ -15,7 +15,7 @@ from schemas.survey.columns import CategoricalColumn, Column
 
 
 class SearchSection(ReleaseSection):
-    """Base class of searches for categories or bounds of an open column, in one record per unit."""
+    """Base class of searches for categories or bounds of an open column, using one record per unit."""
 
     column: StrictStr = Field(description="A column with `categories: open`, or `bounds: open`.")
 
@@ -36,14 +36,14 @@ class SearchSection(ReleaseSection):
         return self.search(column, one_each, share)
 
     def search(self, column: Column, survey: SurveyFacts, share: Budget) -> Release:
-        """The search in one record of each unit."""
+        """The search that uses one record of each unit."""
         raise NotImplementedError
 
 
 class FoundSection(SearchSection):
-    """The categories of a column with `categories: open` that enough units have.
+    """Finds the categories that enough units have, for a column with `categories: open`.
 
-    A plan that does not list it gets it by itself; all added searches share a fifth of the budget.
+    Plans that do not list it get it automatically; all added searches share a fifth of the budget.
     """
 
     words = "Categories found"
@@ -61,10 +61,9 @@ class FoundSection(SearchSection):
 
 
 class BoundsSection(SearchSection):
-    """Bounds within which all but a few values lie, for a column with `bounds: open`.
+    """Finds bounds that contain all values except a few, for a column with `bounds: open`.
 
-    It is added to a plan that does not state it for such a column; all added searches share a fifth of
-    the budget.
+    Plans that do not list it get it automatically; all added searches share a fifth of the budget.
     """
 
     words = "Bounds found"

@@ -14,7 +14,7 @@ from schemas.releases.smooth import SmoothBandwidth, SmoothSection
 
 
 class FunctionSection(SmoothSection):
-    """A kernel density of one to three numeric columns, hidden by a Gaussian process."""
+    """A kernel density of one to three numeric columns, with Gaussian process noise."""
 
     words: ClassVar[str] = "Smooth function"
     kind: Literal["function"]
@@ -28,8 +28,8 @@ class FunctionSection(SmoothSection):
     )
     points: StrictInt | list[StrictInt] | None = Field(
         default=None,
-        description="Points of the public grid along each column; more points cost no budget. Without"
-        " it, four per bandwidth.",
+        description="Points of the public grid along each column; more points cost no budget. Default:"
+        " four per bandwidth.",
     )
     mechanism: Literal["gaussian-process"] = "gaussian-process"
 

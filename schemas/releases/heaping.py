@@ -14,7 +14,7 @@ from schemas.survey.columns import CategoricalColumn
 
 
 class HeapingSection(ReleaseSection):
-    """Finds which values of columns many records share, and how round the others are."""
+    """Finds the most frequent values of columns, and the roundness of all other values."""
 
     words: ClassVar[str] = "Shared and round values"
     kind: Literal["heaping"]
@@ -35,8 +35,8 @@ class HeapingSection(ReleaseSection):
         step = column.written or (Fraction(1) if column.type == "integer" else None)
         if step is None:
             raise ValueError(
-                f"columns: values of {name!r} may be any real numbers; state its `step`, of which they"
-                " are multiples"
+                f"columns: values of {name!r} may be any real numbers; state a `step` of which all"
+                " values are multiples"
             )
         return StepValues.of(name, column.bounds, step, column.nullable)
 

@@ -35,7 +35,7 @@ Code = StrictStr | StrictInt | StrictFloat | StrictBool
 
 
 def _as_text(rows: Any) -> Any:
-    """Rows as one text in CSV, which is copied faster than millions of values."""
+    """Rows as one text in CSV, because it is copied faster than millions of values."""
     if isinstance(rows, str):
         return rows
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -46,7 +46,7 @@ def _as_text(rows: Any) -> Any:
 
 
 def _read(counts: Any) -> Any:
-    """The totals unchanged; raises ``ValueError`` for a file's name that was not read with the plan."""
+    """The totals unchanged. ``ValueError`` for a file name that was not read with the plan."""
     if isinstance(counts, str):
         raise ValueError("must be a mapping, rows, or a CSV file of a hierarchy's column `by`")
     return counts
@@ -63,9 +63,9 @@ class RegionsSection(Section):
         description="Categorical columns, from the largest regions to the smallest.",
     )
     members: Members = Field(
-        description="A row for each smallest region, with its value of each of the columns; or a CSV"
-        " file in the plan's folder with exactly these columns. A region is identified by its whole"
-        " row, so one code may occur in several larger regions.",
+        description="One row for each smallest region, with a value for each column; or a CSV file in"
+        " the plan's folder with exactly these columns. The whole row identifies a region, so one code"
+        " may occur in several larger regions.",
     )
 
     def build(self, columns: Columns) -> Regions:
@@ -83,13 +83,13 @@ class RegionsSection(Section):
 
 @lru_cache(maxsize=4)
 def _regions(domain: Domain, members: str) -> Regions:
-    """The regions that a text lists; cached, as a plan is built several times in one run."""
+    """The regions listed in a text; cached, because a plan is built several times in one run."""
     rows = list(csv.reader(io.StringIO(members, newline="")))
     for line, row in enumerate(rows, 1):
         if not all(value and value.isprintable() for value in row):
             raise ValueError(
-                f"hierarchy.members, row {line}: {row} lacks a name, or has one with a line break or"
-                " another character that cannot be printed"
+                f"hierarchy.members, row {line}: {row} lacks a name, or a name contains a line break or"
+                " another unprintable character"
             )
     cells = _cells(domain, rows, "hierarchy.members")
     order = np.argsort(cells)
@@ -116,18 +116,18 @@ def _cells(domain: Domain, rows: Sequence[Sequence[Code]], place: str) -> Intege
 
 
 class TotalsSection(Section):
-    """Public numbers of records, which the estimates reproduce exactly."""
+    """Public numbers of records, with which the estimates agree exactly."""
 
     by: StrictStr = Field(
-        description="The column of the hierarchy to whose regions the totals apply."
+        description="The column of the hierarchy whose regions have these totals."
     )
     counts: Annotated[
         dict[StrictStr, StrictInt] | list[list[Code]],
         BeforeValidator(_read, json_schema_input_type=dict[str, int] | list[list[Code]] | str),
     ] = Field(
-        description="The number of records of each region: a mapping, where `by` is the first column;"
-        " or rows with the region's values and then its number; or a CSV file in the plan's folder with"
-        " these columns and `records`.",
+        description="The number of records of each region. If `by` is the first column, a mapping."
+        " Otherwise rows with the region's values and its number, or a CSV file in the plan's folder"
+        " with these columns and `records`.",
     )
 
     def build(self, regions: Regions) -> Totals:
@@ -139,11 +139,11 @@ class TotalsSection(Section):
         rows = self.counts
         if isinstance(rows, dict):
             if level > 1:
-                raise ValueError(f"totals.counts: list rows, as {self.by} is inside {names[0]}")
+                raise ValueError(f"totals.counts: list rows; {self.by} is inside {names[0]}")
             rows = [[code, count] for code, count in rows.items()]
         counts = [row[-1] if row else -1 for row in rows]
         if any(type(count) is not int or not 0 <= count < 2**61 for count in counts):
-            raise ValueError("totals.counts: each row ends with a number of records")
+            raise ValueError("totals.counts: each row must end with a number of records")
         domain = Domain(regions.domain.axes[:level])
         cells = _cells(domain, [row[:-1] for row in rows], "totals.counts")
         order = np.argsort(cells)
@@ -155,25 +155,25 @@ class TotalsSection(Section):
 
 
 class HierarchySection(CountsSection):
-    """Counts at every level of a tree of regions, which agree with each other."""
+    """Consistent counts at all levels of a tree of regions."""
 
     words: ClassVar[str] = "Counts by region"
     kind: Literal["hierarchy"]
     hierarchy: RegionsSection
     columns: list[StrictStr] = Field(
-        default_factory=list, description="The columns of the table at each region, if any."
+        default_factory=list, description="The columns of the table of each region, if any."
     )
     bins: Bins
     totals: TotalsSection | None = Field(
         default=None,
         description="Public numbers of records of the regions of one level. If they were counted in"
-        " the records, the promise is only for tables with the same numbers.",
+        " these records, the promise is only for tables with the same numbers.",
     )
     impossible: list[dict[StrictStr, Stated]] = Field(
         default_factory=list,
         description="Cells where nobody can be, such as {tract: ['9900']} or"
-        " {county: ['001'], age: [0]}: those that have, for each of the columns, one of the values"
-        " listed or in the range. Their estimate is 0.",
+        " {county: ['001'], age: [0]}: for each named column, their value is in the list or range."
+        " Their estimate is 0.",
     )
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-laplace"
 
@@ -219,7 +219,7 @@ class HierarchySection(CountsSection):
                 position, those = condition(sides[side][0], f"{place}.{name}", name, given)
                 holds[side] &= np.isin(sides[side][1][:, position], those)
             if not entry or not (holds[0].any() and holds[1].any()):
-                raise ValueError(f"{place}: holds nowhere in the hierarchy")
+                raise ValueError(f"{place}: is true nowhere in the hierarchy")
             listed[np.ix_(*holds)] = False
         if not listed.any():
             raise ValueError("impossible: excludes every region; remove an entry")

@@ -14,7 +14,7 @@ from schemas.releases.binning import Bins, binned_domain
 
 
 class HistogramSection(CountsSection):
-    """Counts of every combination of some columns."""
+    """Counts of all combinations of some columns."""
 
     words: ClassVar[str] = "Histogram"
     kind: Literal["histogram"]
@@ -32,14 +32,14 @@ class HistogramSection(CountsSection):
     occupied: StrictInt | None = Field(
         default=None,
         exclude_if=absent,
-        description="For thresholded-laplace: at most how many cells have records, if that is public"
-        " (never counted in the data). It may lower the threshold.",
+        description="For thresholded-laplace: an upper bound for the number of cells with records, if"
+        " it is public (never counted in the data). It may lower the threshold.",
     )
 
     @model_validator(mode="after")
     def _occupied_has_a_use(self) -> Self:
         if self.occupied is not None and self.mechanism != "thresholded-laplace":
-            raise ValueError("occupied: only the threshold of thresholded-laplace depends on it")
+            raise ValueError("occupied: only the threshold of thresholded-laplace uses it")
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Inequalities in a plan's rules: a comparison of two number columns, or of one with a number.
+"""Inequalities in a plan's rules: comparisons of two numeric columns, or of a column with a number.
 
 end >= start      end > start + 5      weight < 30      mother - child >= 12      months >= 12 * age
 """
@@ -17,7 +17,7 @@ from dpcore.post.records.differences import Chain, Difference, chains
 from dpcore.post.records.rules import Condition, Order, Rule
 
 LARGEST = 2.0**53
-"""The largest number in an inequality: whole numbers up to here are exact."""
+"""The largest number in an inequality. Whole numbers up to this are exact."""
 
 FORM = "write one comparison, such as end >= start + 5, months >= 12 * age or weight < 30"
 
@@ -26,7 +26,7 @@ Given = tuple[tuple[Condition, ...], Difference]
 
 
 def read_inequality(domain: Domain, text: str) -> Difference:
-    """The inequality over columns of the domain; raises ``ValueError`` with the place of the fault."""
+    """The inequality over columns of the domain. Raises ``ValueError`` with the place of the fault."""
     syntax = Syntax.of(text)
     node = syntax.tree
     if not isinstance(node, ast.Compare) or len(node.ops) != 1:
@@ -34,7 +34,8 @@ def read_inequality(domain: Domain, text: str) -> Difference:
     (compared,) = node.ops
     if not isinstance(compared, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         raise syntax.fault(
-            node, "compare with <, <=, > or >=; if two columns are equal, derive one from the other"
+            node,
+            ("compare with <, <=, > or >=; if two columns are equal, derive one of them"),
         )
     greater, less = node.left, node.comparators[0]
     if isinstance(compared, ast.Lt | ast.LtE):
@@ -99,7 +100,7 @@ def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, Fr
 
 
 def rules_of(domain: Domain, given: Sequence[Given]) -> list[Rule]:
-    """The rules on cells that inequalities imply, singly and in chains; the first hold the inequalities.
+    """The rules on cells that inequalities imply, singly (these come first) and in chains.
 
     Raises ``ValueError`` if they contradict each other or form a cycle.
     """
@@ -136,7 +137,7 @@ def _rule(domain: Domain, chain: Chain, when: tuple[Condition, ...]) -> Rule:
 
 
 def _null(domain: Domain, chain: Chain) -> tuple[int, ...]:
-    """The cell of null, if the column may be null: all that a chain without room leaves it."""
+    """The cell of null, if the column may be null: the only possible cell if a chain leaves no room."""
     axis = domain.axes[chain.between[0]]
     return (axis.size - 1,) if axis.nullable else ()
 
@@ -146,7 +147,7 @@ def _values(axis: Axis) -> tuple[int, ...]:
 
 
 def _merged(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """The conditions with each attribute once, with the cells that all its conditions allow."""
+    """The conditions, with each attribute once and the cells that all its conditions allow."""
     merged: dict[int, set[int]] = {}
     for attribute, cells in conditions:
         merged[attribute] = merged.get(attribute, set(cells)) & set(cells)

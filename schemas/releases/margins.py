@@ -34,11 +34,10 @@ class MarginsSection(CountsSection):
 
     words: ClassVar[str] = "Contingency tables"
     kind: Literal["margins"]
-    columns: list[StrictStr] = Field(min_length=1, description="The columns of all the tables.")
+    columns: list[StrictStr] = Field(min_length=1, description="The columns of all tables.")
     ways: StrictInt | list[StrictInt] | None = Field(
         default=None,
-        description="All sets of this many columns; a list, such as [1, 2], takes the"
-        " sets of each size.",
+        description=("All sets of this many columns. A list, such as [1, 2], takes several sizes."),
     )
     sets: list[list[StrictStr]] | None = Field(
         default=None, description="Instead of `ways`: a list of the sets."
@@ -70,7 +69,7 @@ class MarginsSection(CountsSection):
                 raise ValueError(f"sets[{i}]: {names} must be distinct names from columns")
             positions.append(tuple(sorted(self.columns.index(name) for name in names)))
         if len(set(positions)) != len(positions) or not positions:
-            raise ValueError("sets: list at least one set, and none twice")
+            raise ValueError("sets: list at least one set, and no set twice")
         return tuple(positions)
 
     @property

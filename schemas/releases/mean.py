@@ -12,7 +12,7 @@ from schemas.releases.base import GroupsSection, SurveyFacts
 
 
 class MeanSection(GroupsSection):
-    """The mean of a numeric column, of all records that have a value or of each group of them."""
+    """The mean of a numeric column, over all records with a value or in each group."""
 
     words: ClassVar[str] = "Mean"
     kind: Literal["mean"]
@@ -21,7 +21,7 @@ class MeanSection(GroupsSection):
     @model_validator(mode="after")
     def _groups(self) -> Self:
         if self.groups and self.spends_gamma:
-            raise ValueError("by: only with the mechanism discrete-laplace")
+            raise ValueError("by: needs the mechanism discrete-laplace")
         return self
 
     @property

@@ -29,9 +29,7 @@ class MeanCurveSection(GroupedSection):
         place = f"curve: {self.curve}"
         columns = {name: declared(survey.columns, name, place) for name in curve.columns}
         if curve.step_at_most is not None and any(column.open for column in columns.values()):
-            raise ValueError(
-                f"{place}: step_at_most needs bounds that the plan states, not open ones"
-            )
+            raise ValueError(f"{place}: step_at_most needs stated bounds, not open bounds")
         points = [column.axis(name) for name, column in columns.items()]
         domain = domain_of([*self.group_axes(survey.columns), *points])
         own = {"times": curve.times, "step_at_most": curve.step_at_most}

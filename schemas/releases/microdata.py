@@ -34,25 +34,25 @@ Memory = Annotated[
 
 
 class CompressSection(Section):
-    """Wide columns measured in pairs by groups of their categories or bins, which a noisy table of the
-    column alone suggests.
+    """Pairs of wide columns are measured between groups of categories or bins. A noisy table of each
+    column alone determines its groups.
     """
 
     keep: StrictInt | None = Field(
         default=None,
         ge=2,
-        description="How many groups a wide column gets: every column of more categories or bins is "
-        "wide. Null is a group by itself, and no group holds values that rules or `refines` "
-        "distinguish. Without it, as many as the noise in a pair allows for this number of records.",
+        description="The number of groups of a wide column; every column with more categories or bins"
+        " is wide. Null is a separate group, and values that rules or `refines` distinguish are in"
+        " different groups. Default: as many as the noise in a pair allows for this number of records.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 5),
-        description="The part of the release's budget for tables of the wide columns alone.",
+        description="The share of the release's budget for tables of single wide columns.",
     )
 
 
 class MicrodataSection(CountsSection):
-    """Synthetic records that follow private tables of pairs, triples or larger sets of columns."""
+    """Synthetic records that follow noisy tables of pairs, triples or larger sets of columns."""
 
     words: ClassVar[str] = "Tables for synthetic microdata"
     kind: Literal["microdata-margins"]
@@ -61,45 +61,45 @@ class MicrodataSection(CountsSection):
     )
     pairs: list[tuple[StrictStr, StrictStr]] | None = Field(
         default=None,
-        description="Measure only these pairs of columns. Each of fewer pairs has less noise, but"
-        " there is no information about the other pairs. Without it, all pairs.",
+        description="Measure only these pairs of columns. With fewer pairs, each pair has less noise,"
+        " but there is no information about the other pairs. Default: all pairs.",
     )
     ways: Literal[1, 2, 3] | list[Literal[1, 2, 3]] = Field(
         default=2,
-        description="All pairs of the columns, or all triples, for many columns of few categories each."
-        " A list takes both. Where all columns together have few cells, a histogram is better than "
-        "both.",
+        description="2: all pairs of the columns. 3: all triples, for many columns with few"
+        " categories. A list takes both. If all columns together have few cells, a histogram is better"
+        " than both.",
     )
     also: list[list[StrictStr]] = Field(
         default_factory=list,
-        description="More sets of columns, of up to six each, measured in addition to the pairs, for"
-        " relations among three or more columns, such as income by sex and marital status. Records "
-        "follow them and all tables inside them.",
+        description="Additional sets of up to six columns, for relations among three or more columns,"
+        " such as income by sex and marital status. Records follow these tables and all tables inside"
+        " them.",
     )
     optimise: Optimise = None
     compress: CompressSection | None = Field(
         default=None,
-        description="For columns of hundreds or thousands of categories, or many bins: their pairs "
-        "are measured between groups, so that memory and noise stay small. Within a group, how a "
-        "category goes with other columns is assumed to be the same for all.",
+        description="For columns with hundreds or thousands of categories, or with many bins: their"
+        " pairs are measured between groups, so that memory and noise stay small. All categories in a"
+        " group are assumed to have the same relation to other columns.",
     )
     rules: list[RuleSection] = Field(
         default_factory=list,
-        description="Rules known to hold for every record, such as that children have no income: if"
-        " some columns have given values, then other columns have given values. They hold in every"
-        " synthetic record, cost nothing, and are never read from the data.",
+        description="Rules that are known to be true for every record, such as that children have no"
+        " income: if some columns have given values, then other columns have given values. Every"
+        " synthetic record follows them. They cost nothing, and are never read from the data.",
     )
     often_equal: list[tuple[StrictStr, StrictStr]] = Field(
         default_factory=list,
         exclude_if=absent,
-        description="Pairs of columns of numbers that are often equal, such as the weights of a person"
-        " and of a household. Whether they are is measured with every other column, as a column of yes"
-        " and no, and in records that say yes they are equal.",
+        description="Pairs of numeric columns that are often equal, such as the weights of a person"
+        " and of a household. A yes-or-no column for the equality is measured with every other column,"
+        " and synthetic records with yes have equal values.",
     )
     memory: Memory = Field(
         default="4 GiB",
-        description="How much memory the model, the fit and the records may take, such as 2 GiB or 500"
-        " MiB, in addition to the program itself; a plan that may need more is refused.",
+        description="The largest memory for the model, the fit and the records, such as 2 GiB or 500"
+        " MiB, in addition to the program itself. A plan that may need more is refused.",
     )
     bins: Bins
     mechanism: Literal["discrete-laplace", "discrete-gaussian"] = "discrete-gaussian"
@@ -155,7 +155,7 @@ class MicrodataSection(CountsSection):
         return self
 
     def _sets(self, names: Sequence[str], nested: Sequence[Nested]) -> tuple[tuple[int, ...], ...]:
-        """The sets of positions in ``names``, with the groups that follow from them."""
+        """The sets of positions in ``names``, with groups that follow from these columns."""
         if self.pairs is None:
             free = [place for place in range(len(names)) if not _follows(place, nested)]
             # A single column has one table, its own.
@@ -167,12 +167,12 @@ class MicrodataSection(CountsSection):
                 for i, pair in enumerate(self.pairs + self._equal_pairs)
             )
             if len(set(usual)) != len(usual) or not usual:
-                raise ValueError("pairs: list at least one pair, and none twice")
+                raise ValueError("pairs: list at least one pair, and no pair twice")
         usual = with_groups(usual + self._more(usual, names, nested), nested)
         if alone := set(range(len(names))) - {place for places in usual for place in places}:
             raise ValueError(
-                f"pairs: none holds {[names[place] for place in sorted(alone)]}; add one, or leave them"
-                " out of columns"
+                f"pairs: no pair contains {[names[place] for place in sorted(alone)]}; add pairs, or"
+                " leave these out of columns"
             )
         return usual
 
@@ -185,7 +185,7 @@ class MicrodataSection(CountsSection):
         for i, columns in enumerate(self.also):
             key = f"also[{i}]"
             if not 2 <= len(columns) <= MOST_WAYS:
-                raise ValueError(f"{key}: {columns} must be two to {MOST_WAYS} columns")
+                raise ValueError(f"{key}: {columns} must have two to {MOST_WAYS} columns")
             places = self._places(columns, key, "different names", names, nested)
             if places in measured or places in found:
                 raise ValueError(
@@ -196,7 +196,7 @@ class MicrodataSection(CountsSection):
 
     @property
     def _equal_pairs(self) -> list[tuple[str, str]]:
-        """Pairs of the column that says whether two columns are equal, and either of these two."""
+        """Pairs of an equality column and either of its two columns."""
         return [(equal_column(pair), name) for pair in self.often_equal for name in pair]
 
     def _places(

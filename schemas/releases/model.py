@@ -1,4 +1,4 @@
-"""Models that are measured directly, in a plan."""
+"""Directly measured models in a plan."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -41,12 +41,12 @@ class ModelSection(ReleaseSection):
 
 
 def _design(survey: SurveyFacts) -> SurveyDesign:
-    """The survey's design, with which each unit counts once in the domain."""
+    """The survey's design; with it each unit counts once in the domain."""
     members = survey.adjacency.most
     if members > MOST_MEMBERS:
         raise ValueError(
-            f"mechanism: noisy-scores takes at most {MOST_MEMBERS} records of a unit together, and"
-            f" max_rows is {members}; write a smaller max_rows, or take moments"
+            f"mechanism: noisy-scores takes at most {MOST_MEMBERS} records of a unit, but max_rows is"
+            f" {members}; write a smaller max_rows, or use moments"
         )
     own: dict[str, Any] = {"members": members, "unit": survey.unit}
     if survey.weights:
@@ -61,7 +61,7 @@ def _design(survey: SurveyFacts) -> SurveyDesign:
 
 
 def _axis(column: Column, name: str) -> Axis:
-    """The fine cells of a column; each point mass has a cell of its own."""
+    """The fine cells of a column. Each point mass has a separate cell."""
     axis = column.axis(name)
     if isinstance(column, ContinuousColumn) and isinstance(axis, Grid):
         return replace(axis, points=tuple(map(float, column.point_masses)))

@@ -18,7 +18,7 @@ class MomentsSection(ReleaseSection):
     columns: list[StrictStr] = Field(
         min_length=1,
         max_length=50,
-        description="Numbers, of which the bounds are the scale, and categories; none with nulls.",
+        description=("Numeric columns, scaled by their bounds, and categories; no nulls."),
     )
     mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"
 

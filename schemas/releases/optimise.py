@@ -1,4 +1,4 @@
-"""The aim for which the precisions of a release's tables are chosen, in a plan."""
+"""The aim of choosing the precisions of a release's tables, in a plan."""
 
 from fractions import Fraction
 from itertools import permutations
@@ -21,15 +21,14 @@ Optimise = Annotated[
     Literal["mean", "max", "alike"] | dict[int | str, WrittenRational] | None,
     BeforeValidator(_weights),
     Field(
-        description="The aim for which the precision of the tables is chosen: the least mean variance"
-        " of a count over all tables (mean), the least error of the worst table (max), or the"
-        " least sum of "
-        "variances with weights, such as {1: 5, sex.age: 2}, in which 1 is every table of one column, "
-        "sex.age the table of these two, and others weigh 1; or the same precision for all tables "
-        "(alike), as always where one has more than six columns. Without it, the least mean error of a "
-        "table, with none more than 5% worse than with equal precisions; for synthetic records, the"
-        " least weighted sum of variances, in which a table with one column fewer weighs ten times as"
-        " much.",
+        description="The aim of choosing the precision of each table. mean: minimise the mean variance"
+        " of a count over all tables. max: minimise the error of the worst table. Weights, such as"
+        " {1: 5, sex.age: 2}: minimise the weighted sum of variances; here 1 means every table of one"
+        " column, sex.age the table of these two, and other tables have weight 1. alike: the same"
+        " precision for all tables, which is always used if a table has more than six columns."
+        " Default: minimise the mean error of a table, with no table more than 5% worse than with"
+        " equal precisions. For synthetic records the default minimises a weighted sum of variances,"
+        " in which a table with one column fewer has ten times the weight.",
     ),
 ]
 
@@ -40,7 +39,7 @@ def aim_of(
     columns: list[str],
     default: Literal["balanced", "records"] = "balanced",
 ) -> Aim | None:
-    """The aim for tables over ``sets`` of positions; raises ``ValueError`` for other tables."""
+    """The aim for tables over ``sets`` of positions. Raises ``ValueError`` for other tables."""
     if optimise is None:
         return default
     if optimise == "alike":

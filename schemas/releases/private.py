@@ -1,4 +1,4 @@
-"""Settings of a release that are drawn privately from the records, and paid from its share."""
+"""Settings of a release that are drawn privately from the records, and paid from the release's share."""
 
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -18,8 +18,7 @@ class PrivateSetting(Section):
 
     share: WrittenRational = Field(
         default=Fraction(1, 5),
-        description="The part of the release's alpha that it takes; with"
-        " Gaussian noise, of its rho.",
+        description=("Part of the release's alpha (of rho with Gaussian noise) for the choice."),
     )
 
     @field_validator("share")
@@ -31,15 +30,15 @@ class PrivateSetting(Section):
 
 
 class PrivateRegularisation(PrivateSetting):
-    """The regularisation of a kernel machine, chosen by the loss of the noisy machine."""
+    """The regularisation of a kernel machine, chosen by the loss of the noisy predictions."""
 
     private: Literal["loss"] = Field(
-        description="loss: choose the candidate whose noisy predictions have the least mean loss."
+        description="loss: choose the candidate with the smallest mean loss of noisy predictions."
     )
     candidates: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         min_length=2,
         max_length=MOST_CANDIDATES,
-        description="The candidates, ascending; the machine is trained once for each.",
+        description="The candidates, ascending. The machine is trained once for each candidate.",
     )
 
 
@@ -49,7 +48,7 @@ Regularisation = Annotated[float, Field(gt=0, le=1)] | PrivateRegularisation
 def at_regularisation(
     machine: KernelMachine, regularisation: Regularisation | None, share: Budget
 ) -> Release:
-    """The machine with a stated regularisation, or with one that is drawn first."""
+    """The machine with a stated regularisation, or with a regularisation that is drawn first."""
     if not isinstance(regularisation, PrivateRegularisation):
         return machine
     own = machine.name, machine.domain, machine.rows, share, machine, regularisation.share

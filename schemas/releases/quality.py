@@ -38,28 +38,26 @@ class CriterionSection(Section):
 
     distance: Literal["pairs"] | list[StrictStr] | None = Field(
         default=None,
-        description="Columns: the total variation distance between the table of the synthetic records"
-        " and that of the rows. Or `pairs`: its mean over all pairs of columns.",
+        description="Columns: the total variation distance between their tables in the synthetic"
+        " records and in the rows. Or `pairs`: the mean distance over all pairs of columns.",
     )
     contradicts: RuleSection | None = Field(
         default=None,
-        description="A rule, as in `rules`: the share of synthetic records that break it minus the"
-        " share of rows that do.",
+        description="A rule, as in `rules`: the share of synthetic records that break it, minus the"
+        " share of rows that break it.",
     )
     model: StrictStr | None = Field(
         default=None,
-        description="A formula, such as `income ~ age + sex`, that is fitted to the synthetic records:"
-        " its mean error on the rows minus its mean error on the records. Errors are fractions of"
-        " the response's range, or for categories the probability given to wrong ones.",
+        description="A formula, such as `income ~ age + sex`, fitted to the synthetic records: its"
+        " mean error on the rows, minus its mean error on the records. Errors are fractions of the"
+        " response's range or, for categories, the probability of wrong categories.",
     )
     copies: Literal[True] | None = Field(
         default=None,
-        description="The share of rows that are alone in their cell of all columns, and in whose cell"
-        " there is a synthetic record.",
+        description="The share of rows that are alone in their cell of all columns, if that cell also"
+        " contains a synthetic record.",
     )
-    at_most: float = Field(
-        gt=0, le=1, description="The largest value at which the criterion is met."
-    )
+    at_most: float = Field(gt=0, le=1, description="The largest value that meets the criterion.")
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -77,7 +75,7 @@ class CriterionSection(Section):
             rules = build_rules([rule], domain, details(list(domain.names), columns))
             if any(each.differences for each in rules):
                 raise ValueError(
-                    f"{place}.contradicts: an inequality also holds inside bins, where nothing is"
+                    f"{place}.contradicts: an inequality depends on values inside bins, which are not"
                     " compared; state conditions on cells, under if and then"
                 )
             return Contradictions(f"contradictions of: {self.contradicts.words}", limit, rules)
@@ -85,7 +83,9 @@ class CriterionSection(Section):
             return self._prediction(domain, place)
         if self.distance == "pairs":
             if len(domain.names) < 2:
-                raise ValueError(f"{place}.distance: one column has no pairs; name it in a list")
+                raise ValueError(
+                    f"{place}.distance: one column has no pairs; name the column in a list"
+                )
             return Distance("mean distance of pairs", limit, (*combinations(domain.names, 2),))
         assert self.distance
         named = _named(domain, f"{place}.distance", self.distance)
@@ -109,19 +109,19 @@ class CriterionSection(Section):
         features = sum(axis.size for axis in domain.select((response, *terms)).axes)
         if features > MOST_FEATURES:
             raise ValueError(
-                f"{place}.model: its columns have {features:,} categories and bins together, and may"
-                f" have {MOST_FEATURES:,}; leave the largest out"
+                f"{place}.model: its columns together have {features:,} categories and bins, more than"
+                f" {MOST_FEATURES:,}; leave out the largest column"
             )
         words = f"excess error of {response} by {', '.join(terms)}"
         return Prediction(words, self.at_most, response, (*terms,))
 
 
 class QualitySection(ReleaseSection):
-    """A release that measures how good synthetic records are, before they are published."""
+    """A release that measures the quality of synthetic records before they are published."""
 
     words: ClassVar[str] = "Quality of synthetic records"
     kind: Literal["quality"]
-    records: Name = Field(description="The synthetic table that is measured, by its name.")
+    records: Name = Field(description="The name of the measured synthetic table.")
     accept: list[CriterionSection] = Field(
         min_length=1,
         max_length=MOST_CRITERIA,
@@ -139,7 +139,7 @@ class QualitySection(ReleaseSection):
     _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
 
     def of_records(self, synthesis: Sequence[Any], releases: Sequence[ReleaseSection]) -> Self:
-        """The section over the cells of its synthetic table; raises ``ValueError`` if there are none."""
+        """The section over the cells of its synthetic table; ``ValueError`` without cells."""
         tables = {table.name: table.from_ for table in synthesis}
         if self.records not in tables:
             meant = suggestion(self.records, tables)
@@ -174,8 +174,8 @@ class QualitySection(ReleaseSection):
         for i, each in enumerate(measured):
             if each in measured[:i]:
                 raise ValueError(
-                    f"accept[{i}]: asks for the same as accept[{measured.index(each)}], and would be"
-                    " paid for again; leave one out"
+                    f"accept[{i}]: repeats accept[{measured.index(each)}], and would be charged again;"
+                    " leave out one of them"
                 )
         own: dict[str, Any] = {"criteria": criteria, "of": self.records}
         own["withholds"] = self.otherwise == "withhold"

@@ -12,14 +12,14 @@ from schemas.releases.base import GroupsSection, SurveyFacts, WeightedSection
 
 
 class QuantilesSection(GroupsSection, WeightedSection):
-    """Quantiles of a numeric column, of all records that have a value or of each group of them."""
+    """Quantiles of a numeric column, over all records with a value or in each group."""
 
     words: ClassVar[str] = "Quantiles"
     kind: Literal["quantiles"]
     levels: list[WrittenRational] = Field(
         min_length=1,
         max_length=100,
-        description='Which quantiles, ascending: ["0.25", "0.5", "0.75"]. Fewer are more accurate.',
+        description='Levels, ascending: ["0.25", "0.5", "0.75"]. Fewer quantiles are more accurate.',
     )
     mechanism: Literal["exponential"] = "exponential"
 

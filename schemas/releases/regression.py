@@ -27,24 +27,23 @@ class RegressionSection(ReleaseSection):
     product: ClassVar[Product] = "Machine learning model"
     kind: Literal["regression"]
     features: list[StrictStr] = Field(
-        min_length=1, max_length=20, description="The columns that it predicts from."
+        min_length=1, max_length=20, description="The columns used for prediction."
     )
-    target: StrictStr = Field(description="The column that is predicted; its bounds are its scale.")
+    target: StrictStr = Field(description="The predicted column, scaled by its bounds.")
     bandwidth: Width | list[Width] = Field(
-        description="Bandwidth of the Gaussian kernel, for numbers scaled to [0, 1] and different"
-        " categories at distance 1: one for all features, or one for each.",
+        description="Bandwidth of the Gaussian kernel, one for all features or one for each. Numbers"
+        " are scaled to [0, 1]; different categories have distance 1.",
     )
     regularisation: Regularisation = Field(
-        description="lambda in mean loss + lambda ||f||^2; a larger one needs less noise. Or how it is"
-        " drawn from"
-        " the records."
+        description="lambda in mean loss + lambda ||f||^2; a larger lambda needs less noise. Or the"
+        " method of drawing lambda from the records."
     )
     threshold: float = Field(
         default=0.1,
         ge=0.001,
         le=1,
-        description="A fraction of the target's range: larger errors count linearly (Huber's loss),"
-        " and the noise is proportional to it.",
+        description="A fraction of the target's range. Larger errors count linearly (Huber's loss),"
+        " and the noise is proportional to this fraction.",
     )
     frequencies: StrictInt = Field(
         default=256, ge=1, le=1024, description="Half the dimension of the feature space."

@@ -1,4 +1,4 @@
-"""Rules between columns in a plan: what holds in every synthetic record, whatever the noise."""
+"""Rules between columns in a plan. Every synthetic record follows them, whatever the noise."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,11 @@ KINDS = {str: "text", bool: "truth values", int: "whole numbers", float: "number
 
 
 Details = Mapping[str, tuple[str, Mapping[Any, Any]]]
-"""By column of groups: the column of the records that refines it, and the group of each category."""
+"""For each column of groups: the refining column of the records, and the group of each category."""
 
 
 class Range(Section):
-    """Values of a numeric column between edges of its bins; null is not among them."""
+    """Values of a numeric column between edges of its bins, without null."""
 
     from_: StrictInt | StrictFloat | None = Field(
         default=None, alias="from", description="The smallest value."
@@ -56,19 +56,19 @@ Stated = Annotated[
 
 
 class RuleSection(Section):
-    """A rule: if all conditions of ``if`` hold in a synthetic record, then so do all of ``then``."""
+    """A rule: a synthetic record that satisfies all of ``if`` also satisfies all of ``then``."""
 
     if_: dict[StrictStr, Stated] = Field(
         alias="if",
         default_factory=dict,
-        description="For columns: a list of values (null where it is one), or a range such as "
-        "{below: 15} between edges of bins or among levels.",
+        description="Conditions by column: a list of values (possibly null), or a range such as"
+        " {below: 15} between edges of bins or among levels.",
     )
     then: dict[StrictStr, Stated] | StrictStr = Field(
-        description="The conditions that then hold for other columns, in the same form; or an"
-        " inequality of numbers,"
-        " such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`, which holds where none is"
-        " null. A rule that is an inequality alone may be written without if and then."
+        description="The conditions that other columns then satisfy, in the same form. Or an"
+        " inequality of numbers, such as `end >= start + 5`, `months >= 12 * age` or `weight < 30`,"
+        " which applies if no column in it is null. A rule that is only an inequality may be written"
+        " without if and then."
     )
 
     _place: str = PrivateAttr("")
@@ -79,7 +79,7 @@ class RuleSection(Section):
         return {"then": given} if isinstance(given, str) else given
 
     def stated_at(self, place: str) -> Self:
-        """The rule with this place of the plan for its error messages."""
+        """The rule with its place in the plan, for error messages."""
         copy = self.model_copy()
         copy._place = place
         return copy
@@ -87,7 +87,7 @@ class RuleSection(Section):
     @model_validator(mode="after")
     def _stated(self) -> Self:
         if not self.then or (not self.if_ and not isinstance(self.then, str)):
-            raise ValueError("state conditions under if, and what then holds")
+            raise ValueError("state conditions under both if and then")
         return self
 
     @property
@@ -101,7 +101,7 @@ class RuleSection(Section):
         return f"if {when} then {then}" if when else then
 
     def in_detail(self, details: Details, place: str) -> Self:
-        """The rule with groups replaced by the categories that belong to them."""
+        """The rule with groups replaced by their categories."""
         changed: dict[str, Any] = {"if_": _in_detail(self.if_, details, f"{place}.if")}
         if isinstance(self.then, dict):
             changed["then"] = _in_detail(self.then, details, f"{place}.then")
@@ -112,7 +112,7 @@ class RuleSection(Section):
         return tuple(condition(domain, f"{place}.if.{n}", n, c) for n, c in self.if_.items())
 
     def build(self, domain: Domain, place: str) -> list[Rule]:
-        """Build a rule on cells for each column under ``then``; raises ``ValueError`` if cells cannot
+        """Build a rule on cells for each column under ``then``. Raises ``ValueError`` if cells cannot
         express it."""
         assert isinstance(self.then, dict)
         both = sorted(set(self.if_) & set(self.then))
@@ -136,9 +136,9 @@ def _stated_of(name: str, stated: list[Value] | Range) -> str:
 def build_rules(
     sections: Sequence[RuleSection], domain: Domain, details: Details = MappingProxyType({})
 ) -> tuple[Rule, ...]:
-    """The rules over the domain's cells; raises ``ValueError`` if cells cannot express them.
+    """The rules over the domain's cells. Raises ``ValueError`` if cells cannot express them.
 
-    A rule may name a column of groups if the records have the column that refines it.
+    A rule may name a column of groups if the records contain the column that refines it.
     """
     found: list[Rule] = []
     inequalities = []
@@ -178,7 +178,7 @@ def _in_detail(stated: Mapping[str, Stated], details: Details, place: str) -> di
 
 
 def condition(domain: Domain, place: str, name: str, given: list[Value] | Range) -> Condition:
-    """The position of a column in the domain, and the cells of it that a plan states."""
+    """The position of a column in the domain, and its cells as stated in the plan."""
     if name not in domain.names:
         raise ValueError(f"{place}: {name!r} is not among the columns of the release")
     position = domain.names.index(name)
@@ -194,7 +194,7 @@ def _listed(axis: Axis, place: str, values: list[Value]) -> set[int]:
 
 
 def _cell(axis: Axis, place: str, value: Value) -> int:
-    """The cell that holds this value and no other."""
+    """The cell with only this value."""
     if value is None:
         if not axis.nullable:
             raise ValueError(f"{place}: {axis.name} is not nullable")
@@ -209,7 +209,7 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
         if axis.edges[point] == value and not isinstance(value, bool):
             return point
     if not axis.integer:
-        raise ValueError(f"{place}: a list of values is for categories and whole numbers")
+        raise ValueError(f"{place}: only categories and whole numbers can have a list of values")
     if isinstance(value, str | bool):
         raise ValueError(f"{place}: {value!r} is not a whole number{_hint(axis.name, value, (0,))}")
     first, last = _edge(axis, place, value), _edge(axis, place, value + 1)
@@ -221,12 +221,12 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
 
 
 def _alike(category: Category, value: Value) -> bool:
-    """Whether a category and a value are equal and of one type; 3 and 3.0 are the same number."""
+    """Whether a category and a value are equal and of the same type; 3 and 3.0 are the same number."""
     return type(category) is type(value) or {type(category), type(value)} == {int, float}
 
 
 def _hint(name: str, value: Value, values: Sequence[str | bool | float]) -> str:
-    """Text on the type of the column's values and the value that is meant, if ``value`` has another
+    """Text on the type of the column's values and on the intended value, if ``value`` has another
     type."""
     kind = type(values[0])
     if type(value) is kind:
@@ -248,7 +248,7 @@ def _range(axis: Axis, place: str, given: Range) -> set[int]:
 
 
 def _edge(axis: Bins | Grid, place: str, value: float) -> int:
-    """The index of the edge at this value; without bins each whole number has a cell."""
+    """The index of the edge at this value. Without bins each whole number has a cell."""
     if isinstance(axis, Grid):
         if axis.lower <= value <= axis.upper and value == int(value):
             return int(value - axis.lower)
@@ -257,5 +257,5 @@ def _edge(axis: Bins | Grid, place: str, value: float) -> int:
     edges = sorted(axis.edges, key=lambda edge: abs(edge - value))[:2]
     near = " or ".join(f"{edge:g}" for edge in sorted(edges))
     raise ValueError(
-        f"{place}: {value} is not an edge of the bins of {axis.name}; the next ones are {near}"
+        f"{place}: {value} is not an edge of the bins of {axis.name}; the nearest edges are {near}"
     )

@@ -19,25 +19,27 @@ from schemas.releases.private import PrivateSetting
 from schemas.survey.columns import CategoricalColumn, Column
 
 MOST_CELLS = 4096
-"""A transformed column has at most this many cells, because engines compare values with all edges."""
+"""The most cells of a transformed column, because engines compare values with all edges."""
 
 
 class PrivateBandwidth(PrivateSetting):
-    """A bandwidth that the exponential mechanism chooses, paid from the share of the release."""
+    """A bandwidth chosen by the exponential mechanism, paid from the share of the release."""
 
     private: BandwidthRule = Field(
-        description="quantiles: Silverman's rule on both quartiles of each column. error: for a density"
-        " of one column, the bandwidth whose density of the other records is nearest to each record."
+        description=(
+            "quantiles: Silverman's rule from both quartiles of each column. error: for one column,"
+            " the bandwidth with the smallest leave-one-out error."
+        )
     )
     smallest: float = Field(
         ge=0.002,
         le=1,
-        description="The least bandwidth, a fraction of each column's range; it is used if the records"
-        " determine none.",
+        description="The smallest bandwidth, a fraction of each column's range. It is used if the"
+        " records determine no bandwidth.",
     )
 
     def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
-        """A release that first draws its bandwidth; ``smooth`` has the smallest one possible."""
+        """A release that first draws its bandwidth. ``smooth`` has the smallest possible bandwidth."""
         own = smooth.name, smooth.domain, smooth.rows, share, smooth, self.share, self.private
         return TunedDensity(*own, adjacency=smooth.adjacency)
 
@@ -46,14 +48,14 @@ SmoothBandwidth = Annotated[
     float | list[float] | PrivateBandwidth,
     Field(
         description="Standard deviation of the Gaussian kernel, as a fraction of the column's range"
-        " (0.05 of a range of 200 is 10), one for all columns or one each; or, for one or two"
-        " columns, how it is drawn from the records."
+        " (0.05 of a range of 200 is 10): one for all columns, or one for each. Or, for one or two"
+        " columns, the method of drawing it from the records."
     ),
 ]
 
 
 class SmoothSection(ReleaseSection):
-    """Base class of sections on smooth densities of some columns, perhaps on a transformed scale."""
+    """Base class of sections on smooth densities of some columns, possibly on a transformed scale."""
 
     if TYPE_CHECKING:  # each kind states its own
         bandwidth: SmoothBandwidth
@@ -62,13 +64,16 @@ class SmoothSection(ReleaseSection):
     transform: TransformName | list[TransformName] | None = Field(
         default=None,
         exclude_if=absent,
-        description="The scale on which the density is estimated, one for all columns or one each: log,"
-        " sqrt, log1p or none. The bandwidth is a fraction of the range on that scale; results are on"
-        " the columns' own scale. Continuous columns only, with bounds where the transform is defined.",
+        description=(
+            "The scale on which the density is estimated: log, sqrt, log1p or none; one for all"
+            " columns, or one for each. The bandwidth is a fraction of the range on this scale."
+            " Results are on the columns' own scale. Only for continuous columns, with bounds where it"
+            " is defined."
+        ),
     )
 
     def domain(self, columns: Columns) -> Domain:
-        """The cells of the columns, of equal width on the transformed scale, and their point masses."""
+        """The cells of the columns, with equal width on the transformed scale, and the point masses."""
         given = self.transform or "none"
         scales = given if isinstance(given, list) else [given] * len(self.columns)
         if len(scales) != len(self.columns):
@@ -100,7 +105,7 @@ def _axis(name: str, column: Column, scale: TransformName) -> Axis:
         raise ValueError(f"transform: {name} must be a continuous column without levels")
     if axis.cells > MOST_CELLS and not axis.integer:
         raise ValueError(
-            f"transform: {name} has a grid of {axis.cells}; state columns.{name}.grid: {MOST_CELLS} or"
-            " less"
+            f"transform: {name} has a grid of {axis.cells} cells; state columns.{name}.grid:"
+            f" {MOST_CELLS} or less"
         )
     return replace(axis, transform=scale)

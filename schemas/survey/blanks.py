@@ -10,24 +10,23 @@ from typing import Any
 BLANK = "FILL-IN"
 
 MISSING = {
-    "rows": "state the number of records that the survey's description gives; by stating it you"
-    " make it public",
+    "rows": ("state the number of records from the survey's description; this makes it public"),
     "type": "state categorical, integer or continuous, as in the questionnaire",
-    "categories": "list every answer that the questionnaire allows; not those found in the table,"
-    " where a rare one reveals that somebody gave it",
-    "bounds": "state the smallest and the largest value that may occur, by the questionnaire or the"
-    " law; not those of the table, which are values of single people",
-    "bins": "state a number of equal bins or their edges, chosen without looking at the table",
-    "bandwidth": "state the width of the kernel as a part of the column's range, such as 0.05, or how it"
-    " is to be chosen privately",
-    "granted": "decide how much all releases of the dataset may ever spend: three times what is"
-    " requested pays for a correction and a later wave",
+    "categories": "list every answer that the questionnaire allows. Do not list the answers found in"
+    " the table: a rare answer reveals that somebody gave it",
+    "bounds": "state the smallest and the largest possible value, from the questionnaire or the law."
+    " Do not take them from the table: they are values of single people",
+    "bins": "state a number of equal bins, or the edges of bins, without looking at the table",
+    "bandwidth": "state the width of the kernel as a fraction of the column's range, such as 0.05, or"
+    " a private method to choose it",
+    "granted": "decide how much all releases of the dataset may ever spend: three times the request"
+    " pays for a correction and a later wave",
     "requested": 'decide how much this release may spend: alpha "1" for a first publication, at most'
     ' "3"; beta "1e-6" up to 100,000 rows',
-    "max_rows": "state how many records a person or household has at most, from the survey's design",
-    "largest": "state the weight above which weights are cut, from the survey's design",
-    "step": "state to what weights are rounded, such as a hundredth of the largest",
-    "total": "state the size of the population, which the weights add up to",
+    "max_rows": "state the largest number of records of a person or household, from the survey's design",
+    "largest": "state the largest weight from the survey's design; larger weights are cut",
+    "step": "state the step to which weights are rounded, such as a hundredth of the largest weight",
+    "total": "state the size of the population, which is the sum of the weights",
     "title": "state a title for readers",
 }
 """For each key that may be blank, what to write there."""

@@ -23,7 +23,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
 MOST_VALUES = 1024
-"""In columns with more values than this, several values share a cell."""
+"""In columns with more values, several values share a cell."""
 
 EQUAL = 100
 """The largest number of cells of equal width."""
@@ -45,7 +45,7 @@ ALONE, ALONE_IN_TABLES = 20, 3
 MOST_IN_TABLES = 12
 
 MEASURES = ("year", "%", "per cent", "percent", "degree", "cm", "kg", "mmhg", "point")
-"""Units of numbers that lie around a typical value, not near zero, even if zero is a bound."""
+"""Units of numbers near a typical value other than zero, even if zero is a bound."""
 
 
 def is_measure(unit: str) -> bool:
@@ -53,7 +53,7 @@ def is_measure(unit: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """``edges``: ascending, None for one cell per value; ``points``: values with their own cell."""
+    """``edges``: ascending, or None for one cell per value; ``points``: values with a separate cell."""
 
     edges: list[float] | None
     points: list[float]
@@ -61,8 +61,8 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Public facts on numbers; ``step``: None if any may occur; ``special``: values that many people
-    have; ``cuts``: edges that cells of records must have."""
+    """Public facts on numbers. ``step``: None if any number may occur; ``special``: values that many
+    people have; ``cuts``: required edges of the cells of records."""
 
     lower: Decimal
     upper: Decimal
@@ -96,7 +96,7 @@ class Numbers:
         return self._top if self.whole else self.upper + (self.step_or_one or Decimal(1))
 
     def for_records(self, points: Sequence[float] | None = None) -> Cells:
-        """Many cells, for synthetic records; ``points``: values with their own cell in all tables."""
+        """Many cells, for synthetic records. ``points``: values with a separate cell in all tables."""
         if self.number > MOST_VALUES:
             alike = self._equal(EQUAL, FEW) if self._alike else ()
             return self._as_cells([*(alike or self._growing(FINE, ALONE)), *self.cuts], points)
@@ -113,7 +113,7 @@ class Numbers:
         return Cells(self._written(edges, own), list(points or ()))
 
     def for_tables(self, points: Sequence[float] | None = None) -> Cells:
-        """Few cells, for tables that people read."""
+        """Few cells, for readers' tables."""
         if self.whole and self.step_or_one == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
         if self._alike or is_measure(self.unit):
@@ -122,7 +122,7 @@ class Numbers:
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
 
     def for_periods(self, points: Sequence[float] | None = None) -> Cells:
-        """Cells for records that no release merges: those of tables, and equal ones."""
+        """Cells for records that no release merges: the cells of tables, and equal cells."""
         few = self.for_tables(points)
         if few.edges is None:
             return few
@@ -131,13 +131,13 @@ class Numbers:
 
     @property
     def amount(self) -> bool:
-        """Whether values crowd near zero and reach far, so that a logarithmic scale suits them."""
+        """Whether a logarithmic scale is suitable: most values near zero, some far away."""
         measure = self._alike or is_measure(self.unit)
         return self.lower >= 0 and self.upper >= MOST_VALUES and not measure
 
     @property
     def _alike(self) -> bool:
-        """Whether the bounds are of similar size, so that values need not crowd near zero."""
+        """Whether the bounds are of similar size. Then values need not be concentrated near zero."""
         ends = sorted((abs(self.lower), abs(self.upper)))
         beside_zero = self.lower * self.upper < 0 and self._top - self.lower > MOST_VALUES
         return self.lower * self.upper != 0 and ends[1] < ALIKE * ends[0] and not beside_zero
@@ -165,7 +165,7 @@ class Numbers:
         points: Sequence[float] | None,
         values: Sequence[Decimal] | None = None,
     ) -> Cells:
-        """``values``: those that get a cell of their own; else the special ones, and zero."""
+        """The points with a separate cell: ``values`` or, by default, the special values and zero."""
         zero = {Decimal(0)} if self.lower <= 0 <= self.upper else set[Decimal]()
         alone = {*self.special} | zero if values is None else {*values}
         own = sorted(p for p in alone if self._apart(p, {*inner, self.lower}))
@@ -177,7 +177,7 @@ class Numbers:
         return Cells(self._written(inner, own), [cast(point) for point in own])
 
     def _apart(self, point: Decimal, edges: Collection[Decimal]) -> bool:
-        """Whether a value needs its own cell: no bin holds it alone, and no bin would become empty."""
+        """Whether a value needs a separate cell: no bin has only this value, or would become empty."""
         if self.whole and {point, point + 1} <= {*edges}:
             return False
         below = point == self.lower or self._any(self.lower, point, False)

@@ -1,7 +1,7 @@
 """The checks of a survey table, as a pandera schema built from the plan alone.
 
-Each check has the name of its rule and gives one Ibis expression over the column, so that the engine
-that holds the table can count the records that break it without fetching any.
+Each check has the name of its rule and gives one Ibis expression over the column. So the table's engine
+can count the records that break the rule without fetching any.
 
     rule       a record breaks it if
     type       the value cannot be converted to the declared type (found while the table is read)
@@ -37,7 +37,7 @@ RULES = {
     "bounds": "outside the bounds",
     "finite": "NaN or infinite",
 }
-"""The rules by name, in the order of a report, each with words for the rows that break it."""
+"""The rules by name, in the order of a report, with words for rows that break the rule."""
 
 
 def survey_schema(columns: Mapping[str, ReadColumn]) -> pandera.DataFrameSchema:
@@ -94,7 +94,7 @@ def _checks(column: ReadColumn) -> list[Any]:
 
 
 def _check(rule: str, holds: Any) -> Any:
-    """A check that gives one boolean column, null for null (``null`` is a separate rule).
+    """A check that gives a boolean column, null for null values (``null`` is a separate rule).
 
     Pandera's own ``ignore_na`` uses Ibis, which treats NaN as null on Spark.
     """

@@ -1,8 +1,8 @@
 """A plan's public description of a column and its values.
 
-A categorical column lists its categories; an integer or continuous column states its bounds, or the
-levels that are its only values.  These alone determine the checks on the survey table, the cells of
-every release and the columns of synthetic tables: nothing is derived from the values themselves.
+A categorical column lists its categories; an integer or continuous column states its bounds, or levels
+as its only values. Only these facts determine the checks on the survey table, the cells of every release
+and the columns of synthetic tables. Nothing is derived from the survey's values.
 """
 
 import json
@@ -59,7 +59,7 @@ from schemas.text import Line, look_alikes, told_apart
 
 Invalid = Literal["refuse", "clamp", "own-cell", "drop"]
 """What happens to values that are not valid: not a listed category, outside the bounds, not finite, or
-null in a column that is not nullable.  What cannot be read as its column's type is read as null.
+null in a column that is not nullable. Values that cannot be read as the column's type are read as null.
 
     refuse      the release stops
     clamp       a number goes to the nearest bound; anything else counts as null, or in the first cell
@@ -67,14 +67,14 @@ null in a column that is not nullable.  What cannot be read as its column's type
     own-cell    it counts as null, and every column is nullable
     drop        its record is left out
 
-All but the first are defined for every record and act on each record alone.  So tables that differ in
-one record, or in the records of one unit, still do so afterwards; except with ``drop``, the number of
-records stays the same.
+All except the first are defined for every record and act on each record separately. So tables that
+differ in one record, or in the records of one unit, also differ only there afterwards. Except with
+``drop``, the number of records stays the same.
 """
 
 
 def nameable(name: str) -> bool:
-    """Whether a text is a valid column name; combining marks count as part of the letter before them."""
+    """Whether a text is a valid column name. A combining mark counts as part of the letter before it."""
     letters = "".join(sign for sign in name if not unicodedata.category(sign).startswith("M"))
     return (
         re.fullmatch(r"[^\W\d_][\w .-]*", letters) is not None
@@ -88,7 +88,7 @@ _Listed = Annotated[list[_Kind], Field(min_length=1)]
 
 
 def _of_one_type(value: Any) -> Any:
-    """Refuse mixed types with one message; pydantic would give one for every type that it tried."""
+    """Refuse mixed types with one message. Pydantic would give one for every tried type."""
     kinds = {type(item) for item in value} if isinstance(value, list) else set()
     if len(kinds) > 1 and kinds != {int, float}:
         other = next((item for item in value if not isinstance(item, str)), None)
@@ -103,31 +103,31 @@ _Categories = _Listed[StrictStr] | _Listed[StrictBool] | _Listed[StrictInt] | _L
 
 
 class CategoricalColumn(Section):
-    """A column that takes one of a list of categories."""
+    """A column whose values are from a list of categories."""
 
     type: Literal["categorical"]
     categories: Annotated[
         _Categories, BeforeValidator(_of_one_type, json_schema_input_type=_Categories | str)
     ] = Field(
-        description="Every value that may occur, all of one type; quote text that YAML would read "
-        "as a number or as yes/no. Or a public CSV file with a column of this name, in the plan's"
-        " folder, whose values are text. Or `open`, if nobody can list them: a share of the budget"
-        " then finds the categories that enough units have, and all others count as one.",
+        description="All possible values, all of one type. Quote text that YAML would read as a number"
+        " or as yes/no. Or a public CSV file in the plan's folder with a column of this name, whose"
+        " values are text. Or `open`, if nobody can list them: then a share of the budget is spent to"
+        " find the categories that enough units have, and all other values count as one category.",
     )
     at_most: StrictInt = Field(
         default=0,
         ge=0,
         le=MOST_FOUND,
         exclude_if=absent,
-        description="With `categories: open`, at most how many are found, the most frequent first; 100"
-        " by default.",
+        description="With `categories: open`, the largest number of categories to find, the most"
+        " frequent first; 100 by default.",
     )
     labels: Labels = Field(default_factory=dict)
     refines: dict[str, Annotated[dict[str, str], BeforeValidator(as_text)]] = Field(
         default_factory=dict,
-        description="For each coarser categorical column, the group to which each category of this one"
-        " belongs. Synthetic records then get the coarser column from this one. Write a mapping,"
-        " or name a public CSV file with both columns in the plan's folder.",
+        description="For each coarser categorical column, the group of each category of this column."
+        " Synthetic records then get the coarser column from this column. Write a mapping, or name a"
+        " public CSV file with both columns in the plan's folder.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: Missing = Field(default_factory=list, exclude_if=absent)
@@ -149,7 +149,7 @@ class CategoricalColumn(Section):
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if self.open and (type(self.categories[0]) is not str or self.categories[-1] != OTHER):
-            raise ValueError(f"at_most: is for `categories: {OPEN}`; leave it out")
+            raise ValueError(f"at_most: only `categories: {OPEN}` uses it; leave it out")
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("categories: a category is listed twice")
         if both := {str(c) for c in self.categories} & {str(c) for c in self.missing}:
@@ -165,18 +165,18 @@ class CategoricalColumn(Section):
 
     @property
     def open(self) -> bool:
-        """Whether all categories but the last are found by a release, now or later."""
+        """Whether a release finds all categories except the last, now or later."""
         return self.at_most > 0
 
     def with_found(self, texts: Mapping[str, int] | None) -> Self:
-        """The column with those found texts that may be categories; ``texts``: noisy count by text."""
+        """The column with the found texts that may be categories. ``texts``: noisy count by text."""
         found = publishable(texts or {}, {NONE, OTHER, *map(str, self.missing)})
         kept = found[: self.at_most] or [NONE]
         return self.model_copy(update={"categories": [*kept, OTHER]})
 
     @model_serializer(mode="wrap")
     def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out placeholders for categories that are not found yet."""
+        """Leave out placeholders for categories not found yet."""
         stand_ins = self.open and self.categories[:-1] == unknown(self.at_most)
         written: dict[str, Any] = dump(self)
         return written | {"categories": OPEN} if stand_ins and "categories" in written else written
@@ -204,8 +204,8 @@ class IntegerColumn(NumberColumn):
     from_: PartOfDate | None = Field(
         default=None,
         alias="from",
-        description="If the survey has no column of this name: the part of a date from which the"
-        " numbers are computed.",
+        description="If the survey has no column of this name: the date column and the part of the"
+        " date that gives the numbers.",
     )
 
     @model_validator(mode="before")
@@ -265,20 +265,19 @@ class ContinuousColumn(NumberColumn):
 
     type: Literal["continuous"]
     bounds: Annotated[tuple[float, float], BeforeValidator(two_numbers)] = Field(
-        description="Smallest and largest value. Or `open`, if nobody can state them: a share of the"
-        " budget then finds bounds beyond which few values lie, and values beyond count as the"
-        " nearest bound. One"
-        " of the two may be open, as in [0, open].",
+        description="Smallest and largest value. Or `open`, if nobody can state them: then a share of"
+        " the budget is spent to find bounds that contain all except a few values, and values outside"
+        " count as the nearest bound. One of the two may be open, as in [0, open].",
     )
     searched: StrictBool = Field(
         default=False,
         exclude_if=absent,
-        description="Whether a release finds the bounds; set by `bounds: open`.",
+        description="Whether a release finds the bounds. Set by `bounds: open`.",
     )
     ends: HalfOpen = Field(
         default=BOTH_OPEN,
         exclude_if=lambda ends: ends == BOTH_OPEN,
-        description="The bound that is stated if the other is open; set by `bounds`.",
+        description="The stated bound if the other is open. Set by `bounds`.",
     )
     grid: StrictInt = Field(
         default=1024,
@@ -301,7 +300,7 @@ class ContinuousColumn(NumberColumn):
 
     @model_serializer(mode="wrap")
     def _as_stated(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out placeholders for bounds that are not found yet."""
+        """Leave out placeholders for bounds not found yet."""
         written: dict[str, Any] = dump(self)
         if not self.unsearched or "bounds" not in written:
             return written
@@ -314,12 +313,12 @@ class ContinuousColumn(NumberColumn):
 
     @property
     def unsearched(self) -> bool:
-        """Whether the bounds are placeholders because they are not found yet."""
+        """Whether the bounds are still placeholders, before the search."""
         return self.open and self.bounds == held(UNKNOWN_BOUNDS, self.point_masses, self.ends)
 
     def with_found(self, bounds: tuple[float, float] | None) -> Self:
-        """The column with the bounds that were found, if any, widened to include its point masses; a
-        stated bound is kept."""
+        """The column with the found bounds, if any, widened to include its point masses. A stated bound
+        is kept."""
         lower, upper = bounds or NOTHING_FOUND
         if self.step:  # of which there are not too many
             most = self.step * 2**52
@@ -347,7 +346,7 @@ Column = Annotated[
 
 
 def made_total(column: Column, invalid: Invalid) -> Column:
-    """The column as it is under a plan's rule for values that are not valid."""
+    """The column after a plan's rule for values that are not valid."""
     if invalid == "own-cell":
         return column.model_copy(update={"nullable": True})
     if invalid == "clamp" and not isinstance(column, CategoricalColumn):
@@ -356,7 +355,7 @@ def made_total(column: Column, invalid: Invalid) -> Column:
 
 
 class IdentifierColumn(Section):
-    """A column that identifies privacy units: read as text, in no release, and never null."""
+    """A column that identifies privacy units: read as text, never null, and in no release."""
 
     nullable: Literal[False] = False
     source_name: SourceName = ""
@@ -377,7 +376,7 @@ def column_description(text: str, column: Column | None) -> str:
 
 
 def column_metadata(name: str | None, columns: Mapping[str, Column]) -> dict[str, str]:
-    """Metadata for a published column that describes the survey's column ``name``."""
+    """Metadata of a published column that describes the survey's column ``name``."""
     if name is None:
         return {}
     facts, column = {"column": name}, columns[name]

@@ -1,4 +1,4 @@
-"""Columns of a survey that together are one function: its values at several times."""
+"""Columns of a survey that together form one function: its values at several times."""
 
 from collections.abc import Mapping
 from typing import Annotated, Self
@@ -17,22 +17,21 @@ class Curve(Section):
     columns: list[StrictStr] = Field(
         min_length=2,
         max_length=MOST_TIMES,
-        description="Numeric columns, in the order of time. Where one is null, the curve is on the line"
-        " between the record's own neighbouring points; before the first and after the last it stays as"
-        " it is there.",
+        description="Numeric columns, in the order of time. At a null the curve is interpolated"
+        " linearly between the record's neighbouring points; before the first point and after the last"
+        " point it is constant.",
     )
     time: list[Number] | None = Field(
         default=None,
         exclude_if=absent,
-        description="The time of each column, ascending; 0, 1, 2, ... without it.",
+        description="The time of each column, ascending. Default: 0, 1, 2, ...",
     )
     step_at_most: Annotated[Number, Field(gt=0)] | None = Field(
         default=None,
         exclude_if=absent,
-        description="The largest change between neighbouring times, from public knowledge: curves with"
-        " a larger change are altered until they have none; the noise is then smaller. All columns"
-        " then need the same"
-        " bounds.",
+        description="The largest change between neighbouring times, from public knowledge. Curves with"
+        " larger changes are altered until no larger change is left. This reduces the noise, but all"
+        " columns then need the same bounds.",
     )
 
     @model_validator(mode="after")
@@ -41,8 +40,8 @@ class Curve(Section):
             raise ValueError("columns: a column is listed twice")
         if len(self.times) != len(self.columns):
             raise ValueError(
-                f"time: states {len(self.times)} times for {len(self.columns)} columns; state one"
-                " for each"
+                f"time: has {len(self.times)} times for {len(self.columns)} columns; state one time for"
+                " each column"
             )
         if any(
             not before < after for before, after in zip(self.times, self.times[1:], strict=False)

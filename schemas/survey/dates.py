@@ -21,7 +21,7 @@ RANGES: dict[Part, tuple[int, int]] = {
     "weekday": (1, 7),
     "hour": (0, 23),
 }
-"""The range of each part.  The parts of a date outside these years are null."""
+"""The range of each part. All parts of a date outside these years are null."""
 
 
 class PartOfDate(Section):
@@ -29,8 +29,8 @@ class PartOfDate(Section):
 
     column: StrictStr = Field(
         min_length=1,
-        description="The survey's column of dates, or of dates with times; it is not among `columns`"
-        " unless it is itself released.",
+        description="The survey's column of dates, or of dates with times. It is not among `columns`"
+        " unless it is released itself.",
     )
     part: Part = Field(
         description="Weekdays are 1, Monday, to 7, Sunday; hours are 0 to 23. Times with a time zone are"

@@ -1,9 +1,9 @@
-"""Columns of synthetic records that are computed from others: by formulas, or as groups of categories.
+"""Columns of synthetic records computed from other columns: by formulas, or as groups of categories.
 
     columns:   {trade: {type: categorical, categories: [baker, smith], refines: {sector: trades.csv}}}
     synthesis: [{derived: {bmi: "weight / (height / 100) ** 2"}}]
 
-They are neither drawn nor measured but computed from each record, so no record contradicts itself.
+They are computed from each record, not drawn or measured, so no record contradicts itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Values = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A column that is computed from others, by a formula or a mapping; ``origin``: how, in words."""
+    """A column computed from other columns, by formula or mapping. ``origin``: derivation in words."""
 
     name: str
     sources: tuple[str, ...]
@@ -87,7 +87,7 @@ def _check_group(
 
 
 def groups_of(name: str, columns: Columns, seen: frozenset[str] = frozenset()) -> Iterator[Derived]:
-    """Yield the columns of groups that follow from a categorical column, and recursively from those."""
+    """Yield the columns of groups that follow from a categorical column, directly or indirectly."""
     column = columns.get(name)
     for group, codes in column.refines.items() if isinstance(column, CategoricalColumn) else ():
         of = columns[group]
@@ -102,7 +102,7 @@ def groups_of(name: str, columns: Columns, seen: frozenset[str] = frozenset()) -
 
 
 def details(names: Collection[str], columns: Columns) -> dict[str, tuple[str, Mapping[Any, Any]]]:
-    """By column of groups that follows from one of these: that column, and each category's group."""
+    """For each column of groups of these columns: its source, and each category's group."""
     found: dict[str, tuple[str, Mapping[Any, Any]]] = {}
     for name in names:
         for group in groups_of(name, columns):
@@ -120,10 +120,10 @@ def derived_columns(
     formulas: Mapping[str, str],
     follows: Collection[str] = (),
 ) -> list[Derived]:
-    """The columns that are computed from those that are drawn, in an order in which this is possible.
+    """The columns that are computed from drawn columns, in a possible order of computation.
 
-    ``follows``: drawn columns that are known to follow from others.  Raises ``ValueError`` if any other
-    drawn column follows from others, or a formula is not valid.
+    ``follows``: drawn columns that may follow from other columns. Raises ``ValueError`` if a different
+    drawn column follows from other columns, or a formula is not valid.
     """
     found: dict[str, Derived] = {}
     for name in drawn:
@@ -132,8 +132,8 @@ def derived_columns(
                 continue
             if group.name in drawn:
                 raise ValueError(
-                    f"from: {group.name} is the group of {group.sources[0]}, so records have it without"
-                    " measuring it; leave it out of the columns of the release"
+                    f"from: {group.name} is the group of {group.sources[0]}, so records get it without"
+                    " a measurement; leave it out of the columns of the release"
                 )
             found.setdefault(group.name, group)
     kinds = {name: _kind(columns[name]) for name in (*drawn, *found)}
@@ -145,7 +145,7 @@ def derived_columns(
         except ValueError as error:
             raise ValueError(f"derived.{name}: {error}") from None
         if not formula.names:
-            raise ValueError(f"derived.{name}: is the same in every record; compute from a column")
+            raise ValueError(f"derived.{name}: is constant; use a column in the formula")
         found[name] = Derived(name, formula.names, f"{name} = {text.strip()}", formula=formula)
         kinds[name] = formula.kind
     return list(found.values())

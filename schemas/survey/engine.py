@@ -7,7 +7,7 @@ from typing import Any
 
 
 def exactly(number: float) -> Any:
-    """A double as an exact Ibis literal; Ibis would write a decimal, which engines round later."""
+    """A double as an exact Ibis literal. Ibis would write a decimal, which engines round later."""
     import ibis
 
     return ibis.literal(repr(float(number))).cast("float64")
@@ -19,7 +19,7 @@ def missing(value: Any) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """Whether a double is finite; engines order NaN above all numbers, and Ibis lacks inf on Spark."""
+    """Whether a double is finite. Engines order NaN above all numbers, and Ibis lacks inf on Spark."""
     return value.between(exactly(-sys.float_info.max), exactly(sys.float_info.max))
 
 
@@ -29,10 +29,10 @@ Values = Sequence[str | bool | int | float]
 def listed(near: Any, values: Values, value: str = "value", code: str = "code") -> Any:
     """A table of the values and their positions, in the engine of the expression ``near``.
 
-    Fifty thousand literals take a minute to write as SQL, so the list is one object.  For DuckDB it
-    is an in-memory table.  PostgreSQL would need a temporary table, which a read-only transaction and
-    a standby server cannot make, and Spark would need Python on its workers; for these the list is an
-    array of JSON in one constant.
+    Fifty thousand literals take a minute to write as SQL, so the list is one object.  For DuckDB it is
+    an in-memory table.  PostgreSQL would need a temporary table, which a read-only transaction and a
+    standby server cannot make. Spark would need Python on its workers. For these two the list is a JSON
+    array in one constant.
     """
     import ibis
     import pyarrow as pa

@@ -6,8 +6,8 @@
     format: DD.MM.YYYY    31.12.2024, or 1.2.2024, and a time after it, as in 31.12.2024 17:30
     format: YYYYMMDD      20241231
 
-How a text is read depends only on the text and the format; text in another form is not read.  Values
-that the table holds as numbers or dates need no format and ignore it.
+The result of reading a text depends only on the text and the format. Text in another form is not read.
+Values stored as numbers or dates need no format and ignore it.
 
 >>> number_format("1.234,5").pattern.startswith("[+-]?")
 True
@@ -25,7 +25,7 @@ from schemas.document import absent
 
 BLANKS = " \u00a0\u2009\u202f"
 TRIMMED = " \t\n\r\v\f"
-"""The blanks that may surround a value."""
+"""Blanks allowed around a value."""
 LIKE = {" ": BLANKS, "'": "'’"}
 TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?Z?)"
 """A time after a day."""
@@ -82,19 +82,19 @@ class DateFormat:
 
 
 def number_format(text: str) -> NumberFormat:
-    """Read a format of numbers; raises ``ValueError`` if it is not one."""
+    """Read a format of numbers. Raises ``ValueError`` if the text is not such a format."""
     found = re.fullmatch(r"(?:1([., ']?)234(?:([.,])5)?|12)( ?%)?", text)
     if found is None or (found[1] and found[1] == found[2]) or text == "12":
         raise ValueError(
-            f"{text!r} is not 1234.5 as a survey may write it: 1.234,5 or 1,234.5, 1 234,5, 1'234.5,"
-            " 1234,5, or 12% for hundredths"
+            f"{text!r} is not a format of numbers. Write 1234.5 in the survey's format: 1.234,5 or"
+            " 1,234.5, 1 234,5, 1'234.5, 1234,5, or 12% for hundredths"
         )
     thousands, decimal = found[1] or "", found[2] or ("," if found[1] == "." else ".")
     return NumberFormat(LIKE.get(thousands, thousands), decimal, bool(found[3]))
 
 
 def date_format(text: str) -> DateFormat:
-    """Read a format of days; raises ``ValueError`` if it is not one."""
+    """Read a format of days. Raises ``ValueError`` if the text is not such a format."""
     found = re.fullmatch(r"(YYYY|MM|DD)([./-]?)(YYYY|MM|DD)\2(YYYY|MM|DD)", text)
     if found is None or len({found[1], found[3], found[4]}) < 3:
         raise ValueError(
@@ -112,9 +112,9 @@ Format = Annotated[
     StrictStr,
     BeforeValidator(_as_written),
     Field(
-        description="How the survey writes the numbers as text: 1234.5 as it would be written, such as"
-        " 1.234,5 or 1 234,5, or 12% for hundredths. For parts of dates: DD.MM.YYYY, MM/DD/YYYY,"
-        " YYYYMMDD and the like. Without it, numbers are 1234.5 and dates 2024-01-31.",
+        description="The survey's text format of numbers, shown by 1234.5 in this format, such as"
+        " 1.234,5 or 1 234,5; or 12% for hundredths. For parts of dates: DD.MM.YYYY, MM/DD/YYYY,"
+        " YYYYMMDD and the like. Default: 1234.5 and 2024-01-31.",
         exclude_if=absent,
     ),
 ]
@@ -122,8 +122,8 @@ Format = Annotated[
 SourceName = Annotated[
     StrictStr,
     Field(
-        description="The column's name in the survey, if it cannot be published or is not a valid name"
-        " here; it stays out of everything that is published.",
+        description="The column's name in the survey, if the name cannot be published or is not valid"
+        " here. It is never published.",
         exclude_if=absent,
     ),
 ]

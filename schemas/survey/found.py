@@ -1,12 +1,12 @@
 """`categories: open` and `bounds: open`: placeholders until the search, and which texts are published.
 
-Before the search a plan has as many placeholders as there may be categories, so that time and price are
-known for the largest table.  No plan can name a placeholder, because each contains a character that
-plans refuse.
+Before the search a plan has a placeholder for each possible category, so that time and price are known
+for the largest table.  No plan can name a placeholder, because each contains a character that plans
+refuse.
 
-Found texts that a plan could not list are left out: blank texts, texts with invisible characters, texts
-that start like a formula, and of several that look alike all but the one with the largest noisy count.
-They count in the last category, like every text that was not found.
+Found texts that a plan could not list are left out: blank texts, texts with invisible characters and
+texts that start like a formula. Of several texts that look the same, only the one with the largest noisy
+count is kept. The omitted texts count in the last category, as do all texts that were not found.
 
 >>> publishable({"Bern": 40, "Bern ": 90, "=1+1": 70, "Genève": 50})
 ['Bern ', 'Genève']
@@ -22,21 +22,21 @@ OPEN = "open"
 """The word in a plan that replaces a list of categories or bounds."""
 
 OTHER = "(other)"
-"""The last category: every text that is not one of the others."""
+"""The last category: every text outside the other categories."""
 
 NONE = "(none found)"
-"""The first category if none is found, as some kinds of release need two."""
+"""The first category if none is found, because some kinds of release need two."""
 
 USUALLY_FOUND, MOST_FOUND = 100, 1000
 
 UNKNOWN_BOUNDS, NOTHING_FOUND = (0.0, 1.0), (-1.0, 1.0)
-"""The bounds before the search, with which errors are fractions of the range, and if none are found."""
+"""Bounds before the search (errors are then fractions of the range), and if it finds none."""
 
 _STAND_IN = "\u2060"
 
 
 HalfOpen = tuple[float | None, float | None]
-"""The smallest and largest value; None for one that is not stated."""
+"""The smallest and largest value; None if a bound is not stated."""
 
 BOTH_OPEN: HalfOpen = (None, None)
 
@@ -53,7 +53,7 @@ def stated_ends(bounds: object) -> HalfOpen | None:
         return None
     stated = [end for end in bounds if end != OPEN]
     if any(isinstance(end, bool) or not isinstance(end, int | float) for end in stated):
-        raise ValueError("bounds: each is a number, or open")
+        raise ValueError("bounds: each must be a number, or open")
     lower, upper = (None if end == OPEN else float(end) for end in bounds)
     return lower, upper
 
@@ -61,7 +61,7 @@ def stated_ends(bounds: object) -> HalfOpen | None:
 def held(
     bounds: tuple[float, float], points: Collection[float], ends: HalfOpen
 ) -> tuple[float, float]:
-    """The narrowest bounds that include these bounds and some points; stated ends are kept.
+    """The narrowest bounds that include these bounds and some points. Stated ends are kept.
 
     >>> held((-1, 1), [5], (None, None)), held((-1, 1), [], (3, None))
     ((-1.0, 5.0), (3.0, 4.0))
@@ -82,7 +82,7 @@ def unknown(most: int) -> list[str]:
 
 
 def publishable(found: Mapping[str, int], taken: Collection[str] = ()) -> list[str]:
-    """The texts that a plan may list and that look like none of ``taken``, the most frequent first.
+    """Texts that a plan may list and that look like none of ``taken``, the most frequent first.
 
     ``found``: noisy counts by text.
     """

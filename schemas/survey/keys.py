@@ -1,4 +1,4 @@
-"""Keys that several kinds of columns have, and how they are written in a plan."""
+"""Keys of several kinds of columns, and their form in a plan."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,27 +7,27 @@ from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, StrictStr
 
 def _of_one_column(outside: Any) -> Any:
     if outside in ("drop", "own-cell"):
-        raise ValueError(f"must be refuse or clamp; `{outside}` goes in the plan's own `invalid`")
+        raise ValueError(f"must be refuse or clamp; write `{outside}` as the plan's `invalid`")
     return outside
 
 
 Outside = Annotated[Literal["refuse", "clamp"], BeforeValidator(_of_one_column)]
 
 
-NULLABLE = "Whether null is a value; it gets a cell."
-DESCRIPTION = "What the column means, for readers."
+NULLABLE = "Whether null is a possible value; it gets a cell."
+DESCRIPTION = "The meaning of the column, for readers."
 LABEL = (
-    "What readers call the column, in charts and headings; without it, the first clause of a short"
+    "The column's name for readers, in charts and headings. Default: the first clause of a short"
     " description."
 )
 MISSING = (
-    'Codes that stand for no answer, such as [-9, "NA", NaN]: they are read as null, and the column is'
-    " nullable. Numbers are compared as numbers, text as it is written; NaN is also a float's."
+    'Codes that mean no answer, such as [-9, "NA", NaN]. They are read as null, and the column is'
+    " nullable. Numbers are compared as numbers, and text exactly; NaN also matches a float NaN."
 )
 
 
 def nullable_if_missing(given: Any) -> Any:
-    """Set a column nullable if it states codes for no answer."""
+    """Make a column nullable if it states codes for no answer."""
     if not isinstance(given, dict) or not given.get("missing"):
         return given
     if given.get("nullable") is False:
@@ -36,7 +36,7 @@ def nullable_if_missing(given: Any) -> Any:
 
 
 NAN = "NaN"
-"""The code for no answer that matches floats which are NaN."""
+"""The code for no answer that matches float NaN."""
 
 
 def _with_nan(codes: Any) -> Any:
@@ -59,18 +59,18 @@ def as_text(mapping: Any) -> Any:
 Labels = Annotated[
     dict[str, str],
     BeforeValidator(as_text),
-    Field(description="What a category, a level or another value means, for the codebook."),
+    Field(description="The meaning of a category, a level or another value, for the codebook."),
 ]
 
 STEP = (
     "Synthetic values are multiples of this number, such as 0.01 for an amount in cents or 5 for hours"
-    " that people round. The table is not checked for it."
+    " that people round. The survey table is not checked."
 )
 LEVELS = (
-    "The only values that occur, in ascending order, if they are few: each has a cell of its own, any"
-    " other value is not valid, and `bounds` need not be stated."
+    "The only possible values, in ascending order, if they are few. Each has a separate cell, other"
+    " values are not valid, and `bounds` need not be stated."
 )
 POINTS = (
-    "Values that many records have, such as 0 and a top code: each has a cell of its own in addition to"
-    " the bins, and a density leaves its records out."
+    "Values of many records, such as 0 and a top code. Each has a separate cell in addition to the"
+    " bins, and a density leaves these records out."
 )

@@ -1,4 +1,4 @@
-"""The common parts of columns of whole and of real numbers in a plan."""
+"""The common parts of whole-number and real-number columns in a plan."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,19 +29,19 @@ def two_numbers(value: Any) -> Any:
 
 
 class NumberColumn(Section):
-    """Base class of columns of whole and of real numbers."""
+    """Base class of columns of whole numbers and of real numbers."""
 
     outside: Outside = Field(
         default="refuse",
-        description="What happens to values outside the bounds: stop the release, or move them to "
-        "the nearest bound.",
+        description="What happens to values outside the bounds: they stop the release, or move to the"
+        " nearest bound.",
     )
     nullable: bool = Field(default=False, description=NULLABLE)
     missing: Missing = Field(default_factory=list, exclude_if=absent)
     format: Format = ""
     source_name: SourceName = ""
     labels: Labels = Field(default_factory=dict, exclude_if=absent)
-    unit: str = Field(default="", description="What the numbers count, such as years or EUR.")
+    unit: str = Field(default="", description="The unit of the numbers, such as years or EUR.")
     label: Line = Field(default="", max_length=60, description=LABEL, exclude_if=absent)
     description: str = Field(default="", description=DESCRIPTION)
 
@@ -72,7 +72,7 @@ class NumberColumn(Section):
             if self.step is not None or self.point_masses:
                 raise ValueError("levels: cannot be combined with step or point_masses")
             if _descends(self.levels) or (self.levels[0], self.levels[-1]) != self.bounds:
-                raise ValueError("levels: must ascend from one bound to the other")
+                raise ValueError("levels: must be ascending, from one bound to the other")
         if unknown := [text for text in self.labels if not self._may_be(text)]:
             raise ValueError(f"labels: {unknown} are not values of the column")
         if _descends(self.point_masses):
@@ -83,7 +83,7 @@ class NumberColumn(Section):
         return self
 
     def _check_format(self) -> None:
-        """Raise ``ValueError`` if the format is not valid, or does not suit such numbers."""
+        """Raise ``ValueError`` if the format is not valid, or not suitable for such numbers."""
         if not self.format:
             return
         try:
@@ -95,21 +95,21 @@ class NumberColumn(Section):
 
     @property
     def open(self) -> bool:
-        """Whether the bounds are found by a release, now or later."""
+        """Whether a release finds the bounds, now or later."""
         return False
 
     @property
     def clamps_nothing(self) -> bool:
-        """Whether numbers are read without clamping, as bounds are not known before the search."""
+        """Whether numbers are read without clamping, because bounds are unknown before the search."""
         return self.open or self.outside == "refuse"
 
     @property
     def listed(self) -> Sequence[Category] | None:
-        """The values that may occur, if they are listed."""
+        """The possible values, if they are listed."""
         return self.levels
 
     def _may_be(self, text: str) -> bool:
-        """Whether a text is a value of the column, written as the plan writes it."""
+        """Whether a text is a value of the column, in the plan's format."""
         if self.levels is not None:
             return text in {str(level) for level in self.levels}
         with suppress(ValueError):
@@ -118,7 +118,7 @@ class NumberColumn(Section):
 
     @property
     def written(self) -> Fraction | None:
-        """The step as an exact fraction of the number that was written."""
+        """The step as an exact fraction of the written number."""
         return None if self.step is None else Fraction(str(self.step))
 
 

@@ -5,9 +5,9 @@
     releases: [{hierarchy: {columns: [state, tract], members: tracts.csv}}]
     releases: [{totals: {by: state, counts: states.csv}}]                with a column `records`
 
-A plan contains the values that were read, not the file's name; so its digest, its manifest and its
-approval apply to the values.  A file that is missing, or lacks a column or a value, is an error.  So is
-the survey itself, whose contents would be published without noise.
+A loaded plan contains the values, not the file's name. So its digest, its manifest and its approval
+apply to the values. A missing file, or a file without a needed column or value, is an error. The survey
+itself is refused, because its contents would be published without noise.
 """
 
 import csv
@@ -78,13 +78,13 @@ def _rows(
     columns: Sequence[str],
     others: bool = False,
 ) -> list[list[str]]:
-    """The values of some columns of a CSV file, in order; ``others``: it may have further columns."""
+    """The values of some columns of a CSV file, in order. ``others``: allow further columns."""
     if Path(name).suffix.lower() != ".csv":
         raise PlanError(f"{place}: write a list or the name of a .csv file, not {name!r}")
     path = plan.parent / name
     if isinstance(source, str) and any(_same(path, of) for of in (plan.parent / source, source)):
         raise PlanError(
-            f"{place}: {path} is the survey, whose values are private; list what is publicly known"
+            f"{place}: {path} is the survey, whose values are private; list public values"
         )
     if path.exists() and not path.is_file():
         raise PlanError(f"{place}: {path} is not a file")  # to open a pipe may take for ever
@@ -92,7 +92,7 @@ def _rows(
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file, strict=True)
     except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or "no CSV in UTF-8 with a line of column names"
+        reason = getattr(error, "strerror", None) or ("no CSV in UTF-8 with a line of column names")
         raise PlanError(f"{place}: {path} cannot be read ({reason})") from None
     missing = [column for column in columns if header.count(column) != 1]
     if missing:
@@ -115,7 +115,7 @@ def _rows(
 
 
 def _same(path: Path, other: str | Path) -> bool:
-    """Whether both are one file; a source from the command line is relative to the working folder."""
+    """Whether both are the same file. A command-line source is relative to the working folder."""
     with suppress(OSError, ValueError):
         return path.samefile(other)
     return False

@@ -1,4 +1,4 @@
-"""How a plan reads its columns: from which column of the survey, in what format, with what codes."""
+"""How a plan reads its columns: the survey's column, the format and the codes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,12 +14,12 @@ from schemas.survey.keys import NAN
 
 
 def part_of_date(column: ReadColumn) -> PartOfDate | None:
-    """The part of a date that the column contains; None if it is not a part of a date."""
+    """The part of a date in the column; None if it is not a part of a date."""
     return column.from_ if isinstance(column, IntegerColumn) else None
 
 
 def sources(columns: Mapping[str, ReadColumn]) -> dict[str, str]:
-    """For each column, the survey's column from which it is read."""
+    """For each column, its source column in the survey."""
     return {name: _source(name, column, columns) for name, column in columns.items()}
 
 
@@ -33,7 +33,7 @@ def _source(name: str, column: ReadColumn, columns: Mapping[str, ReadColumn]) ->
 
 
 def source_in_words(name: str, columns: Mapping[str, ReadColumn]) -> str:
-    """Words for the survey's column in messages, which do not show a ``source_name``."""
+    """Words for the survey's column in messages. Messages do not show a ``source_name``."""
     of = part_of_date(columns[name])
     return name if columns[name].source_name or of is None else of.column
 
@@ -46,13 +46,13 @@ def written_numbers(column: ReadColumn) -> NumberFormat | None:
 
 
 def written_dates(column: ReadColumn) -> DateFormat | None:
-    """The format of the dates of which a column is a part, if the plan states one."""
+    """The format of the dates behind a column of date parts, if the plan states one."""
     dated = isinstance(column, IntegerColumn) and part_of_date(column) and column.format
     return date_format(dated) if dated else None
 
 
 def missing_codes(column: ReadColumn) -> tuple[Sequence[str], Sequence[float]]:
-    """The texts and the numbers that are read as no answer."""
+    """The texts and numbers that are read as no answer."""
     codes = () if isinstance(column, IdentifierColumn) else column.missing
     texts = [code for code in codes if isinstance(code, str)]
     return texts, [float(code) for code in codes if not isinstance(code, str) or code == NAN]

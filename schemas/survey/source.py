@@ -1,4 +1,4 @@
-"""The location of a plan's survey table; it is never published and may not contain a password.
+"""The location of a plan's survey table. It is never published and may not contain a password.
 
 source: survey.parquet                                      copied into a private workspace
 source: {database: survey.duckdb, table: persons}           copied likewise
@@ -30,11 +30,11 @@ class TableSource(Section):
 
 
 class PostgreSQLSource(Section):
-    """A table, or a view, of a PostgreSQL database; its records stay there."""
+    """A table or a view of a PostgreSQL database. Its records stay in the database."""
 
     postgresql: str = Field(
-        description="`env:NAME`, an environment variable that holds the database's URL, or a URL "
-        "without a password, postgresql://user@host/database."
+        description="`env:NAME`, an environment variable with the database's URL. Or a URL without a"
+        " password, postgresql://user@host/database."
     )
     table: str = Field(pattern=r"^[^.]+\.[^.]+$", description="SCHEMA.TABLE.")
 
@@ -54,13 +54,13 @@ class PostgreSQLSource(Section):
             )
         if url.password is not None or SECRETS & set(options):
             raise ValueError(
-                "postgresql: a plan may not contain a password: put the URL into an environment"
+                "postgresql: a plan may not contain a password. Put the URL into an environment"
                 " variable and write env:NAME"
             )
         return self
 
     def url(self) -> str:
-        """The database's URL, which may hold a password, so it must not be printed."""
+        """The database's URL. Never print it, because it may contain a password."""
         if not self.postgresql.startswith(ENVIRONMENT):
             return self.postgresql
         name = self.postgresql.removeprefix(ENVIRONMENT)
@@ -70,7 +70,7 @@ class PostgreSQLSource(Section):
 
 
 class SparkSource(Section):
-    """Parquet files, or a table, that a Spark cluster reads where they are."""
+    """Parquet files or a table, read by a Spark cluster in place."""
 
     spark: str = Field(
         description="The master's URL, spark://host:7077, or local[2], yarn, k8s://...",
@@ -78,12 +78,12 @@ class SparkSource(Section):
     parquet: str | None = Field(
         default=None,
         min_length=1,
-        description="A Parquet file, or a folder of them, as the workers see it.",
+        description="The path of a Parquet file, or of a folder of Parquet files, on the workers.",
     )
     table: str | None = Field(
         default=None,
         pattern=r"^[^.]+(\.[^.]+){1,2}$",
-        description="SCHEMA.TABLE of Spark's catalogue, kept in files.",
+        description="SCHEMA.TABLE of Spark's catalogue, stored in files.",
     )
 
     @field_validator("spark")
@@ -96,12 +96,12 @@ class SparkSource(Section):
     @model_validator(mode="after")
     def _one_place_and_no_secret(self) -> Self:
         if (self.parquet is None) == (self.table is None):
-            raise ValueError("needs either parquet, a path, or table, SCHEMA.TABLE")
+            raise ValueError("needs either parquet (a path) or table (SCHEMA.TABLE)")
         authority = urlsplit(self.parquet or "").netloc
         # abfs://container@account contains no key.
         if "@" in authority and not (self.parquet or "").startswith("abfs"):
             raise ValueError(
-                "parquet: a plan may not contain an access key: put it into Spark's configuration"
+                "parquet: a plan may not contain an access key; put it into Spark's configuration"
             )
         return self
 

@@ -13,7 +13,7 @@ from schemas.survey.reading import part_of_date
 
 
 def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:
-    """The assumed shares (cells,) by column, as is typical for its type, bounds and unit."""
+    """The assumed shares (cells,) by column, typical for its type, bounds and unit."""
     return {axis.name: typical_shares(axis, _shape(columns.get(axis.name))) for axis in axes}
 
 

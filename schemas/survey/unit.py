@@ -20,31 +20,31 @@ WEIGHT = ContinuousColumn(type="continuous", bounds=(0.0, 1e300))
 
 
 def of_weights(column: object) -> bool:
-    """Whether a column that is read is the column of weights."""
+    """Whether this is the column of weights."""
     return isinstance(column, ContinuousColumn) and column.bounds == WEIGHT.bounds
 
 
 COUNT = IntegerColumn(type="integer", bounds=(0, 2**40))
-"""The check on a column of counts: at most as many as a plan may have rows, and never null."""
+"""The check on a column of counts: at most the largest number of rows of a plan, and never null."""
 
 MOST_ROWS = 10**6
 MOST_STEPS = 2**20
-"""The most steps of one weight: sums over as many records as a plan may have stay below 2**62."""
+"""The most steps of one weight. With the largest number of records of a plan, sums stay below 2**62."""
 
 
 class UnitColumn(Section):
     """A privacy unit of several records: those with the same value in one column."""
 
     column: StrictStr = Field(
-        description="Text or numbers that identify units, compared as text, character by character (12.0"
-        " is 12). Null, empty text and floats from 2^53 on are not valid. It must not be among"
+        description="The column that identifies units. Text or numbers, compared as text (12.0 is 12)."
+        " Null, empty text and floats from 2^53 on are not valid. The column must not be among"
         " `columns`, and is never published."
     )
     max_rows: StrictInt = Field(
         ge=1,
         le=MOST_ROWS,
-        description="At most this many records of a unit are used; which ones depends on the unit's own"
-        " records alone. Noise grows with it.",
+        description="At most this many records of a unit are used; the choice depends only on the"
+        " unit's own records. Noise grows with this number.",
     )
     source_name: SourceName = ""
     name: StrictStr = Field(
@@ -55,24 +55,24 @@ class UnitColumn(Section):
 
 
 class Weights(Section):
-    """Survey weights, for the releases that say `weighted`."""
+    """Survey weights, for releases with `weighted`."""
 
     column: StrictStr = Field(
-        description="A numeric column, not among `columns`. Null, negative and infinite weights are"
-        " not valid."
+        description="A numeric column that is not among `columns`. Null, negative and infinite weights"
+        " are not valid."
     )
     source_name: SourceName = ""
     format: Format = ""
     largest: WrittenRational = Field(
-        description="Larger weights count as this one. Noise grows with it. It cannot lie below the mean"
-        " weight, `total` divided by `rows`."
+        description="Larger weights are cut to this value. Noise grows with this value. It must be at"
+        " least the mean weight, `total` divided by `rows`."
     )
     step: WrittenRational = Field(
-        description="Weights are rounded to the nearest multiple of it; `largest` is one."
+        description=("Weights are rounded to multiples of the step; `largest` must be one.")
     )
     total: WrittenRational = Field(
-        description="The public sum of the weights, such as the population: a scale for errors; the"
-        " table is not checked against it."
+        description="The public sum of the weights, such as the population. It is used as a scale for"
+        " errors; the table is not checked against it."
     )
 
     @model_validator(mode="after")
@@ -84,22 +84,22 @@ class Weights(Section):
         steps = self.largest / self.step
         if steps.denominator != 1 or not 2 <= steps <= MOST_STEPS:
             raise ValueError(
-                f"largest: must be a whole number of steps, from 2 to {MOST_STEPS}; here it is"
-                f" {float(steps):g} (if all weights are equal, count without weights)"
+                f"largest: must be a whole number of steps, from 2 to {MOST_STEPS}, not"
+                f" {float(steps):g}. If all weights are equal, count without weights"
             )
         if not self.step <= self.total <= self.step * 2**50:
-            raise ValueError("total: must lie between one step and 2**50 of them")
+            raise ValueError("total: must lie between 1 and 2**50 steps")
         return self
 
     @property
     def read(self) -> ContinuousColumn:
-        """The column of weights as a column that is read."""
+        """The column of weights, as a column to read."""
         stated = {"source_name": self.source_name, "format": self.format}
         return WEIGHT.model_copy(update=stated)
 
     @property
     def most_steps(self) -> int:
-        """The most steps that one record may count."""
+        """The largest number of steps of one record."""
         return int(self.largest / self.step)
 
     @property

@@ -257,7 +257,7 @@ def test_a_dictionary_is_the_plan_of_its_file(tmp_path):
     with pytest.raises(dprelease.InputError, match="neither the name of a file nor a dictionary"):
         dprelease.load_plan([given])
     given["columns"]["age"]["outside"] = "drop"
-    with pytest.raises(dprelease.InputError, match=r"columns.age.outside: .*`drop` goes in"):
+    with pytest.raises(dprelease.InputError, match=r"columns.age.outside: .*write `drop` as"):
         dprelease.load_plan(given)
 
 

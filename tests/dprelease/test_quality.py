@@ -129,7 +129,7 @@ def test_records_published_all_the_same_say_that_they_do_not_meet_the_criteria(t
                     {"distance": ["age", "sex"], "at_most": 0.2},
                 ]
             },
-            "accept[1]: asks for the same as accept[0]",
+            "accept[1]: repeats accept[0]",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
     assert ledger.spent("calls") == Budget.of(20)  # nobody is in two periods
     for bundle in bundles:
         verify_budget(bundle.manifest, ledger)
-    with pytest.raises(InputError, match="all of them were released"):
+    with pytest.raises(InputError, match=r"all [0-9]+ periods were released"):
         run(plan_path, None, "week-4")
 
     calls = pd.read_parquet(plan_path.parent / "calls.parquet")
@@ -90,7 +90,7 @@ def test_three_runs_and_what_is_refused_costs_nothing(plan_path):
             error = table["standard_error"][these][0] * 2**0.5
             assert abs(table["estimate"][these].sum() - truth) < 8 * error
     assert exact[3] > 0
-    assert "in the first period that it is in" in (bundles[2].path / "report.html").read_text()
+    assert "in the first of its periods" in (bundles[2].path / "report.html").read_text()
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_scheduled_series_releases_the_period_that_was_due(plan_path):
         run(path, None, f"plan-20260{month}02-060000")
     charges = Ledger(ledger_url()).releases("calls")
     assert [of["calls"].run for _, of in sorted(charges.items())] == [1, 2, 3]
-    with pytest.raises(InputError, match="all of them were released"):
+    with pytest.raises(InputError, match=r"all [0-9]+ periods were released"):
         run(path, None, "plan-20260502-060000")
 
 

@@ -59,18 +59,18 @@ def test_only_mechanisms_that_spend_beta_get_a_share_of_it(plan_path):
         ("releases.2.sets", [["sex"]], "releases[2]: state either ways or sets"),
         ("releases.5.features", ["shoe", "age", "sex"], "releases[5].features: the plan"),
         ("releases.6.column", "region", "releases[6].column: region must be"),
-        ("releases.6.levels", ["0.5", "1"], "releases[6].levels: one at least, each"),
+        ("releases.6.levels", ["0.5", "1"], "releases[6].levels: at least one, each"),
         ("releases.7.condition", {"column": "age"}, "releases[7].condition: state either"),
         (
             "releases.7.condition",
             {"column": "sex", "categories": ["X"]},
-            "releases[7].condition.categories: ['X'] are not among",
+            "releases[7].condition.categories: ['X'] are not categories",
         ),
-        ("releases.7.condition.at_least", 18, "condition: must hold for some values"),
+        ("releases.7.condition.at_least", 18, "condition: must be true for some values"),
         (
             "releases.7.mechanism",
             "minimax-table",
-            "releases[7]: prior: only discrete-laplace has one",
+            "releases[7]: prior: only discrete-laplace uses a prior",
         ),
         ("releases.1.name", "people", "releases[1].name: 'people' is repeated"),
         ("releases.1.name", "../people", "releases[1].name"),
@@ -214,7 +214,7 @@ def test_a_mean_by_group_or_of_a_column_with_nulls_counts_its_records(plan_docum
         (levels | {"by": ["sex", "age"]}, r"a column appears twice"),
         ({"by": "nowhere"}, r"releases\[1\]\.by: the plan declares no column 'nowhere'"),
         ({"by": "income"}, r"releases\[1\]\.by: 'income' has real numbers"),
-        ({"mechanism": "random-smooth-laplace"}, r"by: only with the mechanism discrete-laplace"),
+        ({"mechanism": "random-smooth-laplace"}, r"by: needs the mechanism discrete-laplace"),
     ]:
         plan_document["releases"][1] = last | change
         with pytest.raises(PlanError, match=says):

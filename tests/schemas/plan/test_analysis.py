@@ -39,7 +39,7 @@ def test_what_models_need_is_allowed(formula):
         ("age ~ {age[0]}", "is not allowed"),
         ("age ~ {1_0}", "is not allowed"),
         ("age ~\nsex", "is not allowed"),
-        ("age ~ " + " * ".join(["age"] * 8), r"more than 6 of \* : /"),
+        ("age ~ " + " * ".join(["age"] * 8), r"more than 6 of the signs \* : /"),
         ("age", "write the response, ~ and the terms"),
         ("age ~ sex ~ age", "write the response, ~ and the terms"),
     ],

@@ -73,7 +73,7 @@ def test_a_part_can_be_asked_of_a_basic_grant_too(document):
 @pytest.mark.parametrize(
     ("composition", "request_", "says"),
     [
-        ("basic", {"rho": "0.01"}, "requested.rho: the grant is spent in alpha"),
+        ("basic", {"rho": "0.01"}, "requested.rho: the grant is in alpha"),
         ("concentrated", {"rho": "0.09", "beta": "1e-9"}, "requested is more than granted"),
         ("concentrated", {"rho": "0.01"}, "stability-laplace spends beta"),
         ("concentrated", {"alpha": "1"}, "requested.beta: with concentrated composition"),
@@ -90,7 +90,7 @@ def test_what_cannot_be_requested_is_refused(document, composition, request_, sa
 
 def test_a_concentrated_grant_needs_a_beta(document):
     document["budget"]["granted"] = {"alpha": "2"}
-    assert "granted.beta: concentrated composition needs one" in refused(document)
+    assert "granted.beta: concentrated composition needs a beta" in refused(document)
 
 
 def test_a_selection_spends_the_rho_of_its_alpha_at_the_beta_of_the_grant(document):

@@ -151,7 +151,7 @@ def test_groups_of_codes_do_not_go_with_wide_records(document):
 @pytest.mark.parametrize("name", ["size", "Number", "place", "sex.2"])
 def test_columns_that_are_made_must_not_be_in_the_plan(document, name):
     document["columns"][name] = {"type": "categorical", "categories": ["a"]}
-    assert f"linked makes a column {name!r} of its own" in refused(document)
+    assert f"linked adds a column {name!r}" in refused(document)
 
 
 def test_weights_of_wide_records_are_refused(document):

@@ -44,7 +44,7 @@ def test_the_search_is_added_with_a_fifth_of_the_budget():
     assert PLAN.built[SEARCH].adjacency.most == 1
     assert PLAN.adjacency.most == 2
     (line,) = search_words(PLAN)
-    assert f"that {PLAN.built[SEARCH].needed} units have is found with probability 95%" in line
+    assert f"a category of {PLAN.built[SEARCH].needed} units is found with probability 95%" in line
 
 
 def test_a_search_that_is_stated_keeps_its_share_and_is_not_added_again():
@@ -137,7 +137,7 @@ def changed(**keys: object) -> dict:
             changed(
                 series={"period": "sex", "periods": 2, "in_periods": 1}, synthesis=[], analyses=[]
             ),
-            "`open` is not available with series",
+            "`open` cannot be combined with series",
         ),
         (
             changed(
@@ -204,7 +204,7 @@ def test_a_bound_that_is_stated_stays_where_the_other_is_found(bounds, before, a
 
 @pytest.mark.parametrize("bounds", [["open"], ["open", True], ["open", ".5"], ["open", [1]]])
 def test_a_half_open_bound_is_a_number(bounds):
-    with pytest.raises(PlanError, match=r"bounds: (each is a number, or open|needs two numbers)"):
+    with pytest.raises(PlanError, match=r"bounds: (each must be a number|needs two numbers)"):
         load_plan(with_pay(bounds=bounds))
 
 

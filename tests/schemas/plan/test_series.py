@@ -218,11 +218,11 @@ def test_words_for_readers_may_change_and_the_period_of_a_run_has_a_name(documen
         (
             {},
             {"measures": "to-date"},
-            "synthesis: each run makes them from the counts of its period",
+            "synthesis: each run makes them from the counts of one period",
         ),
         ({"columns": ["month", "kind"]}, {}, "'month' is the period of the series; remove it"),
-        ({"compress": {"keep": 2}}, {}, "compress: would merge other cells in each period"),
-        ({"optimise": "mean"}, {}, "optimise: a series measures all tables with the same noise"),
+        ({"compress": {"keep": 2}}, {}, "compress: remove it, because each period would merge"),
+        ({"optimise": "mean"}, {}, "optimise: remove it, because a series measures all tables"),
     ],
 )
 def test_records_that_one_run_cannot_make_are_refused(document, release, changes, told):
@@ -231,7 +231,7 @@ def test_records_that_one_run_cannot_make_are_refused(document, release, changes
 
 def test_models_from_counts_to_date_are_refused(document):
     to_date = with_records(document, measures="to-date") | {"synthesis": []}
-    assert "analyses: each run makes them from the counts of its period" in refused(to_date)
+    assert "analyses: each run makes them from the counts of one period" in refused(to_date)
 
 
 def test_plans_without_a_series_have_the_digest_that_they_had(document):
@@ -246,16 +246,16 @@ def test_plans_without_a_series_have_the_digest_that_they_had(document):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"in_periods": 5}, "in_periods: must lie between 1 and 4, the periods of the series"),
-        ({"run": 5}, "run: the series has 4 periods; there is no run 5"),
-        ({"in_periods": 2}, "one record is in one period; write 1, or name the privacy_unit"),
+        ({"in_periods": 5}, "in_periods: must be all, or between 1 and 4"),
+        ({"run": 5}, "run: there is no run 5, because the series has 4 periods"),
+        ({"in_periods": 2}, "one record is in only one period; write 1, or name a privacy_unit"),
         ({"period": "day"}, "series.period: the plan declares no column 'day'"),
         ({"period": "size"}, "'size' must be categorical or integer, and without nulls"),
-        ({"periods": 5}, "'month' has 4 values, and there must be one for each of 5 periods"),
-        ({"period": "schedule"}, "in_periods: cannot be enforced across tables"),
+        ({"periods": 5}, "'month' has 4 values, but needs one for each of 5 periods"),
+        ({"period": "schedule"}, "in_periods: cannot be enforced if each table"),
         (
             {"period": "schedule", "in_periods": "all", "measures": "to-date"},
-            "measures: a table of one period cannot be weighted",
+            "measures: a table with only one period cannot be weighted",
         ),
     ],
 )
@@ -268,7 +268,7 @@ def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, ch
     [
         (
             {"neighbours": "replace-one"},
-            "would reveal when a unit came in; write neighbours: add-rem",
+            "would reveal when a unit entered; write neighbours: add-rem",
         ),
         (
             {
@@ -296,7 +296,7 @@ def test_a_series_that_contradicts_itself_or_the_columns_is_refused(document, ch
         ),
         (
             {"releases": [{"name": "q", "kind": "mean", "column": "size"}]},
-            "kind: a series is of counts (histogram, margins, microdata-margins) and of est",
+            "kind: a series releases counts (histogram, margins, microdata-margins) or est",
         ),
     ],
 )

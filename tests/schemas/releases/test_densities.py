@@ -132,7 +132,7 @@ def test_densities_of_columns_with_nulls_have_a_best_mechanism_among_those_that_
     best = built(plan_document, **BEST | {"bandwidth": 0.25})
     assert best.nullable
     assert best.counts_mass
-    assert "if these are all" in best.expected_error()[-1].note
+    assert "if no record is missing" in best.expected_error()[-1].note
     plan_document["releases"].pop()
     plan_document["budget"]["requested"]["beta"] = "0"
     with pytest.raises(PlanError, match="difference-body is for columns without nulls"):

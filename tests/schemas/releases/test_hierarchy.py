@@ -103,7 +103,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
         {"members": [*MEMBERS, ["B", "", "t1"]]},
         r"row 5: \['B', '', 't1'\] lacks a name",
     ),
-    "a line break": ({"members": [*MEMBERS, ["B", "001", "t\n1"]]}, "row 5: .* with a line break"),
+    "a line break": ({"members": [*MEMBERS, ["B", "001", "t\n1"]]}, "row 5: .* a line break"),
 }
 
 
@@ -143,7 +143,7 @@ REST: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a zero nowhere": (
         {"impossible": [{"state": ["B"], "tract": ["t1"]}]},
-        "holds nowhere",
+        "is true nowhere",
     ),
     "zeros everywhere": ({"impossible": [{"sex": ["F", "M"]}]}, "excludes every region"),
     "totals of weights": (

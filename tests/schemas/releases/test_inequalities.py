@@ -204,7 +204,7 @@ def test_a_chain_is_a_rule_about_its_ends():
         ),
         (["end > start", "level >= end - 1", "start >= level + 1"], "inequalities close a circle"),
         (["start < "], "is no formula"),
-        ([{"then": {"sex": ["F"]}}], "state conditions under if"),
+        ([{"then": {"sex": ["F"]}}], "state conditions under both if"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_place(given, said):

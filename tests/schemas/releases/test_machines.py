@@ -88,12 +88,12 @@ def test_a_classifier_by_gradients_serves_units_of_several_records(plan_document
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"bandwidth": 0.5}, "bandwidth: is only for mechanism gaussian-process"),
-        ({"loss": "logistic"}, "loss: is only for mechanism gaussian-process"),
-        ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or mechanism: noisy"),
+        ({"bandwidth": 0.5}, "bandwidth: only mechanism gaussian-process uses it"),
+        ({"loss": "logistic"}, "loss: only mechanism gaussian-process uses it"),
+        ({"mechanism": "gaussian-process"}, "bandwidth: missing; state it, or use mechanism"),
         (
             {"mechanism": "gaussian-process", "weights": "balanced"},
-            "weights: only for mechanism noisy",
+            "weights: only mechanism noisy",
         ),
         ({"weights": 0}, "weights: state balanced, or a number from 0.001 to 1000"),
         ({"weights": "balance"}, "weights: state balanced"),

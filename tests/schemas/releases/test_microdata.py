@@ -71,7 +71,7 @@ def test_more_sets_of_columns_are_measured_beside_the_pairs(document):
             "also[0]: 'children' is not among the columns of the release",
         ),
         ([["sex", "age", "sex"]], "also[0]: ['sex', 'age', 'sex'] must be different names"),
-        ([["sex", "age", "region"], ["sex"]], "also[1]: ['sex'] must be two to 6 columns"),
+        ([["sex", "age", "region"], ["sex"]], "also[1]: ['sex'] must have two to 6 columns"),
         ([["sex", "age"]], "measured together already; leave the set out"),
     ],
 )

@@ -88,7 +88,7 @@ def test_rules_hold_in_every_synthetic_row_where_the_survey_breaks_them(document
         ({"if": {"sex": [None]}, "then": {"children": [0]}}, "sex is not nullable"),
         ({"if": {"sex": ["M"]}, "then": {"sex": ["F"]}}, "both under if and under then"),
         ({"if": {"sex": []}, "then": {"children": [0]}}, "no value is left"),
-        ({"if": {"income": [5]}, "then": {"sex": ["M"]}}, "for categories and whole numbers"),
+        ({"if": {"income": [5]}, "then": {"sex": ["M"]}}, "only categories and whole numbers"),
         ({"if": {"sex": ["M"]}}, "missing"),
     ],
 )

@@ -38,8 +38,8 @@ def test_a_step_is_exactly_the_number_that_is_written():
     [
         ("integer", {"levels": [0, 5], "step": 5}, "levels: cannot be combined"),
         ("integer", {"levels": [0, 5], "point_masses": [0]}, "levels: cannot be combined"),
-        ("integer", {"levels": [0, 3, 2, 5]}, "levels: must ascend"),
-        ("integer", {"levels": [0, 5], "bounds": [0, 9]}, "levels: must ascend from one bound"),
+        ("integer", {"levels": [0, 3, 2, 5]}, "levels: must be ascending"),
+        ("integer", {"levels": [0, 5], "bounds": [0, 9]}, "levels: must be ascending, from one"),
         ("integer", {"bounds": [3, 3]}, r"bounds: contain only 3; state `levels: \[3\]`"),
         ("integer", {"bounds": [0, 9], "step": 0.5}, "valid integer"),
         ("continuous", {"bounds": [0, 9], "step": 0}, "greater than 0"),

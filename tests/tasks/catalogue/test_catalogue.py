@@ -223,6 +223,7 @@ def test_a_bundle_whose_plan_this_version_refuses_is_left_out(published, capsys)
     for command in (["verify", str(bundle)], ["catalogue", str(published)]):
         assert main(command) == 6
         assert (
-            "the plan in the manifest is not valid: it was changed, or" in capsys.readouterr().err
+            "the plan in the manifest is not valid. Either it was changed"
+            in capsys.readouterr().err
         )
     assert "r2" in (published / "index.html").read_text()

@@ -158,7 +158,7 @@ def test_the_rehearsal_passes_and_finds_a_tally_that_forgets_counts(neighbours, 
         ({"privacy_unit": {"column": "home", "max_rows": 2}}, "remove privacy_unit"),
         (
             {"weights": {"column": "w", "largest": "4", "step": "1", "total": 800}},
-            "counts: a row of several records has no unit and no weight",
+            "counts: if a row has several records, their units and weights are unknown",
         ),
     ],
 )

@@ -293,13 +293,13 @@ def test_weights_are_read_in_their_format(tmp_path):
     weights = Weights.model_validate({"column": "x", **stated})
     table = table_of(["1.234,5", "7", "1234.5"])
     assert parquet(table, weights.read, tmp_path) == [1234.5, 7.0, None]
-    with pytest.raises(ValidationError, match=r"is not 1234\.5"):
+    with pytest.raises(ValidationError, match=r"is not a format of numbers"):
         Weights.model_validate({"column": "x", **stated, "format": "DD.MM.YYYY"})
 
 
 REFUSED = [
-    ("continuous", "1.234.5", "is not 1234.5"),
-    ("continuous", "DD.MM.YYYY", "is not 1234.5"),
+    ("continuous", "1.234.5", "is not a format of numbers"),
+    ("continuous", "DD.MM.YYYY", "is not a format of numbers"),
     ("integer", "12%", "the type must be continuous"),
     ("continuous", "12%", "state bounds as shares"),
 ]
