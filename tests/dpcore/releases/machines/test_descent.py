@@ -255,5 +255,5 @@ def test_counts_of_columns_give_the_places():
 
 def test_a_label_with_nulls_is_refused():
     nullable = Domain((X, Categories("label", ("no", "yes"), nullable=True)))
-    with pytest.raises(ValueError, match=r"^label.column: label has nulls"):
+    with pytest.raises(ValueError, match=r"^label.column: label may be null"):
         GradientClassifier("c", nullable, ROWS, SHARE, (-1, 1, 1))

@@ -53,7 +53,7 @@ def test_a_machine_with_little_noise_predicts_the_target():
 @pytest.mark.parametrize(
     ("target", "text"),
     [
-        (Grid("pay", 0.0, 1.0, 9, nullable=True), "pay has nulls"),
+        (Grid("pay", 0.0, 1.0, 9, nullable=True), "pay may be null"),
         (Categories("pay", ("low", "high")), "must be a column of numbers"),
         (Bins("pay", (0.0, 1.0, 2.0)), "is binned"),
     ],

@@ -185,7 +185,7 @@ def test_the_curve_at_its_times_is_the_table_and_outside_of_them_nothing():
     for time in (-0.1, 8.1, np.nan):
         with pytest.raises(ValueError, match=r"time must lie in \[0, 8\]"):
             COUNTED.evaluate(noisy, {"time": np.array([time])})
-    with pytest.raises(ValueError, match="give values for"):
+    with pytest.raises(ValueError, match="give values of"):
         COUNTED.evaluate(noisy, {})
 
 

@@ -81,7 +81,7 @@ def test_the_number_of_products_is_known_before_they_are_listed():
         products = Products(axes)
         assert products.size == products._count() == len({*map(tuple, products.exponents.tolist())})
     numbers = tuple(Grid(f"x{i}", 0.0, 1.0, 4) for i in range(20))
-    with pytest.raises(ValueError, match=rf"columns: have 10,626 .* at most {MOST_PRODUCTS:,}"):
+    with pytest.raises(ValueError, match=rf"columns: make 10,626 .* at most {MOST_PRODUCTS:,}"):
         Products(numbers)
 
 

@@ -91,7 +91,7 @@ def test_one_record_and_one_value_are_enough():
 @pytest.mark.parametrize(
     ("levels", "says"),
     [
-        ((), "one at least"),
+        ((), "at least one"),
         ((Fraction(0),), "strictly between 0 and 1"),
         ((Fraction(1, 2), Fraction(1, 2)), "must ascend"),
         ((Fraction(1, 2**62),), "^levels: .*2\\^61.*fewer digits"),

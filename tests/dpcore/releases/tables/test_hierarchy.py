@@ -96,7 +96,7 @@ def test_totals_and_zeros_hold_exactly(adjacency: Adjacency, column: str):
         )
     rest = tables[1][3].sum()
     assert rest == pytest.approx(300) if adjacency.public_rows else rest != pytest.approx(300)
-    assert "hold exactly" in found.facts["totals"]
+    assert "are exact" in found.facts["totals"]
     assert ("two steps" in found.facts["totals"]) == (adjacency == ADDED)
 
 
