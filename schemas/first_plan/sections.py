@@ -374,7 +374,7 @@ class ColumnUse:
         """A model, mean or share in a separate release."""
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
-        why = "Measured separately: intervals are narrower than from tables or moments."
+        why = "Measured separately: intervals are narrower here than from tables or moments."
         if wish.kind == "mean":
             why = "An estimate for the population, whose error includes sampling."
         return PlannedRelease(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))

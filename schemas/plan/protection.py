@@ -170,8 +170,8 @@ class Protection:
         what = "records" if self.unit is None else f"{self.one}s (with all their records)"
         if self.replaces:
             return (
-                f"Input metric: the number of {what} replaced between two tables of the same size"
-                " (replace-one). Bound on input distance: 1."
+                f"Input metric: the number of {what} replaced between two tables with the same number of"
+                " them (replace-one). Bound on input distance: 1."
             )
         return (
             f"Input metric: the number of {what} in only one of two tables (add-remove). Bound on input"
@@ -184,11 +184,10 @@ class Protection:
         said = ["The privacy unit is one record. A person with several records is protected less."]
         if self.unit:
             said = [
-                f"The privacy unit is one {self.one}. A person in several {self.one}s is protected"
-                " less.",
+                f"The privacy unit is one {self.one}. A person in several of them is protected less.",
                 f"If a {self.one} has more than {self.unit.max_rows} records, only"
-                f" {self.unit.max_rows}{self.within} are used, so counts with large {self.one}s are too"
-                " small. Error statements do not include this bias.",
+                f" {self.unit.max_rows}{self.within} are used, so counts that include such a"
+                f" {self.one} are too small. Error statements do not include this bias.",
             ]
             if self.periods is not None:
                 said.append(

@@ -38,7 +38,8 @@ class Label(Section):
         default=None, description="For a categorical column, the categories that count as positive."
     )
     at_least: float | None = Field(
-        default=None, description="For a numeric column, the smallest positive value."
+        default=None,
+        description="For a numeric column, the smallest value that counts as positive.",
     )
 
     @model_validator(mode="after")

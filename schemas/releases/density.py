@@ -61,7 +61,7 @@ class DensitySection(GroupedSection, SmoothSection):
         ge=1,
         description=(
             "The largest number of frequencies along each column. Fewer have less noise and less"
-            " detail. Default: all that the bandwidth leaves. Only some mechanisms."
+            " detail. Default: all that the bandwidth leaves. Only with some mechanisms."
         ),
     )
 

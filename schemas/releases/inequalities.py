@@ -100,7 +100,8 @@ def _terms(syntax: Syntax, domain: Domain, node: ast.expr) -> tuple[dict[str, Fr
 
 
 def rules_of(domain: Domain, given: Sequence[Given]) -> list[Rule]:
-    """The rules on cells that inequalities imply, singly (these come first) and in chains.
+    """The rules on cells that inequalities imply, singly and in chains. The first rules
+    contain the inequalities.
 
     Raises ``ValueError`` if they contradict each other or form a cycle.
     """

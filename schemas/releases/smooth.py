@@ -67,8 +67,8 @@ class SmoothSection(ReleaseSection):
         description=(
             "The scale on which the density is estimated: log, sqrt, log1p or none; one for all"
             " columns, or one for each. The bandwidth is a fraction of the range on this scale."
-            " Results are on the columns' own scale. Only for continuous columns, with bounds where it"
-            " is defined."
+            " Results are on the columns' own scale. Only for continuous columns, with bounds where"
+            " the transform is defined."
         ),
     )
 

@@ -68,7 +68,8 @@ class Weights(Section):
         " least the mean weight, `total` divided by `rows`."
     )
     step: WrittenRational = Field(
-        description=("Weights are rounded to multiples of the step; `largest` must be one.")
+        description="Weights are rounded to the nearest multiple of the step; `largest` must be a"
+        " multiple."
     )
     total: WrittenRational = Field(
         description="The public sum of the weights, such as the population. It is used as a scale for"

@@ -12,7 +12,7 @@ from schemas.releases.histogram import HistogramSection
 from schemas.releases.microdata import MicrodataSection
 
 CLEARLY = 0.9
-"""Simulated distances are equal if the smaller is more than this fraction of the larger."""
+"""Distances in a simulation count as equal if the smaller is over this fraction of the larger."""
 
 
 def records_text(plan: Plan) -> Iterator[str]:

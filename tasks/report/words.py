@@ -65,8 +65,8 @@ def in_plain_words(plan: Plan, guarantee: Guarantee) -> Sequence[str]:
         else f"all other {one}s, but not whether one more {one} took part"
     )
     words = [
-        "The agency added random noise of a known distribution to everything that it computed from the"
-        f" survey. This noise hides the contribution of any one {one}: had one {one} been"
+        "Everything computed from the survey was changed at random, with known probabilities, before it"
+        f" left the agency. This noise hides the contribution of any one {one}: had one {one} been"
         f" {plan.protection.fate}, the same numbers could have resulted, {how_often(guarantee)}.",
         f"Suppose somebody knows {doubt}, both equally likely. A blind guess is right 50% of the time."
         " With everything published here, however it is used, a guess is right at most"

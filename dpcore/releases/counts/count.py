@@ -138,7 +138,7 @@ class Count(SingleCount):
         uncertainty = (
             Uncertainty("noisy_count", "standard_error", ENDS, "exact", AT_LEAST),
             Uncertainty(
-                "count", None, ENDS, "exact", f"{AT_LEAST} The interval is centred at noisy_count."
+                "count", None, ENDS, "exact", f"{AT_LEAST} The interval is made from noisy_count."
             ),
         )
         return self.published(columns, uncertainty)

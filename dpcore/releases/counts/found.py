@@ -120,7 +120,7 @@ class FoundCategories(Release):
                     ENDS,
                     "exact",
                     f"The interval covers with 90% probability, {given}. The standard error is a mean"
-                    " over all possible exact counts.",
+                    " over all exact counts that could give the noisy one.",
                 ),
             ),
         )

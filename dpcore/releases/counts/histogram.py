@@ -234,8 +234,8 @@ class Histogram(TableOfCounts, Samplable):
         if self.thresholded:
             statement = (
                 f"Given that the cell passed the threshold. {conservative} The standard error is an"
-                f" average over all possible exact {unit.numbers}, taken as equally likely. It is"
-                " cautious, because the cell may be empty."
+                f" average over all exact {unit.numbers} that could give the noisy one, taken as"
+                " equally likely. It is cautious, because the cell may be empty."
             )
             return (
                 Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),
