@@ -69,7 +69,7 @@ class CriterionSection(Section):
         """Build the criterion over cells of records; messages of ``ValueError`` begin with ``place``."""
         limit = self.at_most
         if self.copies:
-            return Copies("share of rows that a record copies", limit)
+            return Copies("share of rows with a copy among the synthetic records", limit)
         if self.contradicts is not None:
             rule = self.contradicts.stated_at(f"{place}.contradicts")
             rules = build_rules([rule], domain, details(list(domain.names), columns))

@@ -210,7 +210,7 @@ def test_wishes_become_releases_of_the_plan_over_opened_columns_alone(opened, sa
     [
         ([], "opens nothing: name releases, columns or both"),
         (["sexe"], "no column 'sexe'; did you mean 'sex'"),
-        (["town"], "also open the columns to which these refer: .*'sex' is not another"),
+        (["town"], "also open the columns to which these columns refer: .*'sex' is not another"),
         (["write-in"], "'write-in' is `open`"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_scheduled_series_releases_the_period_that_was_due(plan_path):
 def test_a_series_is_scheduled_from_a_day_and_never_released_in_part(plan_path):
     document = yaml.safe_load(plan_path.read_text())
     schedule = {"operation": {"schedule": {"cron": "0 6 2 * *"}}}
-    with pytest.raises(PlanError, match=r"operation.schedule.since: state the day"):
+    with pytest.raises(PlanError, match=r"operation.schedule.since: state the first day"):
         load_plan(write_plan(plan_path.parent, document | schedule))
     with pytest.raises(InputError, match="a series is released as a whole"):
         select(load_plan(write_plan(plan_path.parent, document)), [], 50)
