@@ -309,6 +309,11 @@ class PlanDocument(Section):
         return [section.name for section in self.releases if section.finds]
 
     @property
+    def inside_bins(self) -> frozenset[str]:
+        """The releases that values of synthetic records follow inside their bins."""
+        return frozenset(name for table in self.synthesis for name in table.within_bins.values())
+
+    @property
     def judging(self) -> list[str]:
         """The releases that measure the quality of synthetic tables."""
         return [section.name for section in self.releases if section.judges]

@@ -60,9 +60,8 @@ class Verdict:
 
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     """A verdict for each release and model whose noise is known."""
-    inside = {name for table in plan.synthesis for name in table.within_bins.values()}
     for name, built in plan.of_period.items():
-        if name in inside and isinstance(built, Margins):
+        if name in plan.inside_bins and isinstance(built, Margins):
             continue  # its cells are for records; nobody reads one of them
         if isinstance(built, Microdata | CompressedMicrodata):
             distances = graded_distances(built, _shares(plan, built))

@@ -19,7 +19,7 @@ from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
 from tests.tasks.made_up import publish_made_up
 from tests.tasks.made_up_series import WEEKS, plan_of, published
-from tests.tasks.report.pages import require_sound
+from tests.tasks.report.pages import part_of, require_sound
 
 
 @pytest.fixture
@@ -112,6 +112,34 @@ def test_the_page_shows_changes_of_the_largest_cells_not_the_largest_changes(out
         hours[title] = [next(row.all("th")).words for row in rows]
     assert len(hours["Count of the period"]) == 15
     assert hours["Change from the period before"] == hours["Count of the period"]
+
+
+def test_counts_that_only_place_records_inside_bins_are_not_drawn(out):
+    columns = {
+        "week": {"type": "categorical", "categories": WEEKS},
+        "hour": {"type": "integer", "bounds": [0, 39]},
+    }
+    pairs = {
+        "name": "p",
+        "kind": "microdata-margins",
+        "columns": ["hour"],
+        "bins": {"hour": [0, 9, 40]},
+    }
+    alone = {"name": "alone", "kind": "margins", "columns": ["hour"], "ways": 1}
+
+    def drawn(run: int, within: dict) -> list:
+        made = {"name": "r", "from": "p", "rows": 100, "within_bins": within}
+        of = {"releases": [pairs | {"mechanism": "discrete-laplace"}, alone], "synthesis": [made]}
+        series = {"period": "week", "periods": 4, "in_periods": 1, "run": run}
+        plan = plan_of(run, columns=columns, series=series, **of)
+        bundle = publish_made_up(plan, f"week-{run}", out)
+        page = require_sound((bundle / REPORT).read_text(), bundle)
+        part = part_of(page, "release-alone")
+        assert ("follow these counts inside their bins" in part.words) == bool(within)
+        return [*part.all("figure")]
+
+    assert drawn(1, {})
+    assert not drawn(2, {"hour": "alone"})
 
 
 RECORDS = {
