@@ -52,7 +52,9 @@ def refuse_treacherous(document: Any) -> None:
         for sign in text if not text.isprintable() else ():
             if _unseen(sign, text):
                 name = unicodedata.name(sign, "a control character")
-                raise ValueError(f"{place}: holds U+{ord(sign):04X} ({name}), which nobody sees")
+                raise ValueError(
+                    f"{place}: contains the invisible character U+{ord(sign):04X} ({name})"
+                )
         written = place.startswith(("columns.", "publication.")) and not place.endswith(
             ".source_name"
         )

@@ -224,7 +224,7 @@ class Release(ABC):
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """The survey's columns in each published table that has any."""
+        """For each published table with columns of the survey: these columns."""
         return (self.domain,)
 
     def table_name(self, domain: Domain) -> str:

@@ -197,7 +197,7 @@ def _multiples(steps: Integers, step: Fraction) -> Floats:
 
 
 def wide_cells(axis: Axis) -> Booleans:
-    """(cells,) which cells of a plan's bins hold more than one number; those of other axes are fine."""
+    """(cells,) whether a cell contains more than one number. Only cells of a plan's bins can."""
     if not isinstance(axis, Bins):
         return np.zeros(axis.size - axis.nullable, dtype=bool)
     inside = CellNumbers.of(axis, np.arange(axis.cells))

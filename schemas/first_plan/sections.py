@@ -296,7 +296,7 @@ class ColumnUse:
 
     def histogram(self, columns: Sequence[str]) -> PlannedRelease:
         """A histogram of all these columns together."""
-        why = "Counts of all columns together: there are fewer joint cells than tables of pairs."
+        why = "Counts of all columns together: here they are more accurate than tables of pairs."
         keys = {"name": "all-columns", "kind": "histogram", "columns": [*columns]}
         return self._counts(PlannedRelease(keys | self._bins(columns, many=False), {"": why}))
 

@@ -240,9 +240,21 @@ def test_computed_shares_may_be_long_but_written_numbers_may_not():
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
-        ("publication.title", "Wages \u202e2024", "title: holds U+202E (RIGHT-TO-LEFT OVERRIDE)"),
-        ("publication.description", "a\x07b", "description: holds U+0007 (a control character)"),
-        ("columns.new.description", "zero\u200dwidth", "holds U+200D (ZERO WIDTH JOINER)"),
+        (
+            "publication.title",
+            "Wages \u202e2024",
+            "title: contains the invisible character U+202E (RIGHT",
+        ),
+        (
+            "publication.description",
+            "a\x07b",
+            "description: contains the invisible character U+0007",
+        ),
+        (
+            "columns.new.description",
+            "zero\u200dwidth",
+            "invisible character U+200D (ZERO WIDTH JOINER)",
+        ),
         ("columns.new.categories", ["a", "\u0430"], "'a' and '\\u0430' look alike"),
         ("columns.new.categories", ["no job", "no\xa0job"], "look alike"),
         ("columns.new.categories", ["a", "a "], "'a' and 'a ' look alike"),

@@ -164,7 +164,7 @@ class Descent:
 
     @cached_property
     def numbers(self) -> tuple[Axis, ...]:
-        """The columns of numbers, which may be counted."""
+        """The columns of numbers; their values may be counted."""
         return tuple(axis for axis in self.axes if ordered(axis))
 
     @property

@@ -122,7 +122,7 @@ class Tail:
         return cls(lengths, excess, np.sqrt(weight @ shapes**2) * within)
 
     def lacking(self, cut: float) -> Floats:
-        """By length (t, m), what squares of scores cut at ``cut`` lack of those cut at the length."""
+        """For each length (t, m): squares of scores cut at it, minus squares cut at ``cut``."""
         weighted = 2 * self.lengths * self.longer * (self.lengths >= cut)
         parts = (weighted[:, 1:] + weighted[:, :-1]) / 2 * np.diff(self.lengths)
         return np.asarray(np.c_[np.zeros(len(parts)), np.cumsum(parts, axis=1)])

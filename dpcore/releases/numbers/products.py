@@ -146,7 +146,7 @@ class Products:
         )
 
     def steps_squared(self, differences: bool) -> Fraction:
-        """The squared length of a record's integers, or of two records' difference (``differences``)."""
+        """The squared length of a record's integers, or of two records' ``differences``."""
         several = 2 if differences else 1
         length = math.isqrt(math.ceil(several * self.length_squared * 4**BITS)) + 1
         return Fraction((length + several * ((math.isqrt(self.size) + 1) // 2 + 2)) ** 2)
