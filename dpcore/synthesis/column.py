@@ -20,6 +20,7 @@ from dpcore.domain.axes import Axis, Bins, Grid
 from dpcore.domain.cell_values import CellNumbers
 from dpcore.line.statistic import Noisy
 from dpcore.post.records.smooth import MOST_BINS, smooth_density
+from dpcore.post.records.splitting import counts_of_column
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.heaping import Heaping
@@ -38,9 +39,16 @@ class ColumnDensity:
         axis = next(axis for axis in release.domain.axes if axis.name == column)
         assert isinstance(axis, Bins | Grid)
         said = release.supported_margin(noisy, (column,))
-        counts = np.zeros(axis.cells) if said is None else np.array(said[0][: axis.cells])
+        counts, error = np.zeros(axis.cells), 0.0
+        if said is not None:
+            counts, error = np.array(said[0][: axis.cells], dtype=np.float64), said[1]
         if isinstance(axis, Bins):
             counts[list(axis.points)] = 0  # they are cells of the records too, and no part of a bin
+        inside = np.delete(np.arange(axis.cells), axis.points if isinstance(axis, Bins) else [])
+        if release.refines == "counts" and error > 0.0 and len(inside):
+            # Otherwise noise in narrow cells would look like values that many people have.
+            widths = CellNumbers.of(axis, inside).size
+            counts[inside] = counts_of_column(counts[inside], error**2, widths)
         total = counts.sum()
         shares = project_to_simplex(counts / total, 1.0) if total > 0 else np.zeros(axis.cells)
         return cls(axis.edge(np.arange(axis.cells + 1)), np.r_[0.0, np.cumsum(shares)])

@@ -202,6 +202,13 @@ def counts_of_tail(tail: Tail, noisy: Floats, variance: float) -> Floats:
     return _shares(_falling(tail, total, noisy, variance), noisy, total, variance)
 
 
+def counts_of_column(noisy: Floats, variance: float, widths: Floats) -> Floats:
+    """Counts (k,) of the cells of a column of numbers, after shrinkage towards the cells around."""
+    rows = max(float(noisy.sum()), 1.0)
+    likely = rows * widths / widths.sum()
+    return _shares(_from_halves(likely, noisy, rows, variance), noisy, rows, variance)
+
+
 def _seen(order: list[int], held: Floats, error: float) -> list[int]:
     """The first groups that together have a significant total; none if even all of them do not."""
     for number in range(1, len(order) + 1):

@@ -1,14 +1,20 @@
 """Synthetic codes become records in the survey's own columns, categories and types."""
 
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Bins, Categories, Grid
 from dpcore.domain.domain import Domain
+from dpcore.domain.tally import Tally
+from dpcore.line.privacy_line import perturb
 from dpcore.releases.counts.cells import describe_cells
+from dpcore.releases.tables.margins import Margins
+from dpcore.sampling.source import SeededSource
 from dpcore.synthesis.column import ColumnDensity
 from dpcore.synthesis.decode import decode_records
 from tests.chance import FALSE_ALARM
@@ -91,6 +97,24 @@ def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():
         assert stats.kstest(ranks, "uniform").pvalue > FALSE_ALARM
     uniform = (income[income >= 0.5] - 0.5) / 89.5
     assert stats.kstest(uniform, "uniform").pvalue < 1e-9
+
+
+def test_noise_in_narrow_cells_does_not_look_like_usual_values():
+    """Cholesterol from 0 to 499, ten people of each value: noise of as many would make half of them
+    vanish and double others."""
+    axis = Grid("x", 0.0, 500.0, 500, integer=True)
+    exact = np.rint(4500 * stats.norm(200, 40).pdf(np.arange(500))).astype(np.int64)
+    exact[300] += 300  # a value that many have
+    release = Margins(
+        "m", Domain((axis,)), 4800, Budget(rho=Fraction(1, 200)), ((0,),), "discrete-gaussian"
+    )
+    tally = Tally.of(release.domain, np.arange(500), exact)
+    noisy = perturb(release.statistic(tally), release.mechanism, release.share, SeededSource(4))
+    shares = np.diff(ColumnDensity.of(release, noisy, "x").cumulative)
+    drawn = np.maximum(noisy.values, 0) / np.maximum(noisy.values, 0).sum()
+    wrong, wrong_before = (np.abs(each - exact / exact.sum()).sum() for each in (shares, drawn))
+    assert wrong < 0.5 * wrong_before
+    assert shares[300] * exact.sum() == pytest.approx(exact[300], rel=0.15)
 
 
 def test_no_records_make_empty_columns():
