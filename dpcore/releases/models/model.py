@@ -69,7 +69,7 @@ STATED = (
     "Errors include sampling and noise, to first order and with a normal approximation. The 95%"
     " interval is for {}, if the model is right. Sampling errors assume that {}. Errors include an"
     " estimate of the bias from cutting very large residuals. Not included: records with unusual terms"
-    " have less weight, which moves coefficients if the model is wrong; if the plan clamps, a value"
+    " count less, which moves coefficients if the model is wrong; if the plan clamps, a value"
     " beyond a bound counts as the bound; on a grid, a value counts as the middle of its cell"
 )
 

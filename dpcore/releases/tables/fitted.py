@@ -219,7 +219,7 @@ class FittedTables(AgreedTables, Samplable):
         )
         unit, width = self.unit, TWO_SIDED * max(errors)
         wished = self.aim in ("mean", "max") or isinstance(self.aim, tuple)
-        equal = "; equal precisions are the best for `optimise`" * (
+        equal = "; equal precisions are the best for this aim" * (
             wished and self.measurement.allocation.equal
         )
         one = f"standard error of a {unit.number}"

@@ -43,4 +43,4 @@ def test_a_wish_without_effect_is_stated():
         domain = Domain(tuple(Categories(name, ("x", "y")) for name in names))
         release = Margins("m", domain, 100, Budget.of("1"), sets, aim="mean", adjacency=Adjacency())
         notes = " ".join(statement.note for statement in release.expected_error())
-        assert ("equal precisions are the best for `optimise`" in notes) is words
+        assert ("equal precisions are the best for this aim" in notes) is words

@@ -42,7 +42,7 @@ def test_a_bundle_holds_what_all_runs_say_and_names_those_it_used(out):
     facts = third.manifest.releases[0].facts
     assert facts["earlier_runs"] == ["week-1", "week-2"]
     assert facts["counted_as"] == [0.375, 0.5, 1.0]
-    assert facts["revises"].startswith("No number of an earlier bundle")
+    assert facts["revises"].startswith("Later runs do not change earlier numbers")
 
 
 @pytest.mark.slow
