@@ -199,7 +199,8 @@ def _scales(
 def counts_of_tail(tail: Tail, noisy: Floats, variance: float) -> Floats:
     """Records (k,) of the cells of a tail, which add up to the total of their ``noisy`` counts (k,)."""
     total = max(float(noisy.sum()), min(1.0, tail.density / 2))
-    return _shares(_falling(tail, total, noisy, variance), noisy, total, variance)
+    counts = _shares(_falling(tail, total, noisy, variance), noisy, total, variance)
+    return np.asarray(counts * (total / counts.sum()))
 
 
 def counts_of_column(noisy: Floats, variance: float, widths: Floats) -> Floats:

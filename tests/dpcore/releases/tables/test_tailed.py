@@ -51,6 +51,17 @@ def test_cells_that_nobody_doubts_keep_their_counts():
     assert found.sum() == pytest.approx(EXACT.sum())
 
 
+def test_a_tail_keeps_its_total_even_if_noise_hides_its_cells():
+    generator, kinds, several = np.random.default_rng(0), np.zeros(len(EXACT), dtype=np.int64), 0
+    for _ in range(40):
+        noisy = Margin((0,), EXACT + generator.normal(0, 60, len(EXACT)), 3600.0)
+        for cells, records in declining_ends(DAYS, noisy, kinds):
+            assert (records >= 0).all()
+            assert records.sum() == pytest.approx(max(noisy.table[cells].sum(), 0), abs=2)
+            several += 1
+    assert several > 20
+
+
 def test_other_columns_are_distributed_in_a_tail_as_they_were_or_as_in_all_cells():
     cells, records = np.array([2, 3]), np.array([8.0, 2.0])
     table = Margin((0, 1), np.array([[50.0, 50], [30, 10], [12, 4], [-1, -2]]), 1.0)
