@@ -54,6 +54,7 @@ from dpcore.releases.tables.group_ranks import ranks_in_groups
 from dpcore.releases.tables.groups import (
     GROUP,
     grouped_axis,
+    kinds_of_cells,
     name_groups,
     nested_groups,
     rule_of_groups,
@@ -62,7 +63,7 @@ from dpcore.releases.tables.groups import (
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import USUAL_MEMORY, Microdata, all_pairs, require_within
 from dpcore.releases.tables.names import dotted_name
-from dpcore.releases.tables.tailed import kinds_of_cells, tails_of, widths_of
+from dpcore.releases.tables.tailed import tails_of, widths_of
 from dpcore.releases.work import Work, publishing
 
 

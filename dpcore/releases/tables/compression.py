@@ -19,9 +19,9 @@ from dpcore.mechanisms.rounds import Noise, two_rounds
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Rule
 from dpcore.post.tables.margins import Attributes
+from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.measured import TableNoise
 from dpcore.releases.tables.microdata import all_pairs
-from dpcore.releases.tables.tailed import kinds_of_cells
 
 MOVED = 0.15
 """The share of a pair's records that noise may move, which determines the number of groups."""

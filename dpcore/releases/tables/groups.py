@@ -19,6 +19,7 @@ import numpy as np
 from dpcore.arrays import Integers
 from dpcore.domain.axes import Axis, Bins, Categories
 from dpcore.domain.domain import Domain
+from dpcore.mechanisms.grouping import kinds_of
 from dpcore.mechanisms.rounds import Noise
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Order, Rule
@@ -29,6 +30,24 @@ from dpcore.releases.table import ENDS, LEVEL, Table, TableColumn, Uncertainty
 
 GROUP = "_group"
 """The suffix of a published column of groups."""
+
+
+def kinds_of_cells(
+    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
+) -> Integers:
+    """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
+    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
+    points = axis.points if isinstance(axis, Bins) else ()
+    conditions: list[tuple[int, ...]] = [(point,) for point in points]
+    if isinstance(axis, Bins) and axis.masses:
+        conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
+    stated = [condition for rule in rules for condition in rule.when + rule.then]
+    conditions += [cells for at, cells in stated if at == position]
+    for each in nested:
+        of = np.asarray(each.of)
+        if each.detail == position:
+            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
+    return kinds_of(axis.size, axis.nullable, conditions)
 
 
 def grouped_axis(axis: Axis, groups: Integers) -> Axis:

@@ -37,8 +37,9 @@ from dpcore.releases.abilities import BLOCK
 from dpcore.releases.base import post_processing_generator
 from dpcore.releases.tables.allocation import MOST_WAYS
 from dpcore.releases.tables.fitted import FittedTables
+from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.measured import MeasuredTables
-from dpcore.releases.tables.tailed import declining_ends, kinds_of_cells, with_declining_ends
+from dpcore.releases.tables.tailed import declining_ends, with_declining_ends
 
 USUAL_MEMORY = 4 * 2**30
 """Bytes."""

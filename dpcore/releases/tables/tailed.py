@@ -7,7 +7,7 @@ the neighbouring cells, as in groups (``post.records.splitting``), and add up to
 
     bill up to   1,000   2,000   4,000   5,000   6,000   8,000   10,000   12,000   14,000
     noisy          410     200      51      -9      -1      -1        2       -2        9
-    records        410     200      44       2       1       1        0        0        0
+    records        410     200      45       2       1       1        0        0        0
 """
 
 from __future__ import annotations
@@ -17,34 +17,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Bins, Categories, in_order
+from dpcore.domain.axes import Axis, Categories, in_order
 from dpcore.domain.cell_values import CellNumbers
-from dpcore.mechanisms.grouping import kinds_of
-from dpcore.post.records.nested import Nested
-from dpcore.post.records.rules import Rule
 from dpcore.post.records.splitting import Tail, counts_of_tail, tails
 from dpcore.post.tables.margins import Margin
 
 Ends = Sequence[tuple[Integers, Floats]]
 """The cells (k,) of each tail of a column, and the records (k,) in them."""
-
-
-def kinds_of_cells(
-    position: int, axis: Axis, rules: Sequence[Rule], nested: Sequence[Nested]
-) -> Integers:
-    """The kinds (size,) of a column's cells; only cells of the same kind may share a group."""
-    # A point mass stays alone: a wider bin would not hold it where another one begins with it.
-    points = axis.points if isinstance(axis, Bins) else ()
-    conditions: list[tuple[int, ...]] = [(point,) for point in points]
-    if isinstance(axis, Bins) and axis.masses:
-        conditions += [(int(np.searchsorted(axis.edges, m, "right")) - 1,) for m in axis.masses]
-    stated = [condition for rule in rules for condition in rule.when + rule.then]
-    conditions += [cells for at, cells in stated if at == position]
-    for each in nested:
-        of = np.asarray(each.of)
-        if each.detail == position:
-            conditions += [tuple(np.flatnonzero(of == group).tolist()) for group in np.unique(of)]
-    return kinds_of(axis.size, axis.nullable, conditions)
 
 
 def widths_of(axis: Axis) -> Floats | None:

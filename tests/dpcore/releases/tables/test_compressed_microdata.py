@@ -23,8 +23,8 @@ from dpcore.mechanisms.grouping import least_groups
 from dpcore.post.records.rules import Rule, breaks_rules
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.compression import FREE, GROUPS, usual_groups
+from dpcore.releases.tables.groups import kinds_of_cells
 from dpcore.releases.tables.microdata import Microdata
-from dpcore.releases.tables.tailed import kinds_of_cells
 from dpcore.sampling.source import SeededSource
 from tests.dpcore.releases.contract import (
     APPROXIMATE,
