@@ -19,6 +19,7 @@ from tasks.charts.svg import supported
 from tasks.report.cells import called, read_labels, written
 from tasks.report.parts import Source
 from tasks.report.release import headed
+from tasks.report.wording import category, is_value
 
 
 class Answer(NamedTuple):
@@ -29,8 +30,8 @@ class Answer(NamedTuple):
 
 
 class GroupMean(NamedTuple):
-    """A mean with the ends of its interval and its standard error; ``group``: its group, or ``""``;
-    ``column``: the averaged column."""
+    """A mean with the ends of its interval and its standard error; ``group``: words such as “Region” is
+    north, or ``""``; ``column``: the averaged column."""
 
     group: str
     mean: float
@@ -43,7 +44,7 @@ class GroupMean(NamedTuple):
     def text(self) -> str:
         numbers = supported((self.mean, self.low, self.high), self.error)
         middle, low, high = (written(self.column, number) for number in numbers)
-        of_group = f" where it is {self.group}" if self.group else ""
+        of_group = f" where {self.group}" if self.group else ""
         return f"{middle} ({low} to {high}){of_group}"
 
 
@@ -51,11 +52,11 @@ def told_apart(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
     """A sentence on the only mean, or on the two groups that differ most. ``noise`` begins the sentence
     if no difference is clear."""
     if len(groups) == 1:
-        return Answer(f"{title}: {groups[0].text}.")
+        return Answer(f"{title}: the mean is {groups[0].text}.")
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
     if more.low <= less.high:
         return Answer(f"{title}: {noise} it open whether groups differ.", leaves_open=True)
-    return Answer(f"{title}: {more.text}, and {less.text}.")
+    return Answer(f"{title}: the mean is {more.text}, and {less.text}.")
 
 
 def releases_of_means(sources: Sequence[Source]) -> list[Source]:
@@ -79,7 +80,7 @@ def answer_of_means(source: Source, chance: float) -> Answer:
     assert isinstance(release, RatioMean | Mean)
     found = source.read(source.record.tables[0])
     by = [axis.name for axis in release.domain.axes[:-1]]
-    labels = [read_labels(found, name, columns) for name in by]
+    labels = [read_labels(found, name, columns, category) for name in by]
     numbers = [
         np.ma.filled(found[name].astype(float), np.nan) for name in ("mean", "standard_error")
     ]
@@ -88,7 +89,9 @@ def answer_of_means(source: Source, chance: float) -> Answer:
     for i, (mean, error, low, high) in enumerate(zip(*numbers, *ends, strict=True)):
         if math.isfinite(mean) and math.isfinite(error):
             pairs = zip(by, labels, strict=True)
-            group = " and ".join(f"“{called(name, columns)}”: {of[i]}" for name, of in pairs)
+            group = " and ".join(
+                f"“{called(name, columns)}” {is_value(of[i])}" for name, of in pairs
+            )
             of_column = columns[release.grid.name]
             told = GroupMean(group, float(mean), float(low), float(high), float(error), of_column)
             groups.append(told)

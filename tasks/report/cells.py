@@ -131,11 +131,17 @@ def read_counts(
     return Counts(names, keys, labels, value, lower, upper, error, unit, number, titles)
 
 
-def read_labels(table: Mapping[str, NDArray[Any]], name: str, columns: Columns) -> list[str]:
-    """The label of each row of a table on one side; for a bin, in words."""
+def read_labels(
+    table: Mapping[str, NDArray[Any]],
+    name: str,
+    columns: Columns,
+    write: Callable[[Any, Column], str] | None = None,
+) -> list[str]:
+    """The label of each row of a table on one side; for a bin, in words. ``write``: of a category."""
     if name + BIN in table:
         return [NULL if _missing(words) else str(words) for words in table[name + BIN].tolist()]
-    return [NULL if k is None else category_text(k, columns[name]) for k in _keys(table, name)]
+    write, column = write or category_text, columns[name]
+    return [NULL if key is None else write(key, column) for key in _keys(table, name)]
 
 
 def noisy(table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

@@ -244,7 +244,7 @@ def _share(measured: MeasuredColumns, chance: float, text: Wording) -> Stated | 
     if found is None or found[1].high - found[1].low > WIDEST:
         return None
     (axis,), (part, share) = measured.axes, found
-    sentence = f"{_percentage(share)} of {text.people} {text.event(axis, part)}."
+    sentence = f"{text.event(axis, part)} for {_percentage(share)} of {text.people}."
     return Stated(share.low * (1 - share.high), sentence, (axis.name,))
 
 
@@ -256,16 +256,11 @@ def _contrast(
 ) -> Stated:
     """A sentence on the share of some values in two groups, and among all if that is known."""
     given, shown = (measured.axes[i] for i in (found.given, 1 - found.given))
-    more, less = map(_percentage, found.shares)
-    one, other = found.groups
-    event = text.event(shown, found.shown)
     every = of_all(found.shown) if of_all else None
     known = every is not None and math.isfinite(every.low + every.high)
-    among = f"; of all, {_percentage(every)}" if every and known else ""
-    sentence = (
-        f"Of {text.people} {text.described(given, one)}, {more} {event}; of those"
-        f" {text.others(given, other)}, {less}{among}."
-    )
+    among = f" Overall, the share is {_percentage(every)}." if every and known else ""
+    shares = [*map(_percentage, found.shares)]
+    sentence = f"{text.contrast(given, shown, found, shares)}.{among}"
     rank = _rank(text.plan, found.rank, given.name, shown.name)
     draw = partial(_chart, found, given, shown, text) if len(found.across) > 1 else None
     return Stated(rank, sentence, (given.name, shown.name), draw)
@@ -275,12 +270,9 @@ def _chart(found: Contrast, given: Axis, shown: Axis, text: Wording) -> Figure:
     """A chart of the share in each group whose share is known."""
     told = [(part, _inside(share)) for part, share in found.across if share.high - share.low < 1]
     ends = [Bar(text.values(given, part), *(100 * end for end in share)) for part, share in told]
-    by, what = (called(axis.name, text.plan.described_columns) for axis in (given, shown))
-    shares = ", ".join(
-        f"{_inside(share).value:.0%} for {text.values(given, group)}"
-        for share, group in zip(found.shares, found.groups, strict=True)
-    )
-    title = f"{what}, {text.values(shown, found.shown)}: {shares}, by “{by}”"
+    by = called(given.name, text.plan.described_columns)
+    shares = [f"{_inside(share).value:.0%}" for share in found.shares]
+    title = text.contrast(given, shown, found, shares)
     says = "Share with 95% intervals"
     if sum(end - start for (start, end), _ in told) < given.size - given.nullable:
         says += ". Groups that are too small for an estimate are left out"

@@ -23,9 +23,10 @@ from schemas.releases.formulas import CONSTANT
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.svg import supported
 from tasks.report.answers import Answer, GroupMean, told_apart
-from tasks.report.cells import Columns, called, category_text
+from tasks.report.cells import Columns, called
 from tasks.report.parts import read_columns
 from tasks.report.release import headed
+from tasks.report.wording import category, is_value
 
 COMPARED = re.compile(r"[<>]|[=!]=")
 CATEGORY = re.compile(r"(?:C\()?(?P<column>[^()\[\]]+)\)?\[(?:T\.)?(?P<value>.*)\]")
@@ -132,7 +133,7 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
         "binomial": f"the odds of {response} are multiplied by",
         "poisson": f"the mean of {response} is multiplied by",
     }
-    others = ", among records with equal other terms"
+    others = ", if the other terms are equal"
     return Answer(
         f"{model.title}: {changes[model.family]} {_interval(term, wide, model.family != 'gaussian')}"
         f" {_condition(columns, model, term.name)}{others if len(model.terms) > 1 else ''}."
@@ -142,7 +143,7 @@ def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
 def _condition(columns: Columns, model: Model, term: str) -> str:
     """Words for the condition, or the step of a column, by which the response changes."""
     if CATEGORY.fullmatch(term):
-        return f"for {_group(columns, term)}, not {_reference(columns, model, term)}"
+        return f"where {_group(columns, term)} instead of {_reference(columns, model, term)}"
     if COMPARED.search(term):
         return f"where {term}"
     column = _column(columns, term)
@@ -208,20 +209,20 @@ def _reference(columns: Columns, model: Model, term: str) -> str:
     if isinstance(column, CategoricalColumn):
         left = [c for c in column.categories if _as_written(str(c)) not in values]
         if len(left) == 1:
-            return category_text(left[0], column)
+            return category(left[0], column)
     return "the reference"
 
 
 def _group(columns: Columns, term: str) -> str:
-    """Words for a group, such as “Region”: north. Several columns are joined by "and"."""
+    """Words for a group, such as “Region” is north. Several columns are joined by "and"."""
     said = []
     for part in BETWEEN_FACTORS.split(term):
         found = CATEGORY.fullmatch(part)
         name = _column(columns, found["column"]) if found else None
         if found is None or name is None:
             return term
-        value = category_text(_as_written(found["value"]), columns[name])
-        said.append(f"“{called(name, columns)}”: {value}")
+        value = category(_as_written(found["value"]), columns[name])
+        said.append(f"“{called(name, columns)}” {is_value(value)}")
     return " and ".join(said)
 
 

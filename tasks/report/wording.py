@@ -1,4 +1,4 @@
-"""Words for sets of values in sentences about people, such as: 12 or more visits, under 30."""
+"""Words for sets of values in sentences about people, such as: 12 visits or more, under 30."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.arrays import Integers
 from dpcore.domain.axes import Axis, Bins, Categories, next_written, one_value
-from dpcore.estimates.selected import Part
+from dpcore.estimates.selected import Contrast, Part
 from schemas.numbers import plain
 from schemas.plan import Plan
 from schemas.survey.columns import CategoricalColumn, Column
@@ -16,10 +16,6 @@ from tasks.report.cells import called, written
 
 MOST_NAMED = 3
 """At most this many categories or labelled values are listed; of more, only the first and the last."""
-
-
-ANSWERS = ("yes", "no", "true", "false")
-"""Values that have no meaning without their column."""
 
 
 class Wording(NamedTuple):
@@ -40,33 +36,28 @@ class Wording(NamedTuple):
             return "respondents"
         return self.plan.publication.units or ("the population" if self.weighted else "records")
 
-    def described(self, axis: Axis, part: Part) -> str:
-        """Words such as: with “Self-rated health”: poor; aged 65 or older."""
-        if _aged(self._columns[axis.name]):
-            return f"aged {self.values(axis, part)}"
-        return f"with {self.having(axis, part)}"
-
-    def others(self, axis: Axis, part: Part) -> str:
-        """The same for another group by the same column, without its name: with excellent; under 30."""
-        if _aged(self._columns[axis.name]):
-            return self.described(axis, part).removeprefix("aged " if part[0] == 0 else "")
-        values = self.values(axis, part)
-        return f"with {self.having(axis, part) if values.lower() in ANSWERS else values}"
+    def contrast(self, given: Axis, shown: Axis, found: Contrast, shares: Sequence[str]) -> str:
+        """The shares of some values in two groups, without a full stop."""
+        (one, other), (more, less) = found.groups, shares
+        if _aged(self._columns[given.name]) and self.people != "records":
+            group, rest = f"aged {self.values(given, one)}", f"of those {self.values(given, other)}"
+        else:
+            group, rest = f"where {self.event(given, one)}", f"where it {self._is(given, other)}"
+        event = self.event(shown, found.shown)
+        return f"{event} for {more} of {self.people} {group}, and for {less} {rest}"
 
     def event(self, axis: Axis, part: Part) -> str:
-        """Words such as: have “Doctor visits”: 12 or more visits; are 65 or older."""
-        aged = _aged(self._columns[axis.name])
-        return f"are {self.values(axis, part)}" if aged else f"have {self.having(axis, part)}"
+        """Words such as: “Self-rated health” is poor."""
+        return f"“{called(axis.name, self._columns)}” {self._is(axis, part)}"
 
-    def having(self, axis: Axis, part: Part) -> str:
-        """Words such as: “Self-rated health”: poor."""
-        return f"“{called(axis.name, self._columns)}”: {self.values(axis, part)}"
+    def _is(self, axis: Axis, part: Part) -> str:
+        return is_value(self.values(axis, part))
 
     def values(self, axis: Axis, part: Part) -> str:
-        """Words for values, such as: poor, 12 or more visits, under 10,000 dollars."""
+        """Words for values, such as: poor, 12 visits or more, under 10,000 dollars."""
         column = self._columns[axis.name]
         if isinstance(axis, Categories):
-            names = [_category(c, column) for c in self._categories(axis, part)]
+            names = [category(c, column) for c in self._categories(axis, part)]
             if axis.ordered and axis.name not in self.merged and len(names) > 1:
                 if part[1] == axis.size - axis.nullable:
                     return f"{names[0]} or more"
@@ -88,7 +79,13 @@ class Wording(NamedTuple):
         return [whole.categories[i] for i in cells.tolist() if i < len(whole.categories)]
 
 
-def _category(value: object, column: Column) -> str:
+def is_value(value: str) -> str:
+    """Words such as: is poor. A value with a list in it is quoted."""
+    return f"is “{value}”" if ", " in value or "; " in value else f"is {value}"
+
+
+def category(value: object, column: Column) -> str:
+    """The label of a category, or else its code."""
     text = plain(value) if isinstance(value, float) else str(value)
     text = column.labels.get(text, column.labels.get(str(value), text))
     unit = getattr(column, "unit", "")
@@ -98,7 +95,8 @@ def _category(value: object, column: Column) -> str:
 def _listed(names: Sequence[str]) -> str:
     if len(names) > MOST_NAMED:
         return f"{names[0]}, {names[1]} or {len(names) - 2} others"
-    return " or ".join(", ".join(names).rsplit(", ", 1))
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _labelled(axis: Bins, part: Part, column: Column) -> str:
@@ -125,15 +123,13 @@ def _numbers(axis: Bins, part: Part, column: Column) -> str:
     reached = axis.edges[last - 1] == axis.edges[last]
     start, end = (written(column, _text(number)) for number in (low, high))
     if one_value(axis, axis.edges[first], axis.edges[last]):
-        return _with(
-            "no" if start == "0" and unit[:1].isalpha() and unit[:4] != "per " else start, unit
-        )
+        return _with(start, unit)
     if first == 0 and last == axis.cells:
         return "any number"
     if last == axis.cells:
         if above:
             return f"more than {_with(start, unit)}"
-        return f"{start} or older" if _aged(column) else _with(f"{start} or more", unit)
+        return f"{start} or older" if _aged(column) else f"{_with(start, unit)} or more"
     if first == 0:
         if reached:
             return f"at most {_with(end, unit)}"
@@ -156,6 +152,6 @@ def _text(number: float) -> str:
 
 
 def _with(number: str, unit: str) -> str:
-    if number == "1" and unit.endswith("s") and not unit.endswith("ss"):
-        unit = unit.removesuffix("s")
+    if number == "1":
+        unit = re.sub(r"(ss|sh|ch|x)es$|(?<!s)s$", r"\1", unit)
     return f"{number} {unit}" if unit else number

@@ -11,6 +11,7 @@ import pytest
 import dprelease
 from dpcore.domain.axes import Bins, Categories
 from dpcore.estimates.selected import (
+    Contrast,
     MeasuredColumns,
     deviations,
     possible_shares,
@@ -125,17 +126,53 @@ def test_the_strongest_come_first_and_no_two_columns_twice():
 @pytest.mark.parametrize(
     ("axis", "part", "words"),
     [
-        (Bins("n", (0, 1, 2, 12, 60), integer=True), (3, 4), "12 or more visits"),
-        (Bins("n", (0, 1, 2, 12, 60), integer=True), (0, 1), "no visits"),
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (3, 4), "12 visits or more"),
+        (Bins("n", (0, 1, 2, 12, 60), integer=True), (0, 1), "0 visits"),
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (1, 2), "1 visit"),
         (Bins("n", (0, 7.95, 8.05, 60), step=Fraction(1, 10)), (1, 2), "8 visits"),
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (2, 3), "2 to 11 visits"),
         (Bins("n", (0.0, 10.0, 50.0, 50.0)), (2, 3), "50 visits"),
+        (Bins("n", (0, 1, 60), integer=True), (1, 2), "1 visit or more"),
     ],
 )
 def test_bins_become_words(axis, part, words):
     column = ContinuousColumn(type="continuous", bounds=[0, 60], unit="visits")
     assert _numbers(axis, part, column) == words
+
+
+@pytest.mark.parametrize(
+    ("many", "one"), [("boxes", "box"), ("illnesses", "illness"), ("houses", "house"), ("kg", "kg")]
+)
+def test_one_is_singular(many, one):
+    column = ContinuousColumn(type="continuous", bounds=[0, 60], unit=many)
+    assert _numbers(Bins("n", (0, 1, 60), integer=True), (1, 2), column) == f"1 {one} or more"
+
+
+def test_a_contrast_is_a_sentence_and_people_have_ages():
+    sizes = "small, or very small", "large"
+    columns = {
+        "age": {"type": "integer", "bounds": [0, 99], "unit": "years", "label": "Age"},
+        "size": {"type": "categorical", "categories": [*sizes], "label": "Size"},
+    }
+    axes = Bins("age", (0, 30, 60, 100), integer=True), Categories("size", sizes)
+    found = Contrast(0, ((2, 3), (0, 1)), (0, 1), (), 0.5, ())
+    turned = Contrast(1, ((0, 1), (1, 2)), (2, 3), (), 0.5, ())
+    count = {"name": "c", "kind": "histogram", "columns": ["size"], "mechanism": "discrete-laplace"}
+    plan = load_plan(shortest(columns, [count]))
+    text = Wording(plan, {})
+    assert text.contrast(*axes, found, ["60%", "20%"]) == (
+        "“Size” is “small, or very small” for 60% of records where “Age” is 60 or older, and for 20%"
+        " where it is under 30"
+    )
+    assert text.contrast(*axes[::-1], turned, ["60%", "20%"]) == (
+        "“Age” is 60 or older for 60% of records where “Size” is “small, or very small”, and for 20%"
+        " where it is large"
+    )
+    text = Wording(plan, {}, weighted=True)
+    assert text.contrast(*axes, found, ["60%", "20%"]) == (
+        "“Size” is “small, or very small” for 60% of the population aged 60 or older, and for 20% of"
+        " those under 30"
+    )
 
 
 YEARS = Bins("n", (1990, 2000, 2006, 2027), integer=True)
@@ -151,7 +188,7 @@ YEARS = Bins("n", (1990, 2000, 2006, 2027), integer=True)
         ),
         (
             {"bounds": [1990, 2026], "unit": "dollars"},
-            ["under 2,000 dollars", "2,000 to 2,005 dollars", "2,006 or more dollars"],
+            ["under 2,000 dollars", "2,000 to 2,005 dollars", "2,006 dollars or more"],
         ),
         ({"bounds": [0, 2026]}, ["under 2,000", "2,000 to 2,005", "2,006 or more"]),
     ],
@@ -202,7 +239,7 @@ def test_the_page_opens_with_findings_and_says_how_they_were_selected(plan_docum
 def test_each_column_and_each_related_pair_is_told_once(demo):
     plan = load_plan(ROOT / "deployments" / "plans" / "fair.yaml")
     found = findings(plan, read_manifest(demo), demo)
-    contrasts = [each for each in [*found.sentences, *found.more] if each.startswith("Of ")]
+    contrasts = [each for each in [*found.sentences, *found.more] if ", and for " in each]
     of_all = [each for each in found.more if each not in contrasts]
     assert len(found.related) == len({*contrasts}) == len(contrasts)
     assert len({*of_all}) == len(of_all) == len(plan.columns)
