@@ -150,7 +150,8 @@ def _condition(columns: Columns, model: Model, term: str) -> str:
     if column and isinstance(columns[column], CategoricalColumn):
         named = _named(columns, term)
         return f"for each step of the codes of {named}, which are numbers here"
-    return f"for each unit of {_named(columns, term)}"
+    step = "step" if column and columns[column].labels else "unit"
+    return f"for each {step} of {_named(columns, term)}"
 
 
 def _interval(term: Term, wide: float, multiplies: bool) -> str:

@@ -21,7 +21,9 @@ REGION = {
 PAY = {"type": "integer", "bounds": [0, 100], "description": "Weekly pay"}
 CODE = {"type": "categorical", "categories": [1, 2], "labels": {"1": "low", "2": "high"}}
 COUNT = {"name": "c", "kind": "histogram", "columns": ["region"], "mechanism": "discrete-laplace"}
+RATE = {"type": "integer", "bounds": [1, 2], "labels": {1: "poor", 2: "good"}}
 COLUMNS = {"region": REGION, "pay": PAY, "x": PAY, "code": CODE, "body mass": PAY, "age.1": PAY}
+COLUMNS |= {"rate": RATE}
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,7 @@ def test_terms_whose_columns_are_in_other_terms_say_nothing_by_themselves(column
     ("term", "says"),
     [
         ("x", "for each unit of “Weekly pay”."),
+        ("rate", "for each step of “rate”."),
         ("pay > 5", "where pay > 5."),
         ("code", "for each step of the codes of “code”, which are numbers here."),
         ("C(code)[T.2.0]", "where “code” is high instead of low."),
