@@ -194,23 +194,23 @@ class SynthesisRecord(Section):
         start = (
             "Use these records for charts, for trying out programs, and for shares, means and"
             " correlations as rough guides. Amounts that very few have are lost in noise, so means of"
-            " such columns may be too low or too high. The records are not a survey: standard errors,"
-            " margins of error and p-values that are computed from them as from one ignore privacy noise"
-            " and are too small"
+            " such columns may be too low or too high. The records are not a survey: if you treat them"
+            " as one, standard errors, margins of error and p-values ignore privacy noise and are too"
+            " small"
         )
         if self.rows_per_unit > 1:
             start = (
                 f"One unit may have {self.rows_per_unit} of the survey's records, which are not"
-                " independent: standard errors of independent records may be too small by up to"
-                f" {self.rows_per_unit**0.5:.2g} times for that alone. {start}"
+                " independent. For this reason alone, standard errors of independent records may be too"
+                f" small by a factor of up to {self.rows_per_unit**0.5:.2g}. {start}"
             )
         if self.understated is None:
-            return f"{start}, by a factor that is not known."
+            return f"{start}, by an unknown factor."
         return (
-            f"{start}: the standard error of a slope of one column on another about"
-            f" {self.understated.median:.2g} times, and for one pair of columns in ten"
-            f" {self.understated.one_in_ten:.2g} times or more (less where smoothing removed noise from"
-            " large tables). For columns that were not measured together, the records follow an"
+            f"{start}. The standard error of a slope of one column on another is too small by a factor"
+            f" of about {self.understated.median:.2g}, and for one pair of columns in ten by"
+            f" {self.understated.one_in_ten:.2g} or more (less where smoothing removed noise from large"
+            " tables). For columns that were not measured together, the records follow an"
             " assumption of the model, and the error is unknown. The Python reader's function fit"
             " computes models from the noisy tables, with correct errors."
         )

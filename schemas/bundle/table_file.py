@@ -61,7 +61,7 @@ class TableFile(Section):
     columns: dict[str, str] = Field(description="Arrow type of each column, in order.")
     descriptions: dict[str, str]
     about: dict[str, str] = Field(
-        description="For each column that is about a column of the survey: that column's name."
+        description="Published columns that describe a column of the survey, each with its name."
     )
     uncertainty: list[UncertaintyRecord]
     replicates: ReplicatesRecord | None = None
@@ -76,13 +76,13 @@ class TableFile(Section):
 
     @property
     def tables(self) -> list["TableFile"]:
-        """Each of its tables, as a file of that table alone (``filters``)."""
+        """One file for each of its tables (``filters``)."""
         # What is kept is compared with others: a file that kept itself would be compared for ever.
         return [self] if len(self.holds) < 2 else self.held_tables
 
     @cached_property
     def held_tables(self) -> list["TableFile"]:
-        """Each of several tables, as a file of that table alone."""
+        """One file for each of several tables."""
         cells = {column for held in self.holds.values() for column in held.columns}
         others = {c: kind for c, kind in self.columns.items() if c not in cells and c != TABLE}
         return [

@@ -24,8 +24,8 @@ HEADER = (
 )
 
 WARNING = (
-    "Synthetic records are not a survey: standard errors computed from them as if they were are too"
-    " small (see README.md)"
+    "Synthetic records are not a survey: if you treat them as one, standard errors are too small (see"
+    " README.md)"
 )
 
 TYPES = {"whole": "integer", "number": "continuous", "truth": "categorical", "text": "categorical"}

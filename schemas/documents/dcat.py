@@ -33,7 +33,7 @@ def dcat(manifest: Manifest, plan: Plan) -> str:
         "keyword": keywords(manifest, plan),
         "rights": [manifest.guarantee.statement],
         "provenance": [
-            "Made of noisy statistics alone; manifest.json holds the plan, the noise and its cost."
+            "Computed from noisy statistics alone; manifest.json has the plan, the noise and its cost."
         ],
         "describedBy": _file("datapackage.json", "application/json"),
         "conformsTo": [{"@type": "Standard", "title": "DCAT-US 3.0"}],

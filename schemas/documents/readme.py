@@ -216,12 +216,14 @@ def _instead(record: ReleaseRecord, missing: list[TableFile]) -> str:
     if record.kind in ("density", "function", "mean-curve"):
         return "a curve: each row has its interval and band; `bundle.evaluate` in Python for any point."
     if record.kind == "heaping":
-        return "values that passed a threshold, whose sums say nothing, and counts by roundness."
+        return (
+            "values that passed a threshold, so their sums mean nothing, and counts by roundness."
+        )
     if "threshold" in record.facts:
         return (
             "counts that passed a threshold are too large on average and the others are missing, so"
-            " their sums say nothing; use the interval of each cell."
+            " their sums mean nothing; use the interval of each cell."
         )
     if any({"estimate", "noisy_count"} & set(file.columns) for file in missing):
         return "use the columns of errors and intervals, and the Python reader for sums."
-    return "use the columns of errors and intervals of each table; functions of them have no error."
+    return "use the columns of errors and intervals in each table; functions of them have no error."

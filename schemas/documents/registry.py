@@ -22,9 +22,9 @@ RANDOM = (
     "Random differential privacy (Hall, Rinaldo and Wasserman 2011), a weaker promise than"
     " differential privacy. {relation} The records and the replacement are independent draws from one"
     " population. Output measure: the (epsilon, delta) divergence, in both directions. Bound on output"
-    " distance: epsilon = {alpha}, delta = {beta}, but for a chance of gamma = {gamma} over the draw of"
-    " records and replacement, in which it may be infinite; up to about gamma times the number of"
-    " records may have no protection."
+    " distance: epsilon = {alpha}, delta = {beta}, except with probability gamma = {gamma} over the draw"
+    " of records and replacement: then the distance may be infinite. Up to about gamma times the number"
+    " of records may have no protection."
 )
 
 
@@ -90,9 +90,9 @@ def _product(manifest: Manifest, plan: Plan) -> Product:
 
 
 COMPOSITIONS: dict[Composition, str] = {
-    "basic": "Basic composition: the parts of the releases add up.",
-    "concentrated": "Zero-concentrated differential privacy: rho of the releases, and their chances to"
-    " fail, add up.",
+    "basic": "Basic composition: the amounts of the releases add up.",
+    "concentrated": "Zero-concentrated differential privacy: the releases' rho and their failure"
+    " probabilities add up.",
 }
 
 
@@ -172,6 +172,7 @@ def _implementation(manifest: Manifest, plan: Plan) -> dict[str, str]:
         "mechanisms": f"{mechanisms}Noise is drawn by integer arithmetic from the operating system's"
         f" generator, by dprelease {manifest.versions['dprelease']}.\n",
         "composition": COMPOSITIONS[plan.budget.composition],
-        "post_processing": "Everything in the bundle is made of the noisy statistics under draws/:"
-        " counts that are not negative and agree, densities, synthetic records, error statements.",
+        "post_processing": "Everything in the bundle is computed from the noisy statistics under"
+        " draws/: consistent counts that are never negative, densities, synthetic records, error"
+        " statements.",
     }

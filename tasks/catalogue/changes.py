@@ -11,11 +11,11 @@ from schemas.bundle.manifest import Manifest
 from schemas.plan.series import of_any_run
 
 PARTS = {
-    "columns": "columns described",
-    "curves": "curves described",
-    "releases": "tables and models measured",
-    "synthesis": "files of records",
-    "analyses": "models fitted to the tables",
+    "columns": "columns",
+    "curves": "curves",
+    "releases": "measured tables and models",
+    "synthesis": "synthetic tables",
+    "analyses": "models fitted to tables",
 }
 """The parts of a plan with named entries, and readers' words for them."""
 
@@ -36,7 +36,7 @@ KEYS = {
 
 
 def changes(before: Manifest | None, now: Manifest) -> list[str]:
-    """Sentences without a full stop, such as "new tables and models measured: ages"; public.
+    """Sentences without a full stop, such as "new measured tables and models: ages"; public.
 
     ``before``: the manifest of the release before this one of the same dataset; None for the first.
     """
@@ -53,7 +53,7 @@ def changes(before: Manifest | None, now: Manifest) -> list[str]:
     other = dict.fromkeys(words for key, words in KEYS.items() if old.get(key) != new.get(key))
     if other:
         found.append(f"changed: {', '.join(other)}")
-    return found or ["the same plan again, with noise of its own"]
+    return found or ["the same plan again, with new noise"]
 
 
 def _by_name(part: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Mapping[str, Any]:
@@ -61,10 +61,10 @@ def _by_name(part: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Ma
 
 
 def _of_part(old: Mapping[str, Any], new: Mapping[str, Any], words: str) -> list[str]:
-    """Sentences on the entries of one part that are new, removed or defined differently."""
+    """Sentences on the new, removed and changed entries of one part."""
     differ = {
         "new": [name for name in new if name not in old],
-        "no longer": [name for name in old if name not in new],
+        "removed": [name for name in old if name not in new],
         "changed": [name for name in new if name in old and old[name] != new[name]],
     }
     return [f"{how} {words}: {', '.join(names)}" for how, names in differ.items() if names]

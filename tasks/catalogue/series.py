@@ -82,8 +82,8 @@ def _figures(
             if numbers_of is OF_ESTIMATES:
                 interval = "95% interval for sampling and noise"
             says = (
-                f"{len(runs)} releases from {names[0]} to {names[-1]}: what each published for its"
-                f" period, inside its {interval}"
+                f"Line: the estimate of each of {len(runs)} releases, {names[0]} to {names[-1]}, for its"
+                f" own period. Band: its {interval}"
             )
             curve = CurveWithBand(runs, *numbers.T)
             rows = [

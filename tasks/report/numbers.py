@@ -119,9 +119,9 @@ def draw_levels(source: Source) -> Drawn:
     ]
     title = f"Quantiles of {_by(name, names[:-1], source.plan.described_columns)}"
     says = (
-        "Bars: the requested levels, as shares of the records. Each orange line shows the levels of"
-        f" which the value of {name} may be the quantile, within {shown}. With 90% probability this is"
-        " right for all values at once, for the records of this survey; sampling error is not included"
+        "Bars: the requested levels, as shares of the records. Each orange line: the levels whose exact"
+        f" quantile the value of {name} may be, within {shown}. With 90% probability all lines are right"
+        " at once for the records of this survey; they do not include sampling error"
     )
     header = ", ".join(measured(each, source.plan.described_columns) for each in names), "level"
     numbers = _numbers(title, header, rows, source.record.tables[0].place)
@@ -142,7 +142,7 @@ def draw_cumulative(source: Source) -> Drawn:
         for label, share in zip(labels, shares.tolist(), strict=True)
     ]
     title = f"Records up to each value of {name}"
-    of = "the drawn records" if chosen is None else f"records that {chosen!r}, the choice, has"
+    of = "the drawn records" if chosen is None else f"the records of {chosen!r}, which was chosen,"
     says = f"Each bar is the share of {of} up to the end of a cell" + (
         f"; with 90% probability no bar is off by more than {figure(error)}" if error else ""
     )

@@ -77,11 +77,11 @@ def how_supported(
 
 
 def _counted(supported: Supported, rows: Booleans, every: int, what: str) -> str:
-    """Text such as: 10 pairs of columns 7 are accurate, 2 rough and 1 not measured."""
+    """Text such as: 10 pairs of columns, 7 are accurate and 3 are rough."""
     grades = supported["grade"][rows].tolist()
     grades += [NOT_MEASURED] * (every - len(grades))
     found = [f"{n} {'is' if n == 1 else 'are'} {g}" for g in GRADES[::-1] if (n := grades.count(g))]
-    return f"{every:,} {what} {listed(found, ' and ')}"
+    return f"{every:,} {what}, {listed(found, ' and ')}"
 
 
 def support_table(supported: Supported, path: str) -> DataTable:

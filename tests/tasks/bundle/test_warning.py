@@ -18,9 +18,9 @@ def test_every_synthetic_table_warns_with_its_factor_where_that_is_known(bundle)
     for name in ("everybody", "hundred", "from-counts"):
         known = records[name].understated
         assert 1 <= known.median <= known.one_in_ten
-        assert f"about {known.median:.2g} times" in records[name].warning
+        assert f"a factor of about {known.median:.2g}, " in records[name].warning
     assert records["from-density"].understated is None
-    assert "a factor that is not known" in records["from-density"].warning
+    assert "an unknown factor" in records["from-density"].warning
 
 
 def test_the_warning_is_in_every_file_that_describes_the_records(bundle):

@@ -98,10 +98,10 @@ def test_each_release_says_who_published_it_what_it_found_and_what_it_changed(or
     record = json.loads((published / "catalogue.json").read_text(encoding="utf-8"))
     releases = record["datasets"]["survey"]["releases"]
     assert releases["r1"]["changes"] == ["the first release of this dataset here"]
-    assert releases["r2"]["changes"] == ["the same plan again, with noise of its own"]
+    assert releases["r2"]["changes"] == ["the same plan again, with new noise"]
     assert releases["r3"]["changes"][:2] == [
-        "new tables and models measured: inhabitants",
-        "no longer tables and models measured: people, wealth",
+        "new measured tables and models: inhabitants",
+        "removed measured tables and models: people, wealth",
     ]
     assert releases["r3"]["publisher"] == "An office"
     of_bundle = json.loads((published / "survey/r2/manifest.json").read_text(encoding="utf-8"))
