@@ -79,7 +79,7 @@ class ModelFormula(NamedTuple):
 
 
 def backticks_wanted(text: str, columns: Iterable[str]) -> str:
-    """The formula to write where names that are not single words lack backticks; '' where none does.
+    """Advice with the corrected formula if a name of several words lacks backticks; otherwise ''.
 
     >>> backticks_wanted("pay ~ C(home town) + `body mass` + age", ["pay", "home town", "body mass"])
     'write pay ~ C(`home town`) + `body mass` + age: names that are not single words have backticks'

@@ -11,10 +11,10 @@ nine people in ten have the same value is more accurate than one of a column who
 frequent.  Here m follows from assumed shares of the columns (``typical``), as if the columns were
 independent.
 
-The one-way table of a column is a sum over the cells of each of its tables.  If the errors of these
-cells are independent, its variance falls by the same factor as theirs; if the errors in a row are
-equal, it is that of the noise.  We expect the geometric mean of the two.  The model has to learn the
-columns first, so the errors of the columns of a table add to those of its cells.
+Each table of a column implies the column's one-way table, by summing cells.  If the errors of these
+cells are independent, the variance of the sum falls by the same factor as theirs; if the errors in a row
+are equal, it is the variance of the noise.  We expect the geometric mean of the two.  The model has to
+learn the columns first, so the errors of a table's columns add to the errors of its cells.
 
 For 95% of 140 one-way and pair tables, from three public surveys at alpha 2, the error was within a
 factor of two of this estimate (``benchmarks.first_hour``).

@@ -190,7 +190,7 @@ def surveys_of(releases: Sequence[Release]) -> list[tuple[Pair, ...]]:
     }
     if len(neighbours) != 1 or len(facts) > 1:
         raise ValueError(
-            f"releases of one survey have the same rows and neighbours, not {facts or neighbours}"
+            f"releases of one survey must agree on rows and neighbours; here: {facts or neighbours}"
         )
     rows = [release.rows for release in releases]
     return [

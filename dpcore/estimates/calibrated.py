@@ -22,8 +22,8 @@ may be farther from the truth than the records' fit r is.  So the last line goes
 
     r + (1 - p / d) (solution - r),          d = (solution - r)' cov^-1 (solution - r),  1 - p / d >= 0
 
-(James & Stein 1961): through r where the noise explains the distance from it, and where there is little
-noise through the solution.
+(James & Stein 1961).  This point is r if noise explains the distance from it, and nearly the solution
+if there is little noise.
 
 Errors, with J the derivative of the corrected mean of psi:
 

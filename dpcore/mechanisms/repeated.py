@@ -44,7 +44,7 @@ class Repeated(Mechanism):
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         if self.times != 1 and not source.reproducible:
             raise PrivacyLineError(
-                "only an audit may repeat draws, from a source that cannot publish"
+                "draws may be repeated only in an audit, from a source that cannot publish"
             )
         once = self.once
         if self.watched is not None:

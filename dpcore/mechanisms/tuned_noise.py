@@ -8,8 +8,8 @@ length.  Either price of ``rounds``.
 Preconditions.  Those of ``exponential`` and of the noise, whose law is the same at all settings; each
 round crosses the privacy line by itself, and the share covers the price (the privacy line checks it).
 
-Proof.  The setting is post-processing of what was chosen, which is public.  Given it, the second round
-is noise of known law on a vector.  ``rounds`` proves both prices.
+Proof.  The choice is public, and the setting is post-processing of it.  Given the setting, the second
+round is noise of known law on a vector.  ``rounds`` proves both prices.
 
 Ranges.  Those of both rounds.
 

@@ -79,8 +79,8 @@ class EmbeddedFlow(Flow[P, R]):
                 lost = f"the Prefect server does not answer ({type(error).__name__})"
             if not _OUTCOMES:
                 unreached = ServerError(
-                    f"{lost}: start it, or correct or unset PREFECT_API_URL, and repeat the command with"
-                    " the same release id, which charges nothing twice"
+                    f"{lost}: start it, or correct or unset PREFECT_API_URL. Then repeat the command"
+                    " with the same release id; nothing is charged twice"
                 )
                 unreached.before_the_run = True
                 raise unreached
@@ -191,8 +191,8 @@ def _is_current(database: Path) -> bool:
 def _bear_a_lost_server() -> None:
     """Once an event could not be sent to the server, drop those of the next minute silently.
 
-    Prefect would try to send each one for seven seconds, also when the process ends, and report each
-    failure; the run itself reports once that the server is lost.
+    Otherwise Prefect tries to send each event for seven seconds, even while the process ends, and
+    reports each failure. The run itself reports the lost server once.
     """
     from prefect.events.worker import EventsWorker
 

@@ -39,8 +39,8 @@ def refuse_in_deployment() -> None:
     run = context.flow_run if context else None
     if run and run.deployment_id:
         raise InputError(
-            "a deployment may not run this flow, which takes any plan and any change of it; deploy the"
-            " plans again with `dprelease deploy`"
+            "a deployment may not run this flow, because it accepts any plan with any changes; deploy"
+            " the plans again with `dprelease deploy`"
         )
 
 

@@ -35,8 +35,8 @@ class RegressionSection(ReleaseSection):
         " are scaled to [0, 1]; different categories have distance 1.",
     )
     regularisation: Regularisation = Field(
-        description="lambda in mean loss + lambda ||f||^2; a larger lambda needs less noise. Or the"
-        " method of drawing lambda from the records."
+        description="The number lambda in mean loss + lambda ||f||^2, or a method that draws lambda"
+        " from the records. A larger lambda needs less noise."
     )
     threshold: float = Field(
         default=0.1,

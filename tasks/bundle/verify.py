@@ -116,7 +116,7 @@ def verify_budget(manifest: Manifest, ledger: Ledger) -> Budget:
     if not charges:
         raise BundleError(f"the ledger has no release {manifest.release_id} of {manifest.dataset}")
     if set(charges) != {record.name for record in manifest.releases}:
-        raise BundleError("the releases that the ledger charged are not those in the manifest")
+        raise BundleError("the ledger charged other releases than the manifest lists")
     if {charge.plan_digest for charge in charges.values()} != {manifest.plan_digest}:
         raise BundleError("the plan that the ledger charged is not the one in the manifest")
     for record in manifest.releases:

@@ -140,7 +140,7 @@ def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Genera
 
 
 def _wanted(rows: int, target: Target) -> Floats:
-    """Non-negative counts (size,) between those of the records and the noisy ones.
+    """Non-negative counts (size,) between the counts of the records and the noisy counts.
 
     They are computed from the one-way margins up to the whole table: records may fit the margins well
     and only the whole table badly, and the noise of all its cells would spoil the margins.

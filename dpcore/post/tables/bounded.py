@@ -7,10 +7,10 @@ one, x, and the interval contains all numbers for which x is a likely value (Man
 
     P(|noise| <= w) = 90%          P(noise <= v) = 90%
 
-it is [x - w, x + w], except near zero, where only noise in one direction matters: there it begins at
-x - v, then at x / 2 until that equals x - w; near the upper bound likewise.  It is never a single point,
-is at most 2w long, and contains the exact number with probability 90%, or up to 95% if that number is
-between v and w away from a bound.
+it is [x - w, x + w], except near a bound, where only noise in one direction matters.  Near zero, as x
+grows, the lower end is first x - v, then x / 2 until this equals x - w; near the upper bound likewise.
+The interval is never a single point, is at most 2w long, and contains the exact number with probability
+90%, or up to 95% if that number is between v and w away from a bound.
 
 >>> import numpy as np
 >>> bounded_interval(np.array([-15, 3, 18, 99.0]), 11.0, 8.0, 100.0)

@@ -48,7 +48,7 @@ class FoundBounds(Histogram):
         super().__post_init__()
         if self.adjacency.most > 1:
             raise ValueError(
-                "mechanism: bounds are found with one record per unit, but here a unit may have"
+                "mechanism: finding bounds needs one record per unit, but here a unit may have"
                 f" {self.adjacency.most}"
             )
 

@@ -201,7 +201,7 @@ class TableOfCounts(Release):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.step != 1 and not self.adjacency.weighted:
-            raise ValueError("adjacency: must be that of weights")
+            raise ValueError("adjacency: must be weighted if step is not 1")
 
     @property
     def largest_statistic(self) -> int:

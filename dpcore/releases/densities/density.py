@@ -76,7 +76,7 @@ MEANINGS = (
     *band_meanings("the exact kernel density"),
     "Bound on the difference between estimate without noise and the exact kernel density, from"
     " binning, rounding and truncation. The interval and the band include this bound",
-    "Estimate of the smoothing bias: the change of estimate by a second smoothing. Neither the"
+    "Estimate of the smoothing bias: how much a second smoothing changes estimate. Neither the"
     " interval nor the band includes this bias",
 )
 """Descriptions of the value columns, in their order."""

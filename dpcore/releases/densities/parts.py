@@ -165,7 +165,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
         return [steps * self.each.one_record, self.each.numbers(tally)]
 
     def of_group(self, noisy: Noisy, group: int) -> tuple[Floats, Noisy]:
-        """A group's noisy numbers (k,) of records at the point masses, and those of its density."""
+        """A group's noisy numbers (k,) of records at the point masses, and its density's numbers."""
         here = slice(group * self.numbers, (group + 1) * self.numbers)
         points, density = np.split(noisy.values[here], [len(self.points)])
         return points / self.each.one_record, Noisy(density, reproducible=noisy.reproducible)

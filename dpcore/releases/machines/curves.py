@@ -7,8 +7,8 @@
 
 All are multiplied by ``SCALE`` and rounded.  A place is either linear between the column's bounds, or
 the cumulated share of square roots of noisy counts (the rule of Dalenius & Hodges 1959 for strata).
-The latter is half way between linear places and ranks: it has a finer scale where records are many, and
-leaves room for rare values.
+The cumulated share is half way between linear places and ranks: its scale is finer where there are many
+records, and it leaves room for rare values.
 """
 
 from __future__ import annotations

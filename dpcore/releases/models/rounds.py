@@ -34,12 +34,12 @@ relative to that of one record, M = S^2 and w = min(1, A^2 M/sum g |u|^2 slope):
 If units lie in clusters that were drawn, the squares are those of clusters: z z', where z is the sum of
 s over the units of a cluster, shortened to length R.
 
-The solution weighted by g estimates that of the population, and squares of units' scores show its
-variance between surveys, however similar the records of one unit are (Binder 1983).  With Z and n a
-stratum's sum of scores and number of units, the variance of units drawn independently within strata is
-N/(N - H) times the squares less the sum of Z Z'/n, for N units in H strata: the usual n/(n - 1) if all
-strata have equal sizes.  The same holds for clusters, all of which the plan lists; a stratum has the
-same share of clusters as of units.
+The solution weighted by g estimates the population's, and squares of units' scores show its variance
+between surveys, however similar the records of one unit are (Binder 1983).  Let a stratum have n units
+and Z as the sum of their scores.  If N units are drawn independently within H strata, the variance is
+N/(N - H) times (the squares less the sum of Z Z'/n): the usual n/(n - 1) if all strata have equal sizes.
+The same holds for clusters, all of which the plan lists; a stratum has the same share of clusters as of
+units.
 
 Claim.  Let the parts of a round be divided by the largest norms above and multiplied by roots of weights
 that add up to 1.  One record then adds a vector v with |v|^2 <= 1, and two records' vectors differ by

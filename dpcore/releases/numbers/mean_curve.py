@@ -363,9 +363,9 @@ class MeanCurve(Release):
             )
         if self.step_at_most is not None:
             found += (
-                f"; a record with a step larger than {self.step_at_most:.6g} between neighbouring times"
-                " is replaced by the curve without such a step that has the smallest maximal distance;"
-                " it may be higher or lower everywhere"
+                f"; if a record has a step larger than {self.step_at_most:.6g} between neighbouring"
+                " times, the nearest curve without such a step (by maximal distance) replaces it; this"
+                " curve may be higher or lower everywhere"
             )
         return f"{found}."
 

@@ -358,7 +358,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         unit, groups = self.unit, f"of {self.keep} groups of a wide column"
         alone = ErrorStatement(
-            f"standard error of a {unit.number} of one wide column alone",
+            f"standard error of a {unit.number} in the table of one wide column",
             unit.scaled(self.mechanism.first.stddev),
             f"{len(self.merged)} columns of more than {self.keep} cells",
         )

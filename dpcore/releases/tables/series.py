@@ -259,6 +259,6 @@ UNCERTAINTY = Uncertainty(
     "The noise is the sum of the independent noises of the runs, each multiplied by a public number."
     " Its standard deviation is exact, and the interval contains the exact number with probability at"
     " least 90%. Intervals of counts are cut at zero; they are not empty even if the estimate is"
-    " negative. Tables over different columns may disagree. Not included: records of earlier periods"
-    " that changed since, where a run counts all periods to date.",
+    " negative. Tables over different columns may disagree. If a run counts all periods to date, the"
+    " interval does not include later changes of earlier records.",
 )

@@ -76,5 +76,5 @@ def test_all_that_counts_is_published_in_weights_and_nothing_else_changes(name: 
 
 def test_a_release_of_steps_has_the_adjacency_of_weights():
     stated = {each.name: getattr(PLAIN["histogram"], each.name) for each in fields(Histogram)}
-    with pytest.raises(ValueError, match="adjacency: must be that of weights"):
+    with pytest.raises(ValueError, match="adjacency: must be weighted"):
         Histogram(**stated | {"adjacency": Adjacency("replace-one", 12), "step": Fraction(2)})
