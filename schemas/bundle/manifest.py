@@ -88,9 +88,9 @@ def privacy_statement(plan: Plan) -> str:
     ]
     if plan.requested.rho:
         words.append(
-            "The prices of releases add up by zero-concentrated differential privacy: this one cost"
-            f" {total(plan.prices.values())}, of {plan.budget.caps} that all releases charged to the"
-            f" same grant may cost, and together those keep {plan.budget.granted.budget}."
+            "The prices of releases add up by zero-concentrated differential privacy. This release cost"
+            f" {total(plan.prices.values())}. All releases charged to the same grant cost at most"
+            f" {plan.budget.caps}; together they keep {plan.budget.granted.budget}."
         )
     if kept.gamma:
         words.append(_meaning_of_gamma(kept.gamma, protection.rows))

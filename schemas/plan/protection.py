@@ -185,9 +185,9 @@ class Protection:
         if self.unit:
             said = [
                 f"The privacy unit is one {self.one}. A person in several of them is protected less.",
-                f"If a {self.one} has more than {self.unit.max_rows} records, only"
-                f" {self.unit.max_rows}{self.within} are used, so counts that include such a"
-                f" {self.one} are too small. Error statements do not include this bias.",
+                f"At most {self.unit.max_rows} records of each {self.one}{self.within} are used, so"
+                f" counts that include a {self.one} with more than {self.unit.max_rows} records are too"
+                " small. Error statements do not include this bias.",
             ]
             if self.periods is not None:
                 said.append(

@@ -233,9 +233,10 @@ class Histogram(TableOfCounts, Samplable):
         )
         if self.thresholded:
             statement = (
-                f"Given that the cell passed the threshold. {conservative} The standard error is an"
-                f" average over all exact {unit.numbers} that could give the noisy one, taken as"
-                " equally likely. It is cautious, because the cell may be empty."
+                "These statements are for a cell given that it passed the threshold."
+                f" {conservative} The standard error is an average over all exact {unit.numbers} that"
+                " could give the noisy one, each with equal weight. It is cautious, because the cell may"
+                " be empty."
             )
             return (
                 Uncertainty("noisy_count", "standard_error", ENDS, "exact", statement),

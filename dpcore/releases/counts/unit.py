@@ -118,7 +118,7 @@ class Unit:
         first, last = (
             self.scaled(np.clip(end, 0, most).astype(np.int64)) for end in (lower, upper)
         )
-        of = f"the exact {self.number}, around count; if count is small, shorter than around estimate"
+        of = f"the exact {self.number}, around count; shorter than estimate's interval for small counts"
         return [
             self.column("count", counts, meaning),
             self.column(
@@ -161,8 +161,8 @@ def count_uncertainty(unbiased: str, unit: Unit, more: str = "") -> Uncertainty:
         "simulated",
         "The standard error is simulated: noise and post-processing are repeated on the published"
         f" {unit.numbers}, and errors are pooled over cells of about the same size. The interval"
-        f" inverts this simulation. It is extended to an end of the interval of {unbiased} if this end"
-        " is far from count, or if count is not near zero. Above two standard errors, and in releases"
+        f" inverts this simulation. If an end of the interval of {unbiased} is far from count, or count"
+        " is not near zero, the interval extends to that end. Above two standard errors, and in releases"
         f" with few cells, it equals the interval of {unbiased}. The coverage is approximate: larger"
         " than stated for small cells, and slightly smaller for other cells that look empty because of"
         f" large noise.{more}",
