@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -172,24 +171,25 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
         return None
     first, last = np.array([groups[i] for i in large]).reshape(-1, 2).T
     ranks[(first[:, None] < last) & (first < last[:, None])] = -1.0  # the groups overlap
-    share = cache(
-        partial(_share_among, measured, n, given, chance)
-    )  # contrasts have groups in common
-    found = []
+    tried = []
     for flat in np.argsort(-ranks, axis=None)[:TRIED].tolist():
         i, j, k = (int(each) for each in np.unravel_index(flat, ranks.shape))
-        pair, part = (groups[large[i]], groups[large[j]]), sums[k]
         if ranks[i, j, k] <= 0:
             break
-        more, less = (share(each, part) for each in pair)
-        rank = (more.low - less.high) * float(weight[i, j])
-        if rank > 0:
+        tried.append(((groups[large[i]], groups[large[j]]), sums[k], float(weight[i, j])))
+    asked = list(dict.fromkeys((each, part) for pair, part, _ in tried for each in pair))
+    shares = dict(zip(asked, _shares_among(measured, n, given, chance, asked), strict=True))
+    found = []
+    for pair, part, root in tried:
+        more, less = (shares[each, part] for each in pair)
+        if (rank := (more.low - less.high) * root) > 0:
             found.append(Contrast(given, pair, part, (more, less), rank, ()))
     best = max(found, key=lambda each: each.rank, default=None)
     if best is None:
         return None
-    across = [(part, share(part, best.shown)) for part in cut]
-    return best._replace(across=tuple(e for e in across if math.isfinite(e[1].low + e[1].high)))
+    across = _shares_among(measured, n, given, chance, [(part, best.shown) for part in cut])
+    known = (e for e in zip(cut, across, strict=True) if math.isfinite(e[1].low + e[1].high))
+    return best._replace(across=tuple(known))
 
 
 def _parts(axis: Axis, counts: Floats, tails: bool = False) -> tuple[list[Part], list[Part]]:
@@ -208,22 +208,31 @@ def _parts(axis: Axis, counts: Floats, tails: bool = False) -> tuple[list[Part],
     return (ends if tails or cells > FEW else list(dict.fromkeys(bars + ends))), bars
 
 
-def _share_among(
-    measured: MeasuredColumns, n: Floats, given: int, chance: float, group: Part, shown: Part
-) -> ShareInterval:
-    """The share of some cells of one column among records in some cells of the other.
+def _shares_among(
+    measured: MeasuredColumns,
+    n: Floats,
+    given: int,
+    chance: float,
+    asked: Sequence[tuple[Part, Part]],
+) -> list[ShareInterval]:
+    """For each pair of parts: the share of some cells of one column, the second part, among records in
+    some cells of the other, the first.
 
     ``n``: the table of both columns; its rows are the cells of the column that defines the group.
     """
-    agreement, place = measured.agreement, (measured.attributes[given],)
-    weights = [np.zeros(axis.size) for axis in measured.axes]
-    for each, (low, high) in ((given, group), (1 - given, shown)):
-        weights[each][low:high] = 1.0
-    both, among = np.outer(*weights), weights[given]
-    covariance = agreement.combination_covariance([{measured.attributes: both}, {place: among}])
-    inside = n[slice(*group)]
-    number, divisor = float(inside[:, slice(*shown)].sum()), float(inside.sum())
-    return _quotient(number, divisor, covariance, chance, measured.gaussian)
+    place, sums = (measured.attributes[given],), []
+    for group, shown in asked:
+        weights = [np.zeros(axis.size) for axis in measured.axes]
+        for each, (low, high) in ((given, group), (1 - given, shown)):
+            weights[each][low:high] = 1.0
+        sums += [{measured.attributes: np.outer(*weights)}, {place: weights[given]}]
+    covariance = measured.agreement.combination_covariance(sums)
+    shares = []
+    for i, (group, shown) in enumerate(asked):
+        inside, own = n[slice(*group)], slice(2 * i, 2 * i + 2)
+        number, divisor = float(inside[:, slice(*shown)].sum()), float(inside.sum())
+        shares.append(_quotient(number, divisor, covariance[own, own], chance, measured.gaussian))
+    return shares
 
 
 def _quotient(

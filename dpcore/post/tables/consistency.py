@@ -188,34 +188,39 @@ class Agreement:
         Components are independent, and so are the parts that only one margin measures.  The error of a
         sum is a weighted sum of both.
         """
-        found: dict[Attributes | int, dict[int, Floats]] = {}
+        members: dict[Attributes, list[int]] = {}
         for place, weights in enumerate(several):
-            for source, part in self._by_source(weights).items():
-                found.setdefault(source, {})[place] = part.ravel()
+            for attributes in weights:
+                members.setdefault(attributes, []).append(place)
+        found: dict[Attributes | int, list[tuple[list[int], Floats]]] = {}
+        for attributes, places in members.items():
+            stacked = np.stack([several[i][attributes] for i in places], axis=-1)
+            for source, part in self._by_source(attributes, stacked).items():
+                found.setdefault(source, []).append((places, part.reshape(-1, len(places)).T))
         covariance = np.zeros((len(several), len(several)))
         for source, parts in found.items():
             known = self.margins[source] if isinstance(source, int) else self.components[source]
-            rows = np.stack(list(parts.values()))
-            covariance[np.ix_(list(parts), list(parts))] += known.variance * (rows @ rows.T)
+            of = np.concatenate([places for places, _ in parts])
+            rows = np.concatenate([part for _, part in parts])
+            # A sum may have weights in several tables, and then stands here several times.
+            np.add.at(covariance, np.ix_(of, of), known.variance * (rows @ rows.T))
         return covariance
 
-    def _by_source(self, weights: Mapping[Attributes, Floats]) -> dict[Attributes | int, Floats]:
-        """The weights of a sum on each component, and on the part that only one margin measures."""
+    def _by_source(self, given: Attributes, weights: Floats) -> dict[Attributes | int, Floats]:
+        """Weights (..., k) of k sums of cells of one table, as weights on each component and on the part
+        that only one margin measures."""
+        attributes = self._useful(checked_attributes(given, self.sizes))
+        shape = [*(self.sizes[a] for a in attributes), weights.shape[-1]]
+        left = weights = np.asarray(weights, dtype=np.float64).reshape(shape)
         found: dict[Attributes | int, Floats] = {}
-        for given, weight in weights.items():
-            attributes = self._useful(checked_attributes(given, self.sizes))
-            shape = [self.sizes[a] for a in attributes]
-            left = weight = np.asarray(weight, dtype=np.float64).reshape(shape)
-            for subset, rest in self._parts(attributes).items():
-                part = _component(weight, attributes, subset) / rest
-                found[subset] = found.get(subset, 0.0) + part
-                left = left - _spread(part, subset, attributes)
-            covering = self._covering(attributes)
-            if covering is not None:
-                place = next(i for i, margin in enumerate(self.margins) if margin is covering)
-                found[place] = found.get(place, 0.0) + _spread(
-                    left, attributes, covering.attributes
-                ) * np.ones(covering.table.shape)
+        for subset, rest in self._parts(attributes).items():
+            found[subset] = _component(weights, attributes, subset) / rest
+            left = left - _spread(found[subset], subset, attributes)
+        covering = self._covering(attributes)
+        if covering is not None:
+            place = next(i for i, margin in enumerate(self.margins) if margin is covering)
+            whole = [*(self.sizes[a] for a in covering.attributes), 1]
+            found[place] = _spread(left, attributes, covering.attributes) * np.ones(whole)
         return found
 
     def _useful(self, attributes: Iterable[int]) -> Attributes:
