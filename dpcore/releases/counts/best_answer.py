@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
 
 CountLoss = Literal["absolute", "squared", "zero-one"]
 
@@ -33,10 +34,9 @@ def best_answer(z: int, n: int, scale: float, loss: str, proportion: float | Non
     first, last = window(z, n, scale, proportion)
     counts = np.arange(first, last + 1)
     weights = -np.abs(counts - z) / scale
-    if proportion is not None:
-        from scipy import stats  # slow to import, and a plan is explained without
-
-        weights += stats.binom.logpmf(counts, n, proportion)
+    if proportion is not None:  # the binomial's logarithm but for log n!, as scipy.stats loads slowly
+        weights += xlogy(counts, proportion) + xlog1py(n - counts, -proportion)
+        weights -= gammaln(counts + 1) + gammaln(n - counts + 1)
     chances = np.exp(weights - weights.max())
     if loss == "zero-one":
         return int(counts[np.argmax(chances)])
