@@ -13,7 +13,7 @@ DEMO := build/demo
 
 help:
 	@echo "make demo      publish the demo survey; the last line is the bundle's path"
-	@echo "make test      the tests that take a second or less"
+	@echo "make test      the tests that take a quarter of a second or less"
 	@echo "make test-all  all tests, linters and types"
 	@echo "make soak      half an hour of an agency in which everything fails"
 	@echo "make docs      the documentation, as pages in build/site; its notebooks run on the demo"

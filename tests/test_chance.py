@@ -24,6 +24,7 @@ def test_mean_squares_have_the_stated_rate_and_show_errors_stated_as_half():
     assert most < 4
 
 
+@pytest.mark.slow
 def test_the_mean_of_runs_is_within_reach_and_not_within_a_third():
     means = np.random.default_rng(1).normal(3, 2, (2000, 100))
     away = np.array([abs(runs.mean() - 3) / reach(runs) for runs in means])

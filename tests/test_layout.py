@@ -51,6 +51,7 @@ def circle(root: Path) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 def test_no_file_imports_itself_through_others():
     found = circle(ROOT)
     assert not found, " imports ".join(found)

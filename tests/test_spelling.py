@@ -87,6 +87,7 @@ def known() -> SpellChecker:
     return checker
 
 
+@pytest.mark.slow
 def test_no_text_has_a_misspelling():
     checker = known()
     wrong = {

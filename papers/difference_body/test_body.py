@@ -57,6 +57,7 @@ def test_the_norm_is_symmetric_and_sub_additive():
     np.testing.assert_array_equal(body.norm(-one), body.norm(one))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(STEPS), Fraction(5 * STEPS, 2)])
 def test_every_lattice_point_is_as_likely_as_its_norm_says(scale: Fraction):
     """Zero among them: it is drawn about as often as any other point near it."""

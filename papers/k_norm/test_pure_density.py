@@ -56,6 +56,7 @@ def test_the_stated_error_is_that_of_many_draws(kind: type):
     assert np.mean(shares) > 0.9 - reach(shares)  # the published intervals, of 90 per cent
 
 
+@pytest.mark.slow
 def test_the_noise_of_coefficients_hangs_together_and_errors_say_so():
     density = release(BodyDensity, 0.2)
     draws = repeated_draws(density, tally_of(LINE, [0] * ROWS), 3000, SeededSource(2))

@@ -28,6 +28,7 @@ def test_the_score_is_the_largest_difference_of_distribution_functions_in_record
         assert found == pytest.approx(9 * distance, abs=0.5)
 
 
+@pytest.mark.slow
 def test_the_excess_holds_and_the_chosen_function_is_published():
     listed, records = release(60), [0] * 20 + [1] * 22 + [2] * 18
     scores = exact_vector(listed, tuple(records)) / 60

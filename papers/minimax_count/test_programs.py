@@ -21,6 +21,7 @@ def test_minimax_risks_with_beta_have_their_reference_values(beta: float, risk: 
     assert max(excess) <= beta + 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "risk"), [(0.1, 8.26394), (0.5, 1.91264), (1, 0.85092)])
 def test_the_minimax_of_seventy_records_and_that_of_remapped_geometric_noise(alpha, risk):
     _, value = optimal_remap(70, alpha)

@@ -52,6 +52,7 @@ def histograms(law: dict[tuple[int, ...], float], cells: int) -> Counter:
     return chances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cells", "rows", "draws"), [(3, 3, 2), (2, 3, 5), (4, 2, 2)])
 def test_over_all_neighbours_and_outcomes_the_loss_is_alpha_at_most(cells, rows, draws):
     scale, worst = 2.0, 0.0
@@ -65,6 +66,7 @@ def test_over_all_neighbours_and_outcomes_the_loss_is_alpha_at_most(cells, rows,
     assert 0.5 / scale < worst <= 2 / scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "draws"),
     [((1, 0, 3), 3), ((2, 1), 6), ((7,), 3)],
@@ -143,6 +145,7 @@ def test_the_stated_distance_holds(where: str):
     assert 50 - within <= most_failures(50, 0.1)
 
 
+@pytest.mark.slow
 def test_what_takes_long_is_announced_and_drawn_again_at_once():
     """Counting takes most of the time, and once for a table; a draw looks at few of its levels."""
     release = NearRecords("n", Domain((Bins("x", (0.0, 1, 2)),)), 20_000, Budget.of("1e-4"), 1)
@@ -172,6 +175,7 @@ def series(rows: int = 4000, draws: int = 40, alpha: str = "2", terms: int = 3) 
     return NearSeries("n", Domain((Bins("x", edges),)), rows, Budget.of(alpha), draws, terms)
 
 
+@pytest.mark.slow
 def test_the_series_of_the_drawn_records_is_within_the_stated_distance():
     release = series()
     places = stats.beta(1.5, 1.5).ppf((np.arange(4000) + 0.5) / 4000)  # at most 1.3 times even

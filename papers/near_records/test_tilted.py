@@ -60,6 +60,7 @@ def test_draws_follow_the_definition_and_not_two_thirds_nor_three_halves_of_the_
         assert fit(drawn, law(total, rows, draws, 1.5 * stretch)) < 1e-7
 
 
+@pytest.mark.slow
 def test_the_law_does_not_depend_on_the_tilt(monkeypatch: pytest.MonkeyPatch):
     """A bad tilt is slow, and nothing else."""
     total, rows, scale = np.array([4, 3]), 5, Fraction(2)

@@ -48,6 +48,7 @@ def test_a_point_that_is_listed_twice_has_one_answer_and_costs_nothing_more():
     assert release.mechanism.stddev == pytest.approx(once.mechanism.stddev, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_errors_have_the_stated_law_and_neither_two_thirds_nor_three_halves_of_it():
     release = asked(((2.0, 0.0), (9.0, 0.5)), SQUARE)
     table = tally_of(SQUARE, [300] * 400)

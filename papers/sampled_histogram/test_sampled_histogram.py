@@ -92,6 +92,7 @@ def test_bounded_integers_are_uniform_below_each_bound():
             uniform_below(np.array(faulty), SeededSource(1))
 
 
+@pytest.mark.slow
 @both
 def test_counts_are_unbiased_and_their_error_is_the_stated_one(urn):
     records = np.repeat(np.arange(5), (400, 300, 200, 90, 10))

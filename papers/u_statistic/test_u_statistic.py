@@ -63,6 +63,7 @@ def test_what_is_published_is_the_usual_statistic(kernel):
     assert asked._unit * asked.total(even) == pytest.approx(asked._most)
 
 
+@pytest.mark.slow
 @each_kernel
 def test_widths_of_neighbours_interlace_and_levels_differ_by_at_most_one(kernel):
     generator, moves, tight = np.random.default_rng(1), [], []
@@ -116,6 +117,7 @@ def test_the_verdict_is_about_the_error_beside_the_spread(kernel):
     assert relative_error(asked) == pytest.approx(moved / spread, rel=0.15)
 
 
+@pytest.mark.slow
 @each_kernel
 def test_intervals_hold(kernel):
     records = np.minimum(np.random.default_rng(3).poisson(2, size=4000), CODES - 1)
@@ -142,6 +144,7 @@ def shares_of_plain(kernel: str, rows: int) -> tuple[float, float]:
     return float(scale / asked._plain.scale), float(np.median(errors)) / asked._plain.stddev
 
 
+@pytest.mark.slow
 def test_noise_follows_the_bulk_where_bounds_are_wide_and_records_are_many():
     """The figures of the page."""
     few, many = ([shares_of_plain(kernel, n) for kernel in KERNELS] for n in (2000, 10_000))

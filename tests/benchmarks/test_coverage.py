@@ -202,6 +202,7 @@ def test_values_of_functions_lie_in_their_intervals(name: str, column: str, draw
     assert values.rms == pytest.approx(1, abs=5.6 / (8 * draws) ** 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quantiles", "quantiles by group"])
 def test_ranks_of_all_groups_at_once_lie_within_the_stated_error(name: str):
     each, together = found(name, 0, 200)

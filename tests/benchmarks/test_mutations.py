@@ -10,6 +10,7 @@ from benchmarks.mutations.audits import SUBJECTS
 from benchmarks.mutations.faults import FAULTS
 
 
+@pytest.mark.slow
 def test_every_fault_fits_the_code_and_names_tests_that_exist():
     for fault in FAULTS:
         changed = apply(fault, (ROOT / fault.file).read_text())

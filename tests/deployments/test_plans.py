@@ -43,6 +43,7 @@ def test_every_worked_plan_has_a_table_to_be_tried_on():
     assert {path.stem for path in PLANS} == set(TABLES)
 
 
+@pytest.mark.slow
 @every_plan
 def test_a_plan_loads_and_asks_for_less_than_it_was_granted(path):
     plan = load_plan(path)

@@ -3,6 +3,7 @@
 import duckdb
 import numpy as np
 import pandas as pd
+import pytest
 
 import dprelease
 from schemas.plan import load_plan
@@ -15,6 +16,7 @@ TIMES = ["h00", "h06", "h12", "h18"]
 HOUSEHOLDS = 500
 
 
+@pytest.mark.slow
 def test_the_view_of_the_page_makes_a_curve_of_each_household(tmp_path, monkeypatch):
     random = np.random.default_rng(3)
     hours = random.uniform(0, 24, 20 * HOUSEHOLDS)

@@ -12,6 +12,7 @@ def test_every_kind_has_a_page():
     assert all(example["kind"] == kind for kind, example in examples().items())
 
 
+@pytest.mark.slow
 def test_the_examples_fit_the_made_up_survey():
     built = plan().built
     assert len(built) == len(examples())

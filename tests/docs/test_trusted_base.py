@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from docs.reference import PAGES
 from docs.reference.trusted_base import PARTS, REVIEWED, ROOT, UNREAD, lines, trusted
 
@@ -27,6 +29,7 @@ def imported(path: Path) -> Iterator[Path]:
                     yield file
 
 
+@pytest.mark.slow
 def test_what_a_trusted_file_imports_is_listed():
     needed = {file for path in trusted() for file in imported(path)} - set(trusted())
     left_out = {pattern: set(ROOT.glob(pattern)) for pattern in UNREAD}
@@ -34,6 +37,7 @@ def test_what_a_trusted_file_imports_is_listed():
     assert all(needed & files for files in left_out.values()), "is imported by none of them"
 
 
+@pytest.mark.slow
 def test_every_file_is_in_one_part_with_its_lines_and_opens_with_what_it_is():
     assert len(trusted()) == len(set(trusted()))
     for part in PARTS:

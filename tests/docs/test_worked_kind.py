@@ -100,6 +100,7 @@ def test_a_plan_with_a_kind_of_another_package_is_audited_and_published(package:
     )  # half of 400 even records need 50; at most 32 are missed, nine in ten times
 
 
+@pytest.mark.slow
 def test_without_the_package_its_plan_is_refused_with_the_kinds_that_there_are(package: Path):
     run = dprelease(package, "explain", "people.yaml", site=False)
     assert run.returncode != 0
@@ -108,6 +109,7 @@ def test_without_the_package_its_plan_is_refused_with_the_kinds_that_there_are(p
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_loaded_is_named(package: Path):
     name_module(package / "site" / "shortest_half-1.0.dist-info", "nowhere.at_all")
     run = dprelease(package, "explain", "people.yaml")

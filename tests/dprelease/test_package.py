@@ -125,6 +125,7 @@ def test_a_table_in_memory_is_ingested_as_the_file_that_would_be_written_of_it(f
         assert copied(MemoryTable(table), tmp_path) == expected
 
 
+@pytest.mark.slow
 def test_a_polars_table_is_a_source(tmp_path):
     polars = pytest.importorskip("polars")
     assert copied(MemoryTable(polars.from_pandas(FRAME)), tmp_path) == copied(
@@ -132,6 +133,7 @@ def test_a_polars_table_is_a_source(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_table_in_memory_says_nothing_and_stays_in_its_process(out, own_home):
     secret = FRAME.assign(sex=["F", {"secret": 77123}] * 20)
     with pytest.raises(dprelease.InputError) as refused:
@@ -149,6 +151,7 @@ def test_a_table_in_memory_says_nothing_and_stays_in_its_process(out, own_home):
     assert list(own_home.rglob("*.duckdb*")) == []
 
 
+@pytest.mark.slow
 def test_a_data_frame_becomes_a_bundle_that_the_ledger_has_paid_for(out, tmp_path, monkeypatch):
     ledger = tmp_path / "other.sqlite"
     monkeypatch.setenv("DPRELEASE_LEDGER", "sqlite:///mine")
@@ -166,6 +169,7 @@ def test_a_data_frame_becomes_a_bundle_that_the_ledger_has_paid_for(out, tmp_pat
         dprelease.release(plan, FRAME, ledger=ledger, out=out)
 
 
+@pytest.mark.slow
 def test_a_bundle_gives_frames_and_answers_with_errors(out):
     bundle = dprelease.release(document(), FRAME, release_id="r1", out=out)
     people = bundle.table("people")
@@ -191,6 +195,7 @@ def test_a_bundle_gives_frames_and_answers_with_errors(out):
         dprelease.open_bundle(bundle.path)
 
 
+@pytest.mark.slow
 def test_rows_are_chosen_as_in_a_pandas_data_frame(out):
     frame = FRAME.assign(job=pd.Series([None, "cook", "smith", "cook"] * (len(FRAME) // 4)))
     plan = document()
@@ -216,6 +221,7 @@ def test_whole_numbers_stay_whole_beside_nulls():
     assert str(made["age"][1]) == str(2**60 + 1)
 
 
+@pytest.mark.slow
 def test_a_release_that_needs_approval_waits_for_it(out):
     plan = document(publication={"title": "A small survey", "approval": True})
     with pytest.raises(dprelease.ApprovalError, match="waits for a disclosure officer") as waiting:
@@ -261,6 +267,7 @@ def test_a_dictionary_is_the_plan_of_its_file(tmp_path):
         dprelease.load_plan(given)
 
 
+@pytest.mark.slow
 def test_an_audit_reads_as_a_table_and_holds_its_results():
     found = dprelease.audit(document(), draws=200, quick=True, progress=False)
     assert [result.passed for result in found.facts] == [True] * 3
@@ -268,6 +275,7 @@ def test_an_audit_reads_as_a_table_and_holds_its_results():
     assert found._repr_html_().startswith("<pre>")
 
 
+@pytest.mark.slow
 def test_a_bar_of_a_notebook_moves_with_the_steps_and_goes_at_their_end(out, monkeypatch):
     shown: list[str] = []
     monkeypatch.setattr(progress, "_notebook", lambda: shown.append)

@@ -36,6 +36,7 @@ def questions(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_frame_is_filled_in_and_released(tmp_path, questions, monkeypatch):
     leave_out_audits(monkeypatch.setattr)
     plan = dprelease.plan(frame(), questions, tables=["sex"], means=["pay by sex"])

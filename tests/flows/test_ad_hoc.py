@@ -128,6 +128,7 @@ def test_a_plan_that_opens_nothing_can_not_be_asked_for(plan_path, monkeypatch):
         select_releases("plan", [], 100, "", "B. Analyst")
 
 
+@pytest.mark.slow
 def test_a_dry_run_charges_nothing_and_needs_somebody_who_can_resume_it(plans):
     from flows.ad_hoc import ad_hoc
 
@@ -282,6 +283,7 @@ def test_who_agreed_to_a_plan_did_not_agree_to_another(opened, monkeypatch):
     assert keys[0] == keys[1] != keys[2]
 
 
+@pytest.mark.slow
 def test_the_form_names_the_columns_that_are_open(opened, prefect, monkeypatch):
     from prefect.client.orchestration import get_client
 

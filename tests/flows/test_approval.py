@@ -41,6 +41,7 @@ def decide(verb: str) -> int:
     return dprelease(verb, "survey", "r1", "--who", "C. Officer", "--why", "cells are large")
 
 
+@pytest.mark.slow
 def test_a_release_waits_until_it_is_approved(guarded_plan, capsys):
     bundle = guarded_plan.parent / "out" / "survey" / "r1"
     assert run(guarded_plan) == 5
@@ -72,6 +73,7 @@ def test_a_rejection_publishes_nothing_and_gives_nothing_back(guarded_plan, caps
     assert "a decision is final" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_publication_itself_refuses_what_is_not_approved(guarded_plan, monkeypatch):
     from flows.release import release
 
@@ -81,6 +83,7 @@ def test_publication_itself_refuses_what_is_not_approved(guarded_plan, monkeypat
     assert not (guarded_plan.parent / "out" / "survey" / "r1").exists()
 
 
+@pytest.mark.slow
 def test_a_bundle_whose_approval_the_ledger_does_not_know_is_found_out(guarded_plan):
     run(guarded_plan)
     decide("approve")
@@ -101,6 +104,7 @@ def test_deciding_needs_a_ledger_and_a_draw(own_home, capsys):
         assert "the ledger has no release 'r1' of survey" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_officer_sees_the_beginning_of_every_table(plan_path, plan_document, monkeypatch):
     seen: list[str] = []
     monkeypatch.setattr(

@@ -74,6 +74,7 @@ def charged() -> Budget:
     return Ledger(ledger_url()).spent("fair-1978")
 
 
+@pytest.mark.slow
 def test_a_question_is_shown_then_charged_then_answered_by_a_bundle_that_names_who_asked(
     plans, token, ask
 ):
@@ -106,6 +107,7 @@ def test_a_question_is_shown_then_charged_then_answered_by_a_bundle_that_names_w
     )
 
 
+@pytest.mark.slow
 def test_the_same_question_is_answered_to_whoever_asks_and_charged_once(plans, token, ask, capsys):
     other = allow(capsys, "C. Analyst", "0.5")
     first = ask(*MEAN, token=token)[1].splitlines()[-1]
@@ -122,6 +124,7 @@ def test_the_same_question_is_answered_to_whoever_asks_and_charged_once(plans, t
     assert charged() == Budget.of("0.49")
 
 
+@pytest.mark.slow
 def test_an_answer_that_waits_for_its_officer_is_not_drawn_for_another_analyst(
     plans, token, ask, capsys
 ):
@@ -142,6 +145,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_of_other_data_the_same_question_is_another(plans, token, ask, change, monkeypatch):
     first = ask(*MEAN, token=token)[1].splitlines()[-1]
@@ -220,6 +224,7 @@ def test_a_wish_that_the_plan_does_not_open_is_refused(plans, token, ask, wish, 
     assert (code, charged()) == (2, Budget())
 
 
+@pytest.mark.slow
 def test_what_the_agency_spends_bounds_what_an_analyst_may(plans, token, ask):
     own = {"a": Charge(Budget.of("3.9"), {"neighbours": "replace-one"})}
     Ledger(ledger_url()).reserve("fair-1978", "own", "p", own)
@@ -236,6 +241,7 @@ def test_before_the_first_allowance_nobody_can_ask(plans, ask):
     assert "has no allowance" in said
 
 
+@pytest.mark.slow
 def test_only_plans_of_the_agency_s_folder_can_be_asked(plans, token, tmp_path, capsys):
     for name in (str(ROOT / "deployments/plans/fair.yaml"), "../plans/fair.yaml", "adult", ""):
         assert main(["ask", name, "--as", ANALYST, "--alpha", "0.1", *MEAN]) == 2
@@ -255,6 +261,7 @@ def test_whoever_asks_chooses_neither_ledger_nor_folders(plans, token, ask, opti
     assert f"Unknown option: {option}" in said or f'Unknown option: "{option}"' in said
 
 
+@pytest.mark.slow
 def test_an_answer_waits_for_the_disclosure_officer_where_the_plan_asks_for_one(
     plans, token, ask, capsys
 ):
@@ -272,6 +279,7 @@ def test_an_answer_waits_for_the_disclosure_officer_where_the_plan_asks_for_one(
     assert charged() == Budget.of("0.25")
 
 
+@pytest.mark.slow
 def test_the_account_shows_what_each_analyst_has_left(plans, token, ask, capsys):
     allow(capsys, "C. Analyst", "0.125")
     assert ask(*MEAN, token=token)[0] == 0

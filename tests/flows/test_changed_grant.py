@@ -31,6 +31,7 @@ def plan(tmp_path, monkeypatch):
     return small_plan(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_whose_budget_another_run_took_meanwhile_charges_and_draws_nothing(
     plan, tmp_path, monkeypatch
 ):
@@ -44,6 +45,7 @@ def test_a_run_whose_budget_another_run_took_meanwhile_charges_and_draws_nothing
     assert not (tmp_path / "out" / "survey" / "r1").exists()
 
 
+@pytest.mark.slow
 def test_a_grant_that_grows_during_a_run_is_there_for_the_next(plan, tmp_path, monkeypatch):
     more = {"who": "the board", "why": "a third release"}
     meanwhile(monkeypatch, lambda ledger: ledger.grant("survey", Budget.of(1), **more))

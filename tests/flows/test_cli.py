@@ -136,6 +136,7 @@ def test_bad_input_exits_with_2_and_says_why(plan_path, capsys, arguments, says)
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [("--set", "source=nowhere.parquet"), ("--ledger", "sqlite:////nowhere/l.sqlite")],
@@ -180,6 +181,7 @@ def test_explain_opens_no_data_and_makes_no_ledger(plan_path, own_home, capsys):
     assert not (own_home / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_explain_and_ledger_show_say_how_many_runs_are_left_and_when_a_schedule_runs_dry(
     plan_path, plan_document, ledger, capsys
 ):
@@ -208,6 +210,7 @@ def test_explain_and_ledger_show_say_how_many_runs_are_left_and_when_a_schedule_
 HEAVY = ("prefect", "pandas", "ibis", "duckdb", "formulaic", "sqlalchemy", "scipy.stats")
 
 
+@pytest.mark.slow
 def test_a_command_ends_with_its_code_after_threads_and_exit_functions():
     script = """
 import atexit, threading
@@ -252,6 +255,7 @@ def test_the_version_is_the_installed_one(capsys):
     assert dprelease("--version", capsys=capsys) == (0, f"{version('dprelease')}\n", "")
 
 
+@pytest.mark.slow
 def test_every_command_of_the_ledger_answers_in_json_with_exact_amounts(
     plan_path, ledger, tmp_path, capsys
 ):

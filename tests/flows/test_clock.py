@@ -76,6 +76,7 @@ def test_nothing_is_drawn_or_charged_twice_and_nothing_overspent(plan, clock):
     write_catalogue(out, out)
 
 
+@pytest.mark.slow
 def test_a_year_that_did_not_pass_is_not_late_afterwards(plan, clock):
     release(plan, "plan-20260101-060000", plan.parent / "out")
     loaded, ledger = load_plan(plan), Ledger(ledger_url())

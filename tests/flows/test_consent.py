@@ -85,6 +85,7 @@ def consent(monkeypatch, given: str, run: object) -> None:
     form.await_token(chosen())
 
 
+@pytest.mark.slow
 def test_the_server_stores_a_proof_that_the_run_believes(waiting, ledger, monkeypatch):
     waiting.send(f" {waiting.token} ")
     assert waiting.state() == "Resuming"
@@ -98,6 +99,7 @@ def test_the_server_stores_a_proof_that_the_run_believes(waiting, ledger, monkey
         consent(monkeypatch, proof, waiting.run.id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", ["of another", "an old one", "a proof", "the key"])
 def test_another_token_is_refused_and_the_form_stays_open(waiting, ledger, sent):
     known = ledger.allowances("survey")[ANALYST]
@@ -115,6 +117,7 @@ def test_another_token_is_refused_and_the_form_stays_open(waiting, ledger, sent)
     assert waiting.state() == "Suspended"
 
 
+@pytest.mark.slow
 def test_a_token_that_the_server_stored_is_refused(waiting, monkeypatch):
     """Prefect's own server keeps what forms say, so that others may know the token."""
     with pytest.raises(InputError, match="Ask the agency for a new one"):

@@ -78,6 +78,7 @@ def decide(verb: str, release_id: str) -> int:
     return main([verb, "survey", release_id, "--who", "D. Director", "--why", "it is urgent"])
 
 
+@pytest.mark.slow
 def test_a_rejection_in_a_form_stays_when_another_person_approves_before_the_run_resumes(
     waiting, capsys
 ):
@@ -92,6 +93,7 @@ def test_a_rejection_in_a_form_stays_when_another_person_approves_before_the_run
         waiting.ledger.seal("survey", waiting.id, "0" * 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [("reject", "approve"), ("approve", "reject")])
 def test_a_form_that_contradicts_an_earlier_decision_is_refused_and_stays_open(
     waiting, first, second
@@ -106,6 +108,7 @@ def test_a_form_that_contradicts_an_earlier_decision_is_refused_and_stays_open(
     assert waiting.ledger.decision("survey", waiting.id).who == "D. Director"
 
 
+@pytest.mark.slow
 def test_a_form_is_refused_where_the_server_cannot_record_it(waiting, monkeypatch, tmp_path):
     monkeypatch.setenv("DPRELEASE_LEDGER", f"sqlite:///{tmp_path}/none.sqlite")
     with pytest.raises(httpx.HTTPStatusError) as refused:
@@ -114,6 +117,7 @@ def test_a_form_is_refused_where_the_server_cannot_record_it(waiting, monkeypatc
     assert waiting.state() == "Suspended"
 
 
+@pytest.mark.slow
 def test_a_form_that_says_nothing_valid_records_nothing(waiting):
     waiting.send("maybe")
     assert waiting.state() == "Suspended"
@@ -143,12 +147,14 @@ def test_a_form_that_prefects_own_server_accepted_is_compared_when_its_run_resum
         form.ask_in_form(plan, waiting.id, None, known)
 
 
+@pytest.mark.slow
 def test_rejecting_what_is_published_says_to_withdraw_it(waiting, capsys):
     waiting.ledger.seal("survey", waiting.id, "0" * 64)
     assert decide("reject", waiting.id) == 0
     assert "withdraw the bundle" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     assert decide("approve", waiting.id) == 0
     assert "no run of this release asks for an approval" in capsys.readouterr().out
@@ -159,6 +165,7 @@ def test_approving_what_asks_for_no_approval_says_so(waiting, capsys):
     assert "to publish, run the plan again" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_a_form_after_its_deadline_records_nothing_and_the_command_line_still_decides(
     waiting, decision, capsys

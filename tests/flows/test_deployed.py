@@ -133,6 +133,7 @@ def test_a_notice_of_a_deployment_s_run_believes_no_path_and_no_change(tmp_path,
     assert release_id.startswith("plan-20270315-120000-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served", [True, False])
 def test_a_worker_s_run_grants_nothing_and_says_which_command_does(
     tmp_path, own_home, monkeypatch, served

@@ -37,6 +37,7 @@ def test_a_public_table_is_compared_and_drawn(tables, tmp_path, capsys):
     assert "NOT FOR RELEASE" not in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_table_that_may_be_private_is_refused_before_anything_is_computed(
     tables, known, tmp_path, capsys
 ):

@@ -52,6 +52,7 @@ JOBS = (
 )
 
 
+@pytest.mark.slow
 def test_everything_follows_what_was_found_and_nobody_sees_the_rest(tmp_path, own_home):
     bundle = open_bundle(release(written(tmp_path, JOBS), "r", tmp_path / "out"))
     assert bundle.plan.columns["job"].categories == ["cook", "Bäcker", "smith", OTHER]
@@ -81,6 +82,7 @@ def test_a_survey_in_which_nothing_is_found_has_one_category(tmp_path, rule):
     assert len(bundle.table("categories-job")["job"]) == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_stopped_in_between_neither_searches_nor_pays_again(tmp_path, monkeypatch):
     plan, tally = written(tmp_path, JOBS), flows.course.tally_survey
 
@@ -117,6 +119,7 @@ def test_a_ledger_that_forgot_the_release_gets_it_back_from_the_bundle(tmp_path,
     assert other.spent("jobs") == Ledger(ledger_url()).spent("jobs")
 
 
+@pytest.mark.slow
 def test_other_categories_than_were_found_are_noticed(tmp_path):
     path = release(written(tmp_path, JOBS), "r", tmp_path / "out")
     document = json.loads(read_manifest(path).model_dump_json())

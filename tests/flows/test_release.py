@@ -71,6 +71,7 @@ def bundle(template, tmp_path, plan_path):
     return tmp_path / "out" / "survey" / "r1"
 
 
+@pytest.mark.slow
 def test_a_bundle_is_whole_and_paid_for(published):
     bundle, ledger = published.bundle, published.ledger
     manifest = read_manifest(bundle)
@@ -106,6 +107,7 @@ def test_published_counts_are_whole_consistent_and_near_the_truth(published, sur
     assert (error.abs() < 10 * pair["standard_error"].iloc[0] * 7**0.5).all()
 
 
+@pytest.mark.slow
 def test_a_private_number_of_records_is_published_as_a_noisy_one(plan_path):
     plan_document = plan_of_every_kind()
     plan_document |= {"neighbours": "add-remove", "rows": 150, "synthesis": []}
@@ -205,6 +207,7 @@ def test_running_again_charges_and_draws_nothing(bundle, plan_path):
     assert Ledger(ledger_url()).spent("survey") == Budget.of("4", "1e-6")
 
 
+@pytest.mark.slow
 def test_retry_after_crash_publishes_the_same_noise(bundle, plan_path):
     tables = {path.name: path.read_bytes() for path in bundle.rglob("*.parquet")}
     bundle.rename(bundle.parent / "gone")  # as if it had died before publication
@@ -253,6 +256,7 @@ def test_a_lost_ledger_and_an_old_copy_of_one_stop_the_release(bundle, plan_path
         run(plan_path, "r3")
 
 
+@pytest.mark.slow
 def test_a_changed_bundle_is_noticed(bundle, plan_path):
     with (bundle / "tables" / "people.parquet").open("ab") as file:
         file.write(b"x")
@@ -260,6 +264,7 @@ def test_a_changed_bundle_is_noticed(bundle, plan_path):
         run(plan_path)
 
 
+@pytest.mark.slow
 def test_a_table_that_breaks_its_plan_spends_nothing_and_waits_for_no_audit(
     plan_path, survey, monkeypatch
 ):
@@ -297,6 +302,7 @@ def test_what_holds_private_values_is_gone_after_the_run_also_after_a_killed_one
     assert sorted(os.listdir(bundle.parent)) == ["r1", "r2"]
 
 
+@pytest.mark.slow
 def test_a_failed_run_leaves_no_file_with_its_error(plan_path):
     from prefect.settings import get_current_settings
 
@@ -315,6 +321,7 @@ def test_a_workspace_in_use_is_left_alone(own_home):
     assert not workspace.exists()
 
 
+@pytest.mark.slow
 def test_a_seeded_draw_is_never_published(plan_path, monkeypatch):
     monkeypatch.setattr("tasks.draw.SystemSource", lambda: SeededSource(1))
     with pytest.raises(BundleError, match="seeded source"):

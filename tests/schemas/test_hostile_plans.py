@@ -57,6 +57,7 @@ def test_a_document_that_is_too_large_is_refused_before_it_is_parsed(
         load_plan(path)
 
 
+@pytest.mark.slow
 def test_a_number_in_hours_minutes_and_seconds_of_a_million_digits_takes_no_time(tmp_path):
     path = tmp_path / "plan.yaml"
     path.write_text("rows: 1" + ":0" * (LARGEST_BYTES // 2 - 100))
@@ -288,6 +289,7 @@ def test_text_of_any_script_and_with_any_sign_is_accepted(plan_document):
     assert load_plan(plan_document).columns["new"].categories == words
 
 
+@pytest.mark.slow
 def test_of_many_faults_the_first_are_listed_and_the_others_counted(plan_document):
     plan_document |= {f"unknown_{i}": i for i in range(80_000)}
     lines = refused(plan_document).splitlines()

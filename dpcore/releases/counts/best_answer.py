@@ -34,7 +34,8 @@ def best_answer(z: int, n: int, scale: float, loss: str, proportion: float | Non
     first, last = window(z, n, scale, proportion)
     counts = np.arange(first, last + 1)
     weights = -np.abs(counts - z) / scale
-    if proportion is not None:  # the binomial's logarithm but for log n!, as scipy.stats loads slowly
+    if proportion is not None:
+        # The logarithm of the binomial chances without log n!; scipy.stats would load slowly.
         weights += xlogy(counts, proportion) + xlog1py(n - counts, -proportion)
         weights -= gammaln(counts + 1) + gammaln(n - counts + 1)
     chances = np.exp(weights - weights.max())

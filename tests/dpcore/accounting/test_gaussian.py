@@ -57,6 +57,7 @@ def test_gaussian_noise_is_a_little_more_than_the_continuous_optimum_and_never_l
     assert sigma * (1 - 1e-5) < bought < sigma * (1 + 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "beta"), BUDGETS)
 def test_the_conversion_from_zcdp_is_the_least_over_all_orders_and_never_beaten(
     alpha: str, beta: str

@@ -82,6 +82,7 @@ def test_geometric_noise_attains_the_bound_for_many_records(alpha, loss):
         assert noise == pytest.approx(1 / math.sinh(alpha))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.floats(1e-6, 20),

@@ -23,6 +23,7 @@ EVEN = {name: np.full(size, 1 / size) for name, size in SIZES.items()}
 CROWDED = {**EVEN, "visits": np.r_[0.95, np.full(9, 0.05 / 9)]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [EVEN, CROWDED], ids=["even", "crowded"])
 def test_what_is_expected_of_pairs_comes(shares):
     generator = np.random.default_rng(1)

@@ -125,7 +125,7 @@ def test_a_price_above_the_share_is_refused_as_for_a_release():
 def test_repeated_draws_refuse_a_source_that_could_be_published():
     exact = RELEASE.statistic(draws_of(RELEASE).near)
     repeated = Repeated.of(RELEASE.mechanism, 3)
-    with pytest.raises(PrivacyLineError, match="audit may repeat"):
+    with pytest.raises(PrivacyLineError, match="only in an audit"):
         perturb(exact, repeated, RELEASE.share, SystemSource())
     noisy = perturb(exact, repeated, RELEASE.share, Rehearsal(SystemSource()))
     assert noisy.reproducible

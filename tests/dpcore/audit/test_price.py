@@ -81,6 +81,7 @@ def test_outputs_that_reveal_more_than_alpha_or_rho_are_found():
     assert "rho is 0.125" in lost_more(GAUSSIAN, wrong, 1e-6)[0]
 
 
+@pytest.mark.slow
 def test_log_ratios_at_the_price_are_hardly_ever_accused():
     """Of 1,000 at 5%, all with the largest loss that is right: Markov's inequality is far from sharp."""
     generator = np.random.default_rng(2)

@@ -15,6 +15,7 @@ from tests.dpcore.releases.contract import CASES
 RELEASE = Histogram("h", TABLE, 9, Budget.of("1"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slow", "more"), [(1, True), (10**6, False)])
 def test_only_a_release_that_is_always_slow_is_replayed_on_no_further_tables(
     slow, more, monkeypatch

@@ -40,6 +40,7 @@ def test_more_cells_than_64_bits_can_number_take_several_words():
 sizes = st.one_of(st.integers(1, 9), st.integers(1, LARGEST_WORD))
 
 
+@pytest.mark.slow
 @given(shape=st.lists(sizes, max_size=80), seed=st.integers(0, 2**32))
 def test_cells_of_a_domain_of_any_width_are_numbered_row_major_and_without_loss(shape, seed):
     domain = Domain(tuple(Grid(f"x{i}", 0.0, 1.0, size) for i, size in enumerate(shape)))

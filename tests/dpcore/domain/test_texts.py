@@ -1,6 +1,7 @@
 """Every text that has a cell has one of its own, and it says which text it is."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from dpcore.domain.words import ascending
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=LONGEST)
 
 
+@pytest.mark.slow
 @given(st.lists(TEXT.filter(has_cell), max_size=5, unique=True))
 def test_cells_are_different_and_say_their_text(several):
     cells = cells_of(several)

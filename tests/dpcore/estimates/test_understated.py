@@ -19,6 +19,7 @@ def slope(counts):
     return (counts * x * y).sum() / (counts * x * x).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [5.0, 40.0])
 def test_the_factor_is_that_of_the_errors(noise):
     generator = np.random.default_rng(1)

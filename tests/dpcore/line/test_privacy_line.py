@@ -136,6 +136,7 @@ def house() -> list[Path]:
     return [path for path in files if not path.name.startswith("test_")]
 
 
+@pytest.mark.slow
 def test_only_the_privacy_line_opens_exact_values():
     """No other module of the house touches the private attributes, by name or by getattr."""
     openers, files = set(), 0
@@ -149,6 +150,7 @@ def test_only_the_privacy_line_opens_exact_values():
     assert openers == {"dpcore/line/privacy_line.py", "dpcore/line/statistic.py"}
 
 
+@pytest.mark.slow
 def test_only_mechanisms_and_the_privacy_line_write_draws_of_noise():
     """`draw` of a mechanism is called in one place of the house."""
     callers = set()
@@ -164,6 +166,7 @@ def test_only_mechanisms_and_the_privacy_line_write_draws_of_noise():
     assert callers == {"dpcore/line/privacy_line.py"}
 
 
+@pytest.mark.slow
 def test_the_statistic_is_not_changed_by_the_draw():
     for case in CASES.values():
         release = case.release

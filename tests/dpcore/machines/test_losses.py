@@ -65,6 +65,7 @@ def test_slopes_and_curvatures_are_the_derivatives_of_the_value(loss):
         assert loss.curvatures(responses, targets).max() <= loss.curving
 
 
+@pytest.mark.slow
 @every_loss
 def test_no_other_weights_have_a_smaller_objective(loss):
     """A general optimiser finds none, from the solution and from elsewhere."""

@@ -25,6 +25,7 @@ def random_problem(rng, largest=40):
     return features, labels, weights, n, float(10 ** rng.uniform(-4, 0.2))
 
 
+@pytest.mark.slow
 def test_sensitivity_bounds_every_replacement_and_is_reached():
     rng = np.random.default_rng(15)
     largest = 0.0

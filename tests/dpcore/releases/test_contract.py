@@ -73,6 +73,7 @@ def test_every_release_and_every_mechanism_of_dpcore_is_registered():
     assert len(theorems) == len(set(theorems))
 
 
+@pytest.mark.slow
 def test_a_release_or_mechanism_that_is_not_registered_is_noticed(monkeypatch: pytest.MonkeyPatch):
     unpriced = type("Unpriced", (laplace.DiscreteLaplace,), {})
     monkeypatch.setattr(laplace, "Unpriced", unpriced, raising=False)

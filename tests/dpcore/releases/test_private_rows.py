@@ -80,6 +80,7 @@ def test_what_is_published_of_records_does_not_depend_on_the_guess(release: Rele
                     np.testing.assert_array_equal(column, many.columns[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guess", GUESSES)
 def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
     for release in (
@@ -98,6 +99,7 @@ def test_counts_add_up_to_a_noisy_total_near_the_private_one(guess: int):
                 assert inside.mean() > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("guess", "kind"), zip(GUESSES, (BinnedDensity, SpectralDensity), strict=True)
 )
@@ -165,6 +167,7 @@ def test_a_regularisation_that_is_too_weak_for_private_rows_is_refused():
         Classifier(*facts, adjacency=ADDED)
 
 
+@pytest.mark.slow
 def test_no_records_and_a_wild_draw_are_published():
     """A noisy count of records may be negative, whatever else is drawn."""
     none = Noisy(np.array([-40, -3]))

@@ -96,6 +96,7 @@ def test_replicates_that_are_drawn_together_are_those_that_are_drawn_one_by_one(
             np.testing.assert_allclose(found[release.table_name(domain)][i], table, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_fits")
 def test_both_rounds_of_compressed_tables_are_drawn():
     draw = nothing(COMPRESSED)
@@ -119,6 +120,7 @@ def test_tables_agree_in_every_replicate(name):
     assert third.sum(axis=(1, 2)) == pytest.approx(np.zeros(5), abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [test_series.HISTOGRAM, test_series.MARGINS])
 def test_replicates_of_a_series_are_those_of_all_its_runs(tables):
     series = test_series.runs(tables)

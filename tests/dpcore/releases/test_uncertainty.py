@@ -160,6 +160,7 @@ GROUPS = {
 """Of groups that are empty, tiny and ordinary."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", ALPHAS, ids=str)
 @pytest.mark.parametrize("name", GROUPS)
 def test_no_group_of_nobody_has_a_value(name, alpha):

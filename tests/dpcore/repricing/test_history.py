@@ -63,6 +63,7 @@ def test_the_alpha_of_a_pure_event_is_what_its_share_must_cover(name: str):
     assert not affordable(event, replace(share, alpha=alpha * (1 - Fraction(1, 10**12))))
 
 
+@pytest.mark.slow
 def test_a_hundred_gaussian_releases_cost_less_by_every_tighter_accountant():
     rho, times = Fraction(5, 1000), 100
     mu = float(2 * rho) ** 0.5
@@ -100,6 +101,7 @@ def test_no_accountant_undercuts_randomised_response_and_the_tightest_attains_it
     assert randomised_response_beta(float(each), times, 0.99 * float(tightest)) > 1e-6
 
 
+@pytest.mark.slow
 def test_a_mixed_history_is_composed_and_gamma_adds():
     history = [
         *10 * [laplace("0.1")],

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from dpcore.sampling.source import SystemSource
 from tests.conftest import ROOT
@@ -33,6 +34,7 @@ def test_no_word_is_drawn_twice_and_every_bit_is_a_fair_coin():
     assert np.abs(deviations).max() < 7  # by chance once in 5e9 runs
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_draw_the_same_words():
     """Started one by one, and forked."""
     started = [

@@ -91,6 +91,7 @@ def test_arguments_of_exceedances_are_checked() -> None:
             threshold_exceedances(trials, scale, threshold, SeededSource(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("excluded", "count"), [([1, 4], 2), ([], 3), ([0, 5], 1), ([0, 1], 3)])
 def test_every_set_of_free_integers_is_equally_likely(excluded: list[int], count: int) -> None:
     source = SeededSource(34)

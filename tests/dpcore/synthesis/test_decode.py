@@ -38,6 +38,7 @@ def decoded_with(densities: dict) -> dict[str, np.ndarray]:
     return decode_records(DOMAIN, CODES, densities, np.random.default_rng(2))
 
 
+@pytest.mark.slow
 def test_every_column_of_the_domain_comes_out_with_its_type():
     columns = decoded()
     assert tuple(columns) == DOMAIN.names
@@ -77,6 +78,7 @@ def test_values_lie_in_the_cells_of_their_codes(axis: Bins | Grid):
     assert set(codes) == set(range(axis.cells))
 
 
+@pytest.mark.slow
 def test_whole_numbers_of_a_bin_are_equally_likely_where_the_plan_says_uniform():
     ages = decoded_with({"age": ColumnDensity.uniform(AGE)})["age"].compressed()
     inside = ages[(ages >= 5) & (ages < 20)]
@@ -84,6 +86,7 @@ def test_whole_numbers_of_a_bin_are_equally_likely_where_the_plan_says_uniform()
     assert set(ages) == set(range(21))
 
 
+@pytest.mark.slow
 def test_real_numbers_follow_the_density_of_their_column_inside_each_bin():
     edges = np.linspace(-10, 90, 201)
     mass = stats.gamma(2, scale=8).cdf(edges + 10)

@@ -154,6 +154,7 @@ def test_a_scheduled_run_tells_of_the_others_that_were_due_and_are_missing(
     assert any(hook.__name__ == "notify_late" for hook in HOOKS["on_failure"])
 
 
+@pytest.mark.slow
 def test_an_audit_above_its_claim_is_told(told, small_plan, monkeypatch):
     from fractions import Fraction
 

@@ -49,6 +49,7 @@ def drawn(plan_path: Path, release_id: str, runner: Any = None) -> dict[str, obj
     return {name: (c.budget, c.event, c.state, c.digest) for name, c in charges.items()}
 
 
+@pytest.mark.slow
 def test_threads_draw_and_charge_what_a_sequence_does(plan_path, plan_document):
     from prefect.task_runners import ThreadPoolTaskRunner
 

@@ -102,6 +102,7 @@ def test_pandas_and_sql_give_the_same_errors(home, margins, kind):
     assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["body mass", "उम्र", "𠀀"])
 def test_the_lines_run_for_names_in_any_script_and_with_blanks(home, name):
     columns = {name: {"type": "categorical", "categories": ["ж 'ж'", "𠀀"]}}
@@ -109,12 +110,14 @@ def test_the_lines_run_for_names_in_any_script_and_with_blanks(home, name):
     assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_series_is_read_one_quantity_at_a_time(home):
     bundle = published(home, 1, 2)[1]
     assert "quantity" in block(bundle, "sql")
     assert by_sql(bundle) == pytest.approx(by_pandas(bundle), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_error_of_the_page_is_the_exact_one_but_for_chance(home):
     bundle = made(home, MARGINS, replicates=200)
     opened = open_bundle(bundle)
@@ -150,6 +153,7 @@ def test_sql_and_r_take_a_category_for_itself(home, margins, categories):
     assert by_r(bundle) == pytest.approx(pandas, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_bundle_without_replicates_says_what_to_use_instead(home):
     thresholded = OTHERS["histogram"] | {"mechanism": "thresholded-laplace"}
     bundle = made(home, thresholded, MARGINS, replicates=0, csv=False)
@@ -223,6 +227,7 @@ def test_the_first_page_opens_a_table_in_r(margins):
     assert "lower_90" in shown
 
 
+@pytest.mark.slow
 def test_a_title_is_text_and_not_markup(home):
     title = "A & B *all* ![x](https://example.org/x.png)"
     page = (made(home, MARGINS, title=title) / "README.md").read_text()

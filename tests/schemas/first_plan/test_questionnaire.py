@@ -88,6 +88,7 @@ pay;continuous;;0;5000;0.01
 """.replace("1; 2", '"1; 2"')
 
 
+@pytest.mark.slow
 def test_a_period_in_the_questionnaire_makes_records_of_each_period(tmp_path):
     columns = dict.fromkeys(("name", "wave", "sex", "pay"), ColumnType.OPEN)
 
@@ -124,6 +125,7 @@ def test_a_period_in_the_questionnaire_makes_records_of_each_period(tmp_path):
         planned(Said("records"), PANEL.replace("1;3;", "1;3;2"))
 
 
+@pytest.mark.slow
 def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys):
     asked, plan = tmp_path / "questions.csv", tmp_path / "plan.yaml"
     asked.write_text(TEXT, encoding="utf-8")
@@ -246,6 +248,7 @@ def test_formats_levels_and_values_with_a_semicolon_are_those_of_the_plan(more):
     assert (share.levels, share.labels) == ([0.0, 0.5, 1.0], {"1.0": "all", "0.0": "none"})
 
 
+@pytest.mark.slow
 def test_bounds_that_nobody_can_state_are_found_by_the_release(tmp_path):
     text = "column,type,lower,upper,step,special,values\n"
     text += "pay,,0,open,0.01,0,\nvisits,integer,open,open,,,\nsize,,open,open,,,\nsex,,,,,,f; m\n"

@@ -69,6 +69,7 @@ SIGNS = {
 }
 
 
+@pytest.mark.slow
 @given(
     stated=st.lists(
         st.tuples(st.sampled_from(sorted(SIGNS)), st.integers(-3, 6)), min_size=1, max_size=3
@@ -92,6 +93,7 @@ def test_any_conditions_on_a_number(tmp_path_factory, stated, listed):
         assert broken({"a": a, "b": b}, rules) == ((b is not None) != (a in inside))
 
 
+@pytest.mark.slow
 def test_the_plan_has_the_rules_and_is_accepted(tmp_path):
     asked = questions(tmp_path, TEXT)
     text = first_plan("d", "t.csv", dict.fromkeys(asked, ColumnType.OPEN), Said("records"), asked)
@@ -145,6 +147,7 @@ def test_words_in_quotes_and_capitals_are_read(tmp_path):
     assert {"if": {"kind": ["rescue and care"]}, "then": {"b": ["y", "n"]}} in rules
 
 
+@pytest.mark.slow
 def test_edges_where_a_universe_cuts_are_no_point_masses(tmp_path):
     asked = questions(tmp_path, TEXT)
     text = first_plan("d", "t.csv", dict.fromkeys(asked, ColumnType.OPEN), Said("records"), asked)

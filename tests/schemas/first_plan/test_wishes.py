@@ -47,6 +47,7 @@ def kinds(text: str) -> dict[str, str]:
 PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "made"),
     [
@@ -90,6 +91,7 @@ def test_each_wish_gets_the_kind_that_serves_it(tmp_path, said, made):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "kind"), [("", "histogram"), ("age,,,0,99,,,\n", "microdata-margins")]
 )
@@ -101,6 +103,7 @@ def test_records_of_few_cells_are_drawn_from_a_histogram_of_them(tmp_path, more,
     dprelease.load_plan(filled(made))
 
 
+@pytest.mark.slow
 def test_many_linear_models_share_moments_and_few_do_not(tmp_path):
     def cheap_alone(plan, formula, family):
         if family == "binomial" and {s.kind for s in plan.releases} == {"moments"}:
@@ -152,6 +155,7 @@ def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_populat
     }
 
 
+@pytest.mark.slow
 def test_a_share_by_group_that_noise_may_hide_is_planned(tmp_path):
     """Of a column that not everybody has a value of, in few clusters: the expected error is infinite."""
     points = "; ".join(str(each) for each in range(1, 46))
@@ -178,6 +182,7 @@ def test_a_share_is_measured_without_a_design_too(tmp_path):
     assert kinds(planned(tmp_path, Said(means=["insured"]))) == {"share-insured": "model"}
 
 
+@pytest.mark.slow
 def test_records_of_a_survey_with_weights_are_like_its_respondents(tmp_path):
     alone = yaml.safe_load(planned(tmp_path, Said(records=True), DESIGNED))
     assert "weights" not in alone
@@ -205,6 +210,7 @@ def test_a_design_that_units_are_too_large_for_is_refused(tmp_path):
             planned(tmp_path, said, text)
 
 
+@pytest.mark.slow
 def test_values_inside_bins_take_little_from_the_bins_of_records(tmp_path):
     text = planned(tmp_path, Said(records=True), PERSONS)
     weights = {each["kind"]: each["weight"] for each in yaml.safe_load(text)["releases"]}
@@ -218,6 +224,7 @@ def test_of_units_that_are_too_large_for_a_model_of_its_own_tables_answer(tmp_pa
     assert kinds(text) == {"tables-for-models": "microdata-margins"}
 
 
+@pytest.mark.slow
 def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
     said = Said(tables=["health x insured"], means=["income by region"], models=["insured ~ age"])
     text = planned(tmp_path, said)
@@ -346,6 +353,7 @@ def good_tables(monkeypatch):
     monkeypatch.setattr("tasks.explain.analysis.ASSUMED", 0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("good_tables")
 def test_a_model_is_answered_by_the_release_that_has_its_columns(tmp_path):
     """A release of more columns that lack one of the model's would have refused it."""
@@ -358,6 +366,7 @@ def test_a_model_is_answered_by_the_release_that_has_its_columns(tmp_path):
     assert answering(loaded)[0].name == "tables"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("good_tables")
 def test_only_what_models_need_is_measured_for_them(tmp_path):
     models = ["poisson: visits ~ age * health", "insured ~ age", "poisson: visits ~ region"]
@@ -387,6 +396,7 @@ def test_a_share_is_not_named_like_a_mean(tmp_path):
     assert "mean-visits" in names
 
 
+@pytest.mark.slow
 def test_names_with_dots_need_no_backticks_in_a_wish(tmp_path):
     text = TEXT.replace("income,,,", "gross.income,,,").replace("wage,,,", "net wage,,,")
     plan = planned(tmp_path, Said(models=["gross.income ~ age + net wage"]), text)
@@ -394,6 +404,7 @@ def test_names_with_dots_need_no_backticks_in_a_wish(tmp_path):
     assert formula == "`gross.income` ~ age + `net wage`"
 
 
+@pytest.mark.slow
 def test_a_column_whose_name_a_plan_cannot_have_gets_one(tmp_path):
     text = TEXT.replace("wage,,,", "Löhne (€/h),,,").replace("health,,", "% fit,,")
     text = text.replace("insured,", "##,")
@@ -404,6 +415,7 @@ def test_a_column_whose_name_a_plan_cannot_have_gets_one(tmp_path):
     assert "source_name" not in found["income"]
 
 
+@pytest.mark.slow
 def test_who_was_asked_is_known_by_a_column_with_another_name(tmp_path):
     text = TEXT.replace("unit,missing", "unit,missing,universe")
     text = text.replace("insured,,no; yes,,,,,", "% insured,,no; yes,,,,,")
@@ -425,6 +437,7 @@ def test_a_density_of_two_values_is_refused(tmp_path):
         planned(tmp_path, Said(densities=["visits"]), text)
 
 
+@pytest.mark.slow
 def test_what_becomes_of_each_special_value_is_said(tmp_path):
     """Where each value has a cell of its own anyway, in tables of few bins, and beside labels."""
     text = TEXT.replace("unit,missing", "unit,missing,special").replace(",years,", ",years,,21")
@@ -443,6 +456,7 @@ def test_what_becomes_of_each_special_value_is_said(tmp_path):
     assert alone["columns"]["age"]["point_masses"] == [21]
 
 
+@pytest.mark.slow
 def test_a_share_with_a_special_value_is_no_whole_number(tmp_path):
     text = TEXT.replace("unit,missing", "unit,missing,special") + "part,,,0,1,,,,0\n"
     found = yaml.safe_load(planned(tmp_path, Said(records=True), text))["columns"]["part"]

@@ -30,6 +30,7 @@ def document(plan_document: dict) -> dict:
     }
 
 
+@pytest.mark.slow
 def test_one_wide_record_is_paid_for_whatever_the_number_of_members(document):
     for most in (2, 6):
         plan = Plan.model_validate(document | {"privacy_unit": UNIT | {"max_rows": most}})

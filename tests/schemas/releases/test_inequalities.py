@@ -126,6 +126,7 @@ def test_every_number_of_a_record_that_may_be_obeys(texts):
     )
 
 
+@pytest.mark.slow
 def test_a_condition_says_where_an_inequality_holds():
     rules = rules_of(
         DOMAIN, {"if": {"sex": ["F"], "start": {"below": 3}}, "then": "end > start + 2"}
@@ -212,6 +213,7 @@ def test_what_cannot_be_kept_is_refused_with_its_place(given, said):
         rules_of(DOMAIN, *given)
 
 
+@pytest.mark.slow
 def test_inequalities_that_never_apply_together_close_no_circle():
     women, men = ({"if": {"sex": [each]}} for each in ("F", "M"))
     rules = rules_of(DOMAIN, women | {"then": "end >= start"}, men | {"then": "end < start"})

@@ -35,6 +35,7 @@ def _texts(node: ast.Raise) -> list[str]:
     return [value for value in found if isinstance(value, str)]
 
 
+@pytest.mark.slow
 def test_mechanisms_that_messages_recommend_exist():
     named = {option for text in messages() for option in RECOMMENDED.findall(text)}
     assert {"discrete-laplace", "binned-laplace", "thresholded-laplace"} <= named <= OPTIONS

@@ -46,6 +46,7 @@ def test_a_source_that_is_none_or_holds_a_secret_is_refused(source, says, plan_d
     assert len(str(caught.value).splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_only_paths_are_relative_to_the_plan(plan_document, tmp_path):
     def loaded(source: object) -> object:
         plan_document["source"] = source

@@ -33,6 +33,7 @@ def with_weights(document: dict, **changes: object) -> dict:
     return document | {"weights": WEIGHTS | changes, "releases": weighted}
 
 
+@pytest.mark.slow
 def test_every_release_takes_its_sensitivity_from_the_unit(document):
     plan = Plan.model_validate(with_unit(document))
     assert plan.adjacency == Adjacency("replace-one", 4, unit="home")
@@ -57,6 +58,7 @@ def test_weights_count_as_that_many_records(document):
     assert plan.built["pairs"].mechanism.event.l2_sensitivity_squared > 400**2
 
 
+@pytest.mark.slow
 def test_a_plan_holds_counts_of_records_and_of_weights_side_by_side(document):
     document = with_weights(document)
     document["releases"][1]["weighted"] = False

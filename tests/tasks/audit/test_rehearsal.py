@@ -38,6 +38,7 @@ def plan_with(unit=HOUSEHOLDS, neighbours: str = "add-remove", invalid: str = "r
     return Plan.model_validate(every | changes | {"weights": WEIGHTS, "synthesis": []})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "neighbours", "invalid"),
     [
@@ -99,6 +100,7 @@ def test_what_is_found_passes():
     rehearse_shortly(Plan.model_validate(document | {"source": "withheld"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [[0, 9000], [0], [450]])
 def test_every_kind_of_release_passes_with_levels_and_point_masses(points):
     every = plan_of_every_kind()
@@ -121,6 +123,7 @@ def twice_as_heavy(table, weights):
     return add_weight_steps(table, weights.model_copy(update={"largest": 2 * weights.largest}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
@@ -140,6 +143,7 @@ def test_a_fault_of_bounding_or_tally_stops_the_rehearsal(name, fault, monkeypat
         rehearse_shortly(plan_with())
 
 
+@pytest.mark.slow
 def test_the_short_audit_rehearses(monkeypatch):
     monkeypatch.setattr(tally, "keep_records", one_more)
     with audited(), pytest.raises(AuditError, match="not tallied as the audit assumes"):
@@ -199,6 +203,7 @@ def in_reverse(table, unit, linked):
     return wide_records(table, unit, linked.model_copy(update={"order": ["age"]}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [
@@ -219,12 +224,14 @@ def test_a_fault_of_wide_records_stops_the_rehearsal(fault, monkeypatch):
         rehearse_shortly(linked_plan("add-remove", ["-age"]))
 
 
+@pytest.mark.slow
 def test_a_sensitivity_that_forgets_units_stops_the_rehearsal(monkeypatch):
     monkeypatch.setattr(Plan, "adjacency", Adjacency("add-remove", 1, unit="home"))
     with pytest.raises(AuditError, match="people: "):
         rehearse_shortly(plan_with())
 
 
+@pytest.mark.slow
 def test_a_sensitivity_that_forgets_weights_stops_the_rehearsal(monkeypatch):
     honest = SurveyFacts.weighted.fget
 
@@ -262,6 +269,7 @@ def last_periods(table, unit, periods, invalid):
     return last.filter(lambda t: t["_last"] - t[PERIOD] < periods.most).drop("_last")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [

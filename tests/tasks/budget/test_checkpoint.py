@@ -71,6 +71,7 @@ def test_a_witness_that_is_missing_stops_the_run(ledger, witness):
     require_checkpoint(ledger, "wages")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
     tmp_path, monkeypatch, witness
 ):
@@ -100,6 +101,7 @@ def test_a_due_time_is_not_released_again_under_a_new_name_of_the_plan(tmp_path,
     bare.release(plan, "revenue-20261125-060000", tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_nor_where_another_run_came_first_after_the_check(tmp_path, monkeypatch):
     bare.leave_out_audits(monkeypatch.setattr)
     plan = bare.small_plan(tmp_path)
@@ -174,6 +176,7 @@ def test_what_is_drawn_while_a_witness_is_read_is_no_contradiction(ledger, witne
     assert "wages/other/a" in witness.read_text()
 
 
+@pytest.mark.slow
 def test_no_writer_takes_back_what_another_wrote(ledger, witness, monkeypatch):
     write_checkpoint(ledger, witness)
     lost: list[Exception] = []
@@ -285,6 +288,7 @@ def test_a_signed_witness_cannot_be_shortened(ledger, witness, tmp_path, monkeyp
             require_checkpoint(ledger, "wages")
 
 
+@pytest.mark.slow
 def test_a_backup_taken_while_others_write_is_a_whole_ledger(ledger, tmp_path):
     def write() -> None:
         for number in range(40):
@@ -308,6 +312,7 @@ def test_a_backup_taken_while_others_write_is_a_whole_ledger(ledger, tmp_path):
     assert cli("backup", tmp_path / "backup0.db") == 2  # nothing is replaced
 
 
+@pytest.mark.slow
 def test_a_backup_is_restored_only_where_there_is_no_ledger(ledger, witness, tmp_path, capsys):
     draw(ledger, "r1")
     assert cli("backup", tmp_path / "copy.db") == 0

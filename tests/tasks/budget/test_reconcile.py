@@ -76,6 +76,7 @@ def forge(bundle: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_agrees_has_no_faults(ledger, published):
     assert found(ledger, published) == []
     assert found(ledger, None) == []
@@ -193,6 +194,7 @@ def test_a_void_that_nobody_signed(ledger, published):
     assert found(ledger, None) == [("r2", "people", "voided, but without a record of who did so")]
 
 
+@pytest.mark.slow
 def test_the_commands_print_faults_and_remedies_and_repair_nothing(published, ledger, capsys):
     out = ("--out", str(published))
     assert main(["ledger", "check", *out]) == 0

@@ -108,6 +108,7 @@ def test_a_bundle_brings_its_charges_draws_and_approval_back(agency, capsys):
     assert ledger.spent(dataset) == Budget.of(3)
 
 
+@pytest.mark.slow
 def test_a_bundle_that_the_witness_has_not_seen_enters_nothing(agency, monkeypatch):
     with monkeypatch.context() as without:
         without.delenv("DPRELEASE_CHECKPOINT")
@@ -180,6 +181,7 @@ def ask(alpha: str) -> int:
     return main(["ask", "plan", "--as", ANALYST, "--alpha", alpha, "--table", "sex"])
 
 
+@pytest.mark.slow
 def test_what_an_analyst_has_spent_is_still_spent_after_a_recovery(asked, capsys):
     asked("with.db")
     assert cli("recover", "survey", *WHO_WHY) == 0
@@ -189,6 +191,7 @@ def test_what_an_analyst_has_spent_is_still_spent_after_a_recovery(asked, capsys
     assert "left 0.25 of 1 allowed to B. Analyst" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_forgotten_allowance_is_given_again_before_what_was_spent_of_it(asked, capsys):
     asked("without.db")
     for given, needed in (("0", "0.75"), ("0.5", "0.25")):
@@ -205,6 +208,7 @@ def test_a_forgotten_allowance_is_given_again_before_what_was_spent_of_it(asked,
     assert (allowance.left, allowance.spent) == (Budget(), Budget.of("0.75"))
 
 
+@pytest.mark.slow
 def test_what_was_requested_still_counts_as_requested_after_a_recovery(agency, monkeypatch):
     """Also where nobody had an allowance, or somebody has one since."""
     with (agency / "plan.yaml").open("a") as plan:

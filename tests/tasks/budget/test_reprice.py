@@ -29,6 +29,7 @@ def ledger(url: str) -> Ledger:
     return ledger
 
 
+@pytest.mark.slow
 def test_a_hundred_releases_cost_less_than_they_were_charged_and_the_ledger_stays(ledger: Ledger):
     before = ledger.history("wages")
     text = reprice(ledger, "wages", Fraction(1, 10**6))
@@ -39,6 +40,7 @@ def test_a_hundred_releases_cost_less_than_they_were_charged_and_the_ledger_stay
     assert ledger.spent("wages") == Budget.of(10)
 
 
+@pytest.mark.slow
 def test_without_beta_only_what_was_charged_can_be_said(ledger: Ledger):
     text = reprice(ledger, "wages")
     assert "at most alpha = 10, beta = 0, gamma = 0, by basic composition" in text
@@ -46,11 +48,13 @@ def test_without_beta_only_what_was_charged_can_be_said(ledger: Ledger):
     assert "concentrated" not in text
 
 
+@pytest.mark.slow
 def test_a_voided_reservation_does_not_count(ledger: Ledger):
     ledger.void("wages", "q00", "table 0", who="A. Officer", why="power cut")
     assert len(charged_events(ledger, "wages")) == 99
 
 
+@pytest.mark.slow
 def test_an_event_of_another_version_stops_the_pricing(ledger: Ledger):
     unknown = Charge(Budget.of("0.1"), {"event": "telepathy", "neighbours": "replace-one"})
     ledger.reserve("wages", "q99", "digest", {"minds": unknown})
@@ -66,6 +70,7 @@ def test_without_the_optional_package_the_text_names_it(ledger: Ledger, monkeypa
     assert "by concentrated composition" in text
 
 
+@pytest.mark.slow
 def test_the_command_prints_it(ledger: Ledger, url: str, capsys: pytest.CaptureFixture[str]):
     arguments = ["ledger", "reprice", "wages", "--beta", "1e-6", "--ledger", url]
     assert main(arguments) == 0

@@ -107,6 +107,7 @@ def test_a_release_that_is_reserved_and_not_drawn_is_late_once_its_run_must_be_l
     assert late_releases(plan, path, ledger, NOW) == []
 
 
+@pytest.mark.slow
 def test_after_a_week_without_a_server_each_day_can_be_made_wherever_the_clock_goes_meanwhile(
     tmp_path, ledger
 ):

@@ -77,6 +77,7 @@ def test_what_the_plan_would_not_measure_is_refused_before_anything_is_charged(
     assert not Ledger(ledger_url()).release("survey", "r1")
 
 
+@pytest.mark.slow
 def test_a_model_that_the_noise_leaves_without_solution_says_so(
     plan_document, tmp_path, monkeypatch
 ):

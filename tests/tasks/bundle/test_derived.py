@@ -47,6 +47,7 @@ def made() -> tuple[SyntheticRecords, Plan]:
     return synthetic_records(plan, plan.synthesis[0], lambda _: draw), plan
 
 
+@pytest.mark.slow
 def test_every_record_agrees_with_its_formulas_and_groups(made):
     columns = {name: values.tolist() for name, values in made[0].columns.items()}
     sectors = {"baker": "food", "brewer": "food", "smith": "metal", "founder": "metal", None: None}

@@ -94,6 +94,7 @@ def made(
     return records, {names: found[1] for names, found in stated.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compress", [False, True])
 def test_records_are_equal_as_often_as_rows_within_the_stated_error(tmp_path, compress):
     table = survey()
@@ -111,5 +112,6 @@ def test_records_are_equal_as_often_as_rows_within_the_stated_error(tmp_path, co
     assert round_pay > 0.35
 
 
+@pytest.mark.slow
 def test_the_rehearsal_knows_which_records_are_equal():
     rehearse_shortly(plan_of(False))

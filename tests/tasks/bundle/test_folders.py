@@ -103,6 +103,7 @@ def read_and_verify(bundle: Path) -> None:
     verify_files(bundle, read_manifest(bundle))
 
 
+@pytest.mark.slow
 def test_an_unreadable_manifest_stops_other_releases_only_where_the_ledger_does_not_know_it(
     tmp_path, bundle, monkeypatch
 ):
@@ -114,6 +115,7 @@ def test_an_unreadable_manifest_stops_other_releases_only_where_the_ledger_does_
         release(tmp_path / "plan.yaml", "r3", tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_bundle_that_could_not_be_sealed_is_published_by_the_same_process(tmp_path, monkeypatch):
     """As in a notebook, once there is room again: its files were looked at before."""
     leave_out_audits(monkeypatch.setattr)

@@ -28,6 +28,7 @@ def bundle(tmp_path_factory) -> BundleReader:
     return opened_once(tmp_path_factory.mktemp("hierarchy"), document)
 
 
+@pytest.mark.slow
 def test_there_is_a_table_for_each_level_and_the_reader_adds_up_regions(bundle):
     assert {"people.age", "people.region.age", "people.region.sex.age"} <= set(bundle.tables)
     north = bundle.total("people.region.age", lambda t: np.ma.filled(t["region"] == "north", False))

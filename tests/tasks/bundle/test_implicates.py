@@ -54,6 +54,7 @@ def bundle(tmp_path_factory):
     return opened_once(tmp_path_factory.mktemp("implicates"), document)
 
 
+@pytest.mark.slow
 def test_implicates_are_one_file_beside_the_records_which_says_how_to_use_it(bundle):
     (record,) = bundle.manifest.synthesis
     path = bundle.path / record.implicates.path

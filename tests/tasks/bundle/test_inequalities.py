@@ -32,6 +32,7 @@ synthesis:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keep", "days"), [(6, 5), (4, "fine")], ids=["no group of days", "days in groups"]
 )

@@ -56,6 +56,7 @@ def parts(built, seed: int) -> list[DrawnRelease]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", [REPLACE_ONE, Adjacency("add-remove")])
 def test_the_joint_estimate_has_the_stated_error_and_it_is_the_smallest(adjacency):
     built, truth, errors = releases(adjacency), COUNTS.sum(axis=2), []
@@ -86,6 +87,7 @@ def test_replicates_have_the_joint_error_and_agree_between_releases():
         assert np.mean(np.square(sums)) == pytest.approx(found.sum(factors)[1], rel=0.2)
 
 
+@pytest.mark.slow
 def test_tables_in_other_bins_are_combined_too():
     built, truth, errors = releases(Adjacency("add-remove")), COUNTS.sum(axis=0), []
     for seed in range(300):

@@ -114,6 +114,7 @@ def test_a_run_that_is_being_ended_leaves_no_folder_though_tasks_still_write(tmp
     assert [*(tmp_path / "survey").iterdir()] == []
 
 
+@pytest.mark.slow
 def test_a_replicate_of_a_cell_takes_less_than_three_bytes_and_reads_as_a_number(tmp_path):
     generator, cells = np.random.default_rng(0), 40_000
     counts = generator.gamma(0.1, 50, cells) + generator.normal(0, 30, cells)

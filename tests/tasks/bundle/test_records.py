@@ -73,6 +73,7 @@ def test_there_are_as_many_records_as_wanted(draws, rows):
     assert {len(column) for column in made(draws, rows).columns.values()} == {rows}
 
 
+@pytest.mark.slow
 def test_records_in_blocks_are_as_many_and_follow_what_all_at_once_follow(draws, monkeypatch):
     whole = made(draws, 5000)
     monkeypatch.setattr("dpcore.releases.abilities.BLOCK", 1000)
@@ -162,6 +163,7 @@ def test_what_a_column_cannot_follow_is_refused_at_its_place(column, name, says)
         planned(**{column: name})
 
 
+@pytest.mark.slow
 def test_what_the_records_follow_is_graded_up_to_triples_and_the_whole_table(draws: Draws):
     """Two numbers grade a table, and each is what the noisy counts and the records say."""
     records = made(draws)

@@ -62,6 +62,7 @@ def test_numbers_of_successive_bundles_agree(out):
     assert of(third, "change-on-year") == pytest.approx(change)
 
 
+@pytest.mark.slow
 def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(out):
     changes = {
         "releases": [
@@ -92,6 +93,7 @@ def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(
     assert titles[0] == "share, term Intercept: estimate of the period"
 
 
+@pytest.mark.slow
 def test_the_page_shows_changes_of_the_largest_cells_not_the_largest_changes(out):
     """Of forty changes without any change, the largest would seem to be beyond noise."""
     columns = {
@@ -114,6 +116,7 @@ def test_the_page_shows_changes_of_the_largest_cells_not_the_largest_changes(out
     assert hours["Change from the period before"] == hours["Count of the period"]
 
 
+@pytest.mark.slow
 def test_counts_that_only_place_records_inside_bins_are_not_drawn(out):
     columns = {
         "week": {"type": "categorical", "categories": WEEKS},
@@ -162,6 +165,7 @@ def of_run(run: int) -> dict:
     return RECORDS | {"series": RECORDS["series"] | {"run": run}}
 
 
+@pytest.mark.slow
 def test_records_and_models_of_a_run_are_those_of_its_period(out):
     plans = [plan_of(run, **of_run(run)) for run in (1, 2)]
     made = [publish_made_up(plan, f"week-{plan.series.run}", out) for plan in plans]
@@ -192,6 +196,7 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
     assert spent == plans[0].requested  # nobody is in two periods, and records cost nothing
 
 
+@pytest.mark.slow
 def test_a_period_without_records_has_synthetic_ones_that_are_not_accurate(out, monkeypatch):
     monkeypatch.setattr("tests.tasks.made_up.made_up_tally", lambda domain, rows: nobody(domain))
     bundle = open_bundle(publish_made_up(plan_of(1, **of_run(1)), "week-1", out))
@@ -203,18 +208,21 @@ def nobody(domain: Domain) -> Tally:
     return Tally(domain, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
+@pytest.mark.slow
 def test_sums_over_a_table_of_several_quantities_are_refused(out):
     (first,) = published(out, 1)
     with pytest.raises(InputError, match="cannot be added up"):
         open_bundle(first).total("events")
 
 
+@pytest.mark.slow
 def test_a_run_without_its_earlier_ones_is_refused(out):
     published(out, 1)
     with pytest.raises(InputError, match=r"run 4 .* lacks the bundles of runs 2, 3"):
         earlier_runs(plan_of(4), "week-4", out / "events")
 
 
+@pytest.mark.slow
 def test_a_period_twice_is_refused_and_a_retry_is_not(out):
     published(out, 1, 2)
     for run in (1, 2):
@@ -224,6 +232,7 @@ def test_a_period_twice_is_refused_and_a_retry_is_not(out):
     assert earlier_runs(plan_of(2), "week-2", out / "events").release_ids == ["week-1"]
 
 
+@pytest.mark.slow
 def test_a_changed_bundle_is_refused(out):
     (first,) = published(out, 1)
     path = first / "manifest.json"
@@ -232,6 +241,7 @@ def test_a_changed_bundle_is_refused(out):
         earlier_runs(plan_of(2), "week-2", out / "events")
 
 
+@pytest.mark.slow
 def test_a_bundle_that_nobody_can_read_is_left_aside_but_missed(out):
     published(out, 1)
     (out / "events" / "another").mkdir()
@@ -242,6 +252,7 @@ def test_a_bundle_that_nobody_can_read_is_left_aside_but_missed(out):
         earlier_runs(plan_of(2), "week-2", out / "events")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -255,6 +266,7 @@ def test_bundles_of_another_series_are_not_its_runs(changes, out):
     assert earlier_runs(plan_of(1, **changes), "other", out / "events").release_ids == []
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_series_may_differ_in_budget(out):
     published(out, 1)
     dearer = plan_of(2, budget={"granted": {"alpha": "100"}, "requested": {"alpha": "8"}})

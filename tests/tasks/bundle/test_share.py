@@ -143,6 +143,7 @@ def test_a_sum_and_a_multiple_have_the_errors_of_what_they_are_made_of():
         _ = some * other
 
 
+@pytest.mark.slow
 def test_a_share_in_a_bundle_counts_the_noise_of_a_private_total(plan_document, tmp_path):
     kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
     plan_document |= {"releases": kept, "synthesis": [], "neighbours": "add-remove"}

@@ -62,6 +62,7 @@ def verify(bundle: Path, public: Path) -> int:
     return main(["verify", str(bundle), "--public-key", str(public), "--ledger", ledger_url()])
 
 
+@pytest.mark.slow
 def test_a_run_signs_with_the_key_that_the_environment_names(tmp_path, keys, monkeypatch, capsys):
     monkeypatch.setenv("DPRELEASE_SIGNING_KEY", str(keys[0]))
     tmp_path.chmod(0o755)
@@ -75,6 +76,7 @@ def test_a_run_signs_with_the_key_that_the_environment_names(tmp_path, keys, mon
     assert [path.name for path in bundle.parent.iterdir()] == ["r1"]
 
 
+@pytest.mark.slow
 def test_a_bundle_can_be_signed_later_and_anew(bundle, tmp_path, keys, capsys):
     assert verify(bundle, keys[1]) == 6
     assert "is not signed" in capsys.readouterr().err

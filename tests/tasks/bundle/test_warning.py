@@ -13,6 +13,7 @@ def bundle(every_kind):
     return open_bundle(next((every_kind / "out").glob("*/r1")))
 
 
+@pytest.mark.slow
 def test_every_synthetic_table_warns_with_its_factor_where_that_is_known(bundle):
     records = {record.name: record for record in bundle.manifest.synthesis}
     for name in ("everybody", "hundred", "from-counts"):

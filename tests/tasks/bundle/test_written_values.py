@@ -54,6 +54,7 @@ def made() -> SyntheticRecords:
     return synthetic_records(plan, plan.synthesis[0], draws.__getitem__)
 
 
+@pytest.mark.slow
 def test_values_are_multiples_levels_and_point_masses(made):
     hours = made.columns["hours"]
     assert set(hours.compressed()) == {*range(0, 100, 5), 38}
@@ -79,8 +80,8 @@ def test_values_lie_in_their_cells_and_obey_the_rules(made):
 
 def test_levels_are_in_the_codebook():
     lines = codebook(None, planned()).splitlines()
-    assert f"income,integer,,,12000,,0,75000,false,{WARNING}" in lines
-    assert f"rate,continuous,,,,,0.0,1.0,false,{WARNING}" in lines
+    assert f'income,integer,,,12000,,0,75000,false,"{WARNING}"' in lines
+    assert f'rate,continuous,,,,,0.0,1.0,false,"{WARNING}"' in lines
 
 
 def test_bins_without_a_multiple_are_refused():

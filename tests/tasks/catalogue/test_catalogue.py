@@ -75,6 +75,7 @@ def test_every_release_is_listed_and_the_latest_comes_first(published):
         assert path.is_dir() or path.relative_to(published).as_posix() in addresses
 
 
+@pytest.mark.slow
 def test_each_release_says_who_published_it_what_it_found_and_what_it_changed(original, tmp_path):
     shutil.copytree(original, tmp_path, dirs_exist_ok=True)
     document = small(plan_of_every_kind())
@@ -211,6 +212,7 @@ def test_the_page_fits_and_axe_finds_nothing(chromium, published, width, scheme)
         require_accessible(tab)
 
 
+@pytest.mark.slow
 def test_a_bundle_whose_plan_this_version_refuses_is_left_out(published, capsys):
     bundle = published / "survey" / "r1"
     file, sums = bundle / "manifest.json", bundle / "SHA256SUMS"

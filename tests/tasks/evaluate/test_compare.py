@@ -54,6 +54,7 @@ def paired(folder: Path, synthetic: pd.DataFrame, most_cells: int = 20) -> Table
     return read_pair(folder / "real.parquet", folder / "synthetic.parquet", most_cells)
 
 
+@pytest.mark.slow
 def test_another_sample_of_the_same_people_cannot_be_told_apart(tmp_path):
     found = compared(tmp_path, people(2))
     assert abs(found.propensity_auc - 0.5) < 0.05
@@ -65,6 +66,7 @@ def test_another_sample_of_the_same_people_cannot_be_told_apart(tmp_path):
     assert found.quantiles["age"].largest < 0.15
 
 
+@pytest.mark.slow
 def test_columns_that_lost_their_relations_are_told_apart_by_everything_but_one_way_margins(
     tmp_path,
 ):
@@ -78,6 +80,7 @@ def test_columns_that_lost_their_relations_are_told_apart_by_everything_but_one_
     assert found.quantiles["income"].largest == 0
 
 
+@pytest.mark.slow
 def test_text_and_page_show_what_was_found(tmp_path):
     found = compared(tmp_path, shuffled(people(2, FEW)))
     text = evaluation_text(found)

@@ -30,6 +30,7 @@ def plan(plan_document):
     return load_plan(plan_document)
 
 
+@pytest.mark.slow
 def test_expected_errors_are_those_of_a_draw_from_such_a_survey(plan_document):
     plan = load_plan(plan_document | {"rows": 100_000})
     name, expected = expected_fit(plan, "income ~ sex + children", "gaussian")
@@ -58,6 +59,7 @@ def test_what_the_plan_does_not_measure_is_named(plan):
         analysis_text(plan, "income ~ sex * children", "gaussian")
 
 
+@pytest.mark.slow
 def test_models_of_the_plan_are_part_of_what_it_is_explained_by(plan_document):
     asked = {"name": "pay", "title": "What pay depends on", "formula": "income ~ sex"}
     plan_document["analyses"] = [asked]

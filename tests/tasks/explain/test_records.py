@@ -18,6 +18,7 @@ def plan_of(columns: int, categories: int, drawn: bool = True) -> Plan:
     return Plan.model_validate(document(questions, [pairs], **more))
 
 
+@pytest.mark.slow
 def test_a_small_table_is_better_drawn_from_a_histogram():
     (line,) = records_text(plan_of(6, 2))
     assert line.startswith("pairs: draw the records from a histogram instead, because all columns")

@@ -27,6 +27,7 @@ def plan_of(plan_path, alpha: str, rows: int = 6366):
     return load_plan(plan_path, wanted)
 
 
+@pytest.mark.slow
 def test_more_alpha_and_more_records_never_make_it_worse(plan_path):
     order = ["not usable", "rough", "good"]
     seen = []
@@ -38,6 +39,7 @@ def test_more_alpha_and_more_records_never_make_it_worse(plan_path):
     assert set(seen[-1]) == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("composition", "unit"),
     [("basic", "alpha"), ("concentrated", "alpha"), ("concentrated", "rho")],
@@ -84,6 +86,7 @@ def test_where_much_budget_would_be_needed_another_way_is_named(plan_document, r
     assert line.count("try") == says.count("try")
 
 
+@pytest.mark.slow
 def test_an_explanation_opens_with_few_lines(plan_path):
     plan = plan_of(plan_path, "1")
     lines = verdict_text(plan)
@@ -114,6 +117,7 @@ def test_records_are_no_better_than_their_single_columns_as_measured(alpha):
     assert (alone > ROUGH) == (alpha != "1")
 
 
+@pytest.mark.slow
 def test_what_is_said_before_the_charge_is_how_the_bundle_grades_the_tables(tmp_path):
     """All on one scale: two releases of records, one of them of nothing but noise."""
     columns = {
@@ -167,6 +171,7 @@ def relative(found: Verdict) -> float:
     return float(re.search(r"is ([\d.]+)% of", found.words)[1]) / 100
 
 
+@pytest.mark.slow
 def test_a_series_has_a_verdict_too():
     series = {"period": "month", "periods": 4, "in_periods": 1}
     columns = {
@@ -220,6 +225,7 @@ releases:
 """
 
 
+@pytest.mark.slow
 def test_what_noise_hides_of_clusters_is_expected():
     alone = Plan.model_validate(from_yaml(CLUSTERS))
     drawn = Plan.model_validate(from_yaml(CLUSTERS, cluster="place"))

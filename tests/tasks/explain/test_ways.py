@@ -17,6 +17,7 @@ def made(document, releases, analyses=()):
     return load_plan(document)
 
 
+@pytest.mark.slow
 def test_a_way_that_is_not_taken_has_the_width_of_a_plan_that_takes_it(plan_document):
     plan_document |= {"source": "t.csv", "rows": 20_000}
     direct = [{"name": f"m{i}", "kind": "model", "formula": f} for i, f in enumerate(FORMULAS)]
@@ -64,6 +65,7 @@ def test_the_verdict_on_a_mean_is_that_of_its_width(plan_document, formula, rows
     assert math.isfinite(width) is not (rows == 400 and "sex" in formula)
 
 
+@pytest.mark.slow
 def test_codes_that_count_as_numbers_are_said_to(plan_document):
     plan_document["columns"]["code"] = {"type": "categorical", "categories": [1, 2, 3]}
     formulas = ["income ~ code + age", "income ~ C(code) + age", "income ~ {code == 2} + children"]

@@ -20,6 +20,7 @@ def made(columns: int, rows: int = 1000, **more: str) -> Plan:
     return Plan.model_validate(document(listed, [release], alpha="2", beta=beta, rows=rows))
 
 
+@pytest.mark.slow
 def test_it_is_said_as_a_sentence_and_as_json(own_home, capsys):
     needed = work_of(load_plan(FAIR))
     assert main(["explain", str(FAIR)]) == 0

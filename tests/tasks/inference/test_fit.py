@@ -196,6 +196,7 @@ def test_a_name_that_is_no_single_word_is_asked_for_in_backticks(name):
     fit(named, f"works ~ `{name}` + sex")
 
 
+@pytest.mark.slow
 def test_a_bundle_is_fitted_from_its_draws(plan_document, tmp_path):
     kept = [section for section in plan_document["releases"] if section["name"] == "pairs"]
     records = [section for section in plan_document["synthesis"] if section["name"] == "everybody"]

@@ -43,6 +43,7 @@ def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_
     assert "95% by sampling and noise" in part.words
 
 
+@pytest.mark.slow
 def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_document, tmp_path):
     tables = next(r for r in plan_document["releases"] if r["name"] == "pairs")
     plan_document["releases"] = [MODEL, tables | {"weight": 1}]
@@ -75,6 +76,7 @@ def test_what_is_expected_is_known_before_a_draw(plan_document):
         assert 0.8 < each.standard_error / each.sampling_error / ratio < 2
 
 
+@pytest.mark.slow
 def test_the_design_of_the_survey_is_named_wherever_the_model_is(plan_document, tmp_path):
     plan_document["privacy_unit"] = {"column": "home", "max_rows": 3, "name": "household"}
     plan_document["weights"] = {"column": "w", "largest": 100, "step": "0.1", "total": 8000}

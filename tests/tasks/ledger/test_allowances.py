@@ -148,6 +148,7 @@ class TestWhoAsks:
         )
 
 
+@pytest.mark.slow
 def test_forty_at_the_same_time_spend_no_more_than_either_was_allowed(ledger, url):
     ledger.allow("visits", ANALYST, Budget.of(1), **WHO_WHY)
     ledger.allow("visits", OTHER, Budget.of("0.6"), **WHO_WHY)

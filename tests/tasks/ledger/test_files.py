@@ -225,6 +225,7 @@ class TestLossAndDamage:
                     Ledger(f"sqlite:///{copy}").copy_to(tmp_path / "backup.db")
         assert sum(refused) >= 4
 
+    @pytest.mark.slow
     def test_a_damaged_draw_is_found_by_the_whole_check_and_stops_no_other_release(
         self, ledger, path
     ):
@@ -245,6 +246,7 @@ class TestLossAndDamage:
         with pytest.raises(LedgerError, match="damaged"):
             ledger.require_whole()
 
+    @pytest.mark.slow
     def test_a_reservation_costs_the_same_statements_however_long_the_history(self, ledger):
         statements: list[str] = []
 

@@ -86,6 +86,7 @@ class TestSurveys:
 
 
 class TestRequests:
+    @pytest.mark.slow
     def test_forty_at_the_same_time_spend_no_more_than_is_opened(self, ledger, url):
         def ask(n: int) -> None:
             with suppress(BudgetError):

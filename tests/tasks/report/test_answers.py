@@ -22,6 +22,7 @@ def test_groups_whose_intervals_meet_are_not_told_apart():
     assert not said.leaves_open
 
 
+@pytest.mark.slow
 def test_means_of_a_release_are_told(tmp_path, monkeypatch):
     random = np.random.default_rng(5)
     rows = pd.DataFrame({"region": random.choice(["n", "s", "w"], 5000)})

@@ -56,6 +56,7 @@ def test_a_contrast_is_stated_only_where_the_noise_excludes_that_there_is_none()
     assert 0 < found.rank < 0.5  # the difference, less what the noise may have added
 
 
+@pytest.mark.slow
 def test_tables_without_a_relation_rarely_seem_to_have_one():
     random, found = np.random.default_rng(2), 0
     chance = 0.05 / possible_shares((A, B))
@@ -198,6 +199,7 @@ def test_years_have_no_thousands_separator(facts, words):
     assert [_numbers(YEARS, (i, i + 1), column) for i in range(3)] == words
 
 
+@pytest.mark.slow
 def test_a_page_writes_years_without_separators_everywhere(tmp_path):
     part = {"column": "day", "part": "year"}
     columns = {
@@ -247,6 +249,7 @@ def test_each_column_and_each_related_pair_is_told_once(demo):
     assert all(sentence in page for sentence in found.more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
     plan_document, tmp_path, relation
@@ -273,6 +276,7 @@ def test_intervals_of_shares_are_those_of_the_reader_but_for_the_selection(
     assert high - low == pytest.approx(200 * wide, rel=0.3)
 
 
+@pytest.mark.slow
 def test_a_share_that_may_be_anything_is_no_finding(plan_document, tmp_path):
     plan_document["releases"] = plan_document["releases"][:1]
     plan_document["synthesis"] = []

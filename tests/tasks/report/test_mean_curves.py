@@ -52,6 +52,7 @@ def test_a_plan_without_curves_has_the_digest_that_it_had(plan_document):
     assert load_plan(plan.public() | {"source": "none.csv"}).digest == plan.digest
 
 
+@pytest.mark.slow
 def test_a_bundle_has_the_curve_as_a_function_and_the_page_draws_it(plan_document, tmp_path):
     bundle = opened_once(tmp_path, with_curves(plan_document))
     table = bundle.table("load")

@@ -44,6 +44,7 @@ def test_the_page_and_the_tables_say_that_there_is_no_value(bundle):
     assert not bundle.path.joinpath(REPORT).read_text().count("<title>Density of")
 
 
+@pytest.mark.slow
 def test_the_reader_has_no_value_at_points(bundle):
     found = bundle.evaluate("all", {"income": [1.0, 2.0]})
     assert all(np.ma.getmaskarray(values).all() for values in found.values())

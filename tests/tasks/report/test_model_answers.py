@@ -128,6 +128,7 @@ def test_groups_have_their_names_and_labels(columns, term, group):
     assert _group(columns, term) == group
 
 
+@pytest.mark.slow
 def test_models_that_are_measured_directly_answer_first_where_they_can(tmp_path, monkeypatch):
     random = np.random.default_rng(4)
     rows = pd.DataFrame({"region": random.choice(["n", "s", "a:b"], 5000)})

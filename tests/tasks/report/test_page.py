@@ -151,6 +151,7 @@ def test_a_count_stands_inside_its_interval(bundle):
     assert "smallest expected absolute error; prior: each of 400 records" in part.words
 
 
+@pytest.mark.slow
 def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
     bundle, plan, plan_document
 ):
@@ -165,6 +166,7 @@ def test_a_later_charge_does_not_change_an_earlier_report_and_nobody_is_named(
     assert "whim" not in other
 
 
+@pytest.mark.slow
 def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):
     plan_document["releases"] += [
         {"name": "mean-age", "kind": "mean", "column": "age"},
@@ -189,6 +191,7 @@ def test_means_and_sampled_tables_are_drawn(plan_document, tmp_path):
     assert "may have no protection at all" in page.words
 
 
+@pytest.mark.slow
 def test_headings_and_names_are_those_that_the_plan_gives(plan_document, tmp_path):
     plan_document["columns"]["region"] |= {
         "label": "Where they live",
@@ -211,6 +214,7 @@ def test_headings_and_names_are_those_that_the_plan_gives(plan_document, tmp_pat
     assert "<txt>At the census</txt>" in described
 
 
+@pytest.mark.slow
 def test_gamma_is_explained_where_it_is_spent(bundle, plan):
     manifest = read_manifest(bundle)
     guarantee = manifest.guarantee.model_copy(update={"gamma": Budget.of(gamma="0.05").gamma})
@@ -221,6 +225,7 @@ def test_gamma_is_explained_where_it_is_spent(bundle, plan):
     assert "this plan was fixed before the first release of the dataset" in page
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_shown_and_not_obeyed(plan_document, tmp_path):
     plan_document["columns"]["sex"]["categories"] = HOSTILE
     plan_document["columns"]["region"]["labels"] = {"north": HOSTILE[0], "south": HOSTILE[1]}
@@ -243,6 +248,7 @@ def test_hostile_texts_are_shown_and_not_obeyed(plan_document, tmp_path):
         assert len(next(iter(element.text.splitlines()), "")) < 80
 
 
+@pytest.mark.slow
 def test_the_audit_is_shown_and_explained(bundle):
     page, audit = page_of(bundle), read_manifest(bundle).audit
     words = words_of(bundle)

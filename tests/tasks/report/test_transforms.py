@@ -31,6 +31,7 @@ def bundle(tmp_path_factory):
     return opened_once(tmp_path_factory.mktemp("transforms"), document)
 
 
+@pytest.mark.slow
 def test_what_is_published_is_on_the_scale_of_the_column(bundle):
     for name in SECTIONS:
         table = bundle.table(name)

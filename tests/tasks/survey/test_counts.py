@@ -55,6 +55,7 @@ def expanded_and_counted(frame: pd.DataFrame, folder: Path) -> list[Plan]:
     return [Plan.model_validate(document) for document in documents]
 
 
+@pytest.mark.slow
 def test_every_kind_of_release_has_the_same_tally_and_the_same_draw(survey, tmp_path):
     plans = expanded_and_counted(pd.concat([survey, survey[:100], survey[:20]]), tmp_path)
     drawn = []
@@ -109,6 +110,7 @@ def written_plan(folder: Path) -> Path:
     return folder / "plan.yaml"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invalid", ["clamp", "own-cell", "drop"])
 def test_values_that_are_not_valid_are_dealt_with_as_in_the_records(invalid, tmp_path):
     values = ["F", "M", "?", None, "F", "?"]
@@ -127,6 +129,7 @@ def test_values_that_are_not_valid_are_dealt_with_as_in_the_records(invalid, tmp
     assert found[0]["people"].counts.sum() == (1 if invalid == "drop" else 21)
 
 
+@pytest.mark.slow
 def test_public_rows_are_the_sum_of_the_counts(tmp_path):
     assert counted(tmp_path, [1, 1, None], [2, 3, 4], 9, Adjacency())[1] == 5
     survey = written(tmp_path, [1, 1, None], [2, 3, 4], 3, Adjacency())
@@ -171,6 +174,7 @@ def test_a_plan_says_what_counts_cannot_go_with(changes, words, plan_document):
     assert words in explain_errors(caught.value, document)
 
 
+@pytest.mark.slow
 def test_a_bundle_from_a_table_says_so_and_its_plan_can_be_read_again(tmp_path, monkeypatch):
     pd.DataFrame({"sex": ["F", "M"], "age": [20, 30], "n": [15, 25]}).to_parquet(
         tmp_path / "survey.parquet"

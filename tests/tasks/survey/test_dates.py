@@ -89,6 +89,7 @@ WITHOUT_PARTS = [
 ]
 
 
+@pytest.mark.slow
 def test_what_has_no_parts_is_counted_and_raises_nothing(tmp_path):
     columns = {
         f"{part}{i}": of.model_copy(update={"from_": PartOfDate(column=f"x{i}", part=part)})
@@ -104,6 +105,7 @@ def test_what_has_no_parts_is_counted_and_raises_nothing(tmp_path):
     assert failed == dict.fromkeys(columns, 1)
 
 
+@pytest.mark.slow
 def test_a_date_has_no_hour_and_a_table_without_it_is_refused(tmp_path):
     source = write(tmp_path / "t.parquet", "SELECT DATE '2026-11-22' AS admitted")
     assert parts(source, tmp_path) == ([(2026, 11, 7, None)], dict.fromkeys(DAYS, 0) | {"hour": 1})
@@ -114,6 +116,7 @@ def test_a_date_has_no_hour_and_a_table_without_it_is_refused(tmp_path):
         parts(source, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_year_outside_its_bounds_follows_the_rules_of_numbers(tmp_path):
     source = csv(tmp_path / "t.csv", "admitted\n1980-01-01\n2020-01-01\nnever\n\n")
     late = PARTS["year"].model_copy(update={"bounds": (2000, 2030)})
@@ -133,6 +136,7 @@ def test_a_year_outside_its_bounds_follows_the_rules_of_numbers(tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invalid", ["clamp", "own-cell", "drop"])
 def test_every_rule_gives_every_record_a_cell_or_none(invalid, plan_document, tmp_path):
     """Of two surveys that differ in one record, however wrong, the tallies differ in that record."""
@@ -159,6 +163,7 @@ def test_every_rule_gives_every_record_a_cell_or_none(invalid, plan_document, tm
     assert found[1] == {"clamp": {0: 1, 2: 1}, "own-cell": {2: 1, 12: 1}, "drop": {2: 1}}[invalid]
 
 
+@pytest.mark.slow
 def test_the_bounds_are_those_of_the_part(plan_document):
     def months(**changes):
         column = {"type": "integer", "bounds": [1, 12], "from": {"column": "on", "part": "month"}}

@@ -118,6 +118,7 @@ FILLED = {
 }
 
 
+@pytest.mark.slow
 def test_records_are_drawn_where_people_ask_for_records(tmp_path):
     path = tmp_path / "plan.yaml"
     kinds = {

@@ -276,6 +276,7 @@ def test_a_format_is_for_the_cells_that_are_text(source, form, months, tmp_path)
     assert read["m"] == months
 
 
+@pytest.mark.slow
 def test_codes_of_no_answer_are_read_in_the_format(tmp_path):
     of = column("continuous", bounds=(0, 10**4), format="1.234,5", missing=[-1999, "NA"])
     texts = ["-1.999", "-1999,0", "-1999.0", "NA", "1,5"]

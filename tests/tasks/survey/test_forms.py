@@ -373,6 +373,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str
     return find
 
 
+@pytest.mark.slow
 def test_the_first_form_is_counted_as_it_is_written(expected):
     found = expected("own-cell", False, "itself")
     assert found["of-digit"] == [4, 4, 2]
@@ -384,6 +385,7 @@ def test_the_first_form_is_counted_as_it_is_written(expected):
     assert found["of-month"] == [1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["CSV", "DuckDB, DOUBLE", "pandas, mixed"])
 @pytest.mark.parametrize(("rule", "unit", "name"), SOME)
 def test_a_form_of_each_library_gives_the_same_tally(form, rule, unit, name, expected, tmp_path):
@@ -436,6 +438,7 @@ def test_a_table_as_people_write_it_gives_the_same_tally(form, expected, tmp_pat
         (tmp_path / "t.duckdb").unlink(missing_ok=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "unit"), list(itertools.product(RULES, (False, True))))
 @pytest.mark.parametrize("name", NEIGHBOURS)
 def test_one_record_moves_each_tally_by_at_most_one_unit(rule, unit, name, expected):
@@ -540,6 +543,7 @@ UNITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", UNITS)
 def test_no_unit_displaces_the_records_of_another(form, tmp_path):
     kind, units = UNITS[form]

@@ -41,6 +41,7 @@ def found(folder: Path, frame: pd.DataFrame, unit=None, counts=None, most=1000) 
     return Counter(dict(zip(named, tally.counts.tolist(), strict=True)))
 
 
+@pytest.mark.slow
 def test_texts_are_counted_as_they_are_and_some_nowhere(tmp_path):
     texts = [*AWKWARD, "zürich", "Zürich", "Zu\u0308rich", "東京", "x" * LONGEST]
     nowhere = [None, "a\0b", "x" * (LONGEST + 1), "東" * LONGEST]
@@ -50,6 +51,7 @@ def test_texts_are_counted_as_they_are_and_some_nowhere(tmp_path):
     assert found(tmp_path / "none", pd.DataFrame({"town": [None, "a\0b"]})) == Counter()
 
 
+@pytest.mark.slow
 def test_numbers_are_texts_of_their_digits_whatever_type_they_have(tmp_path):
     for i, numbers in enumerate(([1, 2, 2], [1.0, 2.0, 2.0], ["1", "2", "2"])):
         assert found(tmp_path / str(i), pd.DataFrame({"town": numbers})) == {"1": 1, "2": 2}
@@ -60,6 +62,7 @@ def test_a_row_counts_as_many_records_as_it_says(tmp_path):
     assert found(tmp_path, frame, counts="n") == {"Bern": 7}
 
 
+@pytest.mark.slow
 def test_a_unit_counts_once_whatever_else_it_says_and_no_unit_moves_another(tmp_path):
     one = [("a", "Bern"), ("a", None), ("b", "Ulm"), (None, "Ulm"), ("", "Ulm")]
     alone = found(tmp_path / "one", pd.DataFrame(one, columns=["home", "town"]), HOME)

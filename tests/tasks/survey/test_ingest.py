@@ -47,6 +47,7 @@ def values(tmp_path: Path, source: str, of: Column, rows: int) -> tuple[list[obj
 # Where tables come from
 
 
+@pytest.mark.slow
 def test_the_same_table_from_every_kind_of_source(tmp_path):
     select = (
         "SELECT * FROM (VALUES ('a', 1, 0.25), ('0170', 2, 0.5), (NULL, NULL, NULL)) t(s, i, r)"
@@ -99,6 +100,7 @@ def test_a_source_that_cannot_be_found_is_named(source, says, tmp_path, monkeypa
         ingest(source, {"x": TEXT}, 1, tmp_path / "work")
 
 
+@pytest.mark.slow
 def test_a_name_with_brackets_is_one_file_not_a_pattern(tmp_path):
     (tmp_path / "survey1.csv").write_text("x\nb\n")
     assert values(tmp_path, csv(tmp_path / "survey[1].csv", "x\na\n"), TEXT, 1) == (["a"], 0)
@@ -168,6 +170,7 @@ LOST = [
 ]
 
 
+@pytest.mark.slow
 def test_a_type_that_cannot_hold_the_value_is_counted_and_any_other_gives_it(tmp_path):
     read = [*SAME, *((written, of, None) for written, of in LOST)]
     select = ", ".join(f"{written} AS x{i}" for i, (written, *_) in enumerate(read))
@@ -229,6 +232,7 @@ def test_a_float_that_is_no_number_may_be_a_code_of_no_answer(written, of, expec
     assert wrong == (of == "continuous" and "nano" in written)
 
 
+@pytest.mark.slow
 def test_a_float_that_is_no_number_stops_the_reading_of_no_other(tmp_path):
     """A Parquet file's smallest and largest value are of its numbers alone."""
     written = pa.table({"x": [1.0, float("nan"), 2.0, None, 0.5]})
@@ -241,6 +245,7 @@ def test_a_float_that_is_no_number_stops_the_reading_of_no_other(tmp_path):
         assert wrong == (0 if of is REAL else 1 if of is TEXT else 2)
 
 
+@pytest.mark.slow
 def test_whole_numbers_too_large_for_the_machine_are_clamped_or_stay_outside(tmp_path):
     source = csv(tmp_path / "t.csv", "x\n-5\n50\n1e30\n99999999999999999999\n\n")
     clamped = column("integer", bounds=(0, 100), outside="clamp", nullable=True)
@@ -273,6 +278,7 @@ def test_only_the_owner_can_read_the_file_and_enter_the_folder(tmp_path):
     assert [path.name for path in database.parent.iterdir()] == ["survey.duckdb"]
 
 
+@pytest.mark.slow
 def test_a_second_attempt_replaces_the_first_and_what_a_crash_left(tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "survey.duckdb.partial").write_text("half a file")
@@ -412,6 +418,7 @@ def test_a_database_that_is_none_or_lacks_the_table(tmp_path):
         ingest(source, {"x": TEXT}, 1, tmp_path / "work")
 
 
+@pytest.mark.slow
 def test_a_view_of_a_source_reads_no_other_file(tmp_path):
     """The plan names one file: what that file says never opens another."""
     database = str(tmp_path / "agency.duckdb")

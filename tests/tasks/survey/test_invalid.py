@@ -66,6 +66,7 @@ def counted(records, invalid, folder, unit=None, weights=None, adjacency=ADDED):
     return [found.dense() for found in tallies(survey, domains, *rest)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("invalid", "relation", "unit", "weights"),
     [
@@ -133,6 +134,7 @@ def plan_of(document: dict, source: str, **changes: object) -> Plan:
     return Plan.model_validate(document | facts | {"releases": [people]} | changes)
 
 
+@pytest.mark.slow
 def test_a_plan_refuses_broken_tables_unless_it_has_a_rule(plan_document, tmp_path):
     source = written([GOOD, ["?", "9", "", "nan", "", "-1"]], tmp_path)
     refusing = plan_of(plan_document, source)

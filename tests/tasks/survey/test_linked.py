@@ -84,6 +84,7 @@ def made_up(n: int = 300) -> list[Record]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("most", "linked"),
     [

@@ -109,6 +109,7 @@ def _source(monkeypatch: pytest.MonkeyPatch, url: str) -> PostgreSQLSource:
     return PostgreSQLSource(postgresql="env:ANY_URL", table="public.persons")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alias", ["./survey.parquet", "link.parquet"])
 def test_a_second_dataset_over_a_survey_is_refused_before_it_is_read(
     tmp_path, own_home, monkeypatch, alias

@@ -93,6 +93,7 @@ def contents(source, folder: Path) -> list[tuple[object, ...]]:
     return sorted([("" if row[0] is None else row[0], *row[1:]) for row in found], key=str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [excel, spss, stata, tabs])
 def test_the_records_are_those_of_a_data_frame(write, tmp_path):
     expected = contents(MemoryTable(pd.DataFrame(TABLE)), tmp_path)

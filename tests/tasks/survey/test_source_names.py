@@ -64,6 +64,7 @@ def plans(tmp_path):
     return public, own
 
 
+@pytest.mark.slow
 def test_what_is_counted_and_what_is_published_are_those_of_the_public_names(plans, tmp_path):
     public, own = map(load_plan, plans)
     assert own.public() == public.public()

@@ -137,6 +137,7 @@ def test_every_kind_of_axis_agrees_with_the_oracle(name, table):
     assert_agrees(*table, Domain((AXES[name],)))
 
 
+@pytest.mark.slow
 def test_several_axes_agree_with_the_oracle_in_any_order(table):
     database, frame = table
     for names in (["the sex", "age bins", "income"], ["income bins", "children", "employed"]):
@@ -276,6 +277,7 @@ WITHOUT_A_CELL = [
 ]
 
 
+@pytest.mark.slow
 def test_a_record_without_a_cell_stops_the_tally_and_is_not_shown(tmp_path):
     frame = pd.DataFrame({f"x{i}": values for i, (values, *_) in enumerate(WITHOUT_A_CELL)})
     columns = {f"x{i}": of for i, (_, of, _) in enumerate(WITHOUT_A_CELL)}
@@ -287,6 +289,7 @@ def test_a_record_without_a_cell_stops_the_tally_and_is_not_shown(tmp_path):
         assert_tells_nothing(caught.value)
 
 
+@pytest.mark.slow
 def test_rows_that_are_private_may_be_any_number_and_counts_are_cut(tmp_path):
     columns = {"x": column("categorical", categories=["a"])}
     database = survey(tmp_path, pd.DataFrame({"x": ["a"] * 1025}), columns)

@@ -80,6 +80,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("may_be_null", [False, True])
 def test_each_fault_is_one_rule_and_shows_no_value(may_be_null, tmp_path):
     """Where null is a value, it is not a fault, and every other fault still is one."""

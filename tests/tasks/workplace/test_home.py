@@ -118,6 +118,7 @@ def as_nobody(action: Callable[[], object]) -> str:
         return answer.read()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a superuser can be two users")
 def test_another_user_of_the_machine_gets_into_no_home_and_no_ledger(open_folder, monkeypatch):
     place = open_folder / "home"

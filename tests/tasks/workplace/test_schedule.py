@@ -122,6 +122,7 @@ def test_due_times_are_those_of_prefects_scheduler_in_every_zone():
             assert due == moved(cron, zone, start, end), (cron, zone, start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cron", ["0 0 29 2 *", "*/7 * * * *"])
 def test_years_of_due_times_end_and_go_forward(cron):
     years = 100 if " 29 " in cron else 1

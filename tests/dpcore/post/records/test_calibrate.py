@@ -1,6 +1,7 @@
 """Records follow further tables, as far as these are no noise."""
 
 import numpy as np
+import pytest
 
 from dpcore.domain.axes import Bins, Categories
 from dpcore.post.records.calibrate import MOST, Target, calibrated, target
@@ -54,6 +55,7 @@ def test_records_agree_with_a_precise_table_that_they_were_not_drawn_from():
     assert np.bincount(chosen).max() <= MOST + 1
 
 
+@pytest.mark.slow
 def test_noise_is_not_followed():
     health, visits = population(4)
     cells, truth = health * 10 + visits, tables(health, visits)

@@ -51,6 +51,7 @@ def test_a_margin_of_all_attributes_is_met_exactly(sizes, rows):
     assert misfit(fitted, sizes, targets) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_fit_is_near_the_best_of_all_tables_of_few_records():
     """Enumeration of all multisets of six records over eight cells is the oracle."""
     from itertools import combinations_with_replacement
@@ -69,6 +70,7 @@ def test_the_fit_is_near_the_best_of_all_tables_of_few_records():
         assert fitted <= best + 4.0  # one more record out of place
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_any_margins_give_records_within_their_sizes_that_fit_no_worse_than_the_start(seed, data):
@@ -100,6 +102,7 @@ def test_any_margins_give_records_within_their_sizes_that_fit_no_worse_than_the_
     assert misfits[1] <= misfits[0] + 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_groups_follow_their_details_and_the_fit_is_no_worse_than_the_start(seed, data):

@@ -23,6 +23,7 @@ def stays(mean: float, rows: int = 20_000) -> np.ndarray:
     return both[np.all((both >= 0) & (both < 360), axis=1)][:rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [4.0])
 def test_differences_and_both_columns_are_as_they_were(mean):
     days = stays(mean)

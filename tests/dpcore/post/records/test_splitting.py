@@ -171,6 +171,7 @@ def test_most_of_the_last_group_may_be_near_the_others_however_much_it_holds(las
         assert abs(made.mean() - true.mean()) < 0.3 * true.std()
 
 
+@pytest.mark.slow
 def test_the_mean_of_a_log_normal_tail_hardly_depends_on_the_noise():
     """Medical spending: cells from 250 to 100,000 hold a tenth of all people, most below 5,000."""
     edges = np.concatenate([np.arange(10, 250, 20), np.geomspace(250, 1e5, 66)])

@@ -69,6 +69,7 @@ def test_columns_that_no_record_has_both_of_have_no_correlation():
     np.testing.assert_array_equal(table, model)
 
 
+@pytest.mark.slow
 def test_records_have_a_strong_correlation_that_noise_of_other_tables_contradicts():
     """Children ever born and alive: as tables of either with ten other columns have different noise,
     the least sum of squares makes the two differ."""

@@ -70,6 +70,7 @@ def test_margins_of_another_total_are_scaled(small_fits):
     np.testing.assert_array_equal(small.weights, large.weights)
 
 
+@pytest.mark.slow
 def test_blocks_are_all_records_and_each_has_its_share_of_every_one(small_fits):
     fitted = fit_weighted(SIZES, noisy_margins(40_000), 40_000, np.random.default_rng(1))
     blocks = [*fitted.blocks(5)]

@@ -11,6 +11,7 @@ from dpcore.post.tables.simplex import project_to_simplex, round_to_total
 vectors = arrays(np.float64, st.integers(1, 12), elements=st.floats(-1e4, 1e4))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(vectors, st.floats(0, 1e5))
 def test_the_projection_satisfies_its_optimality_conditions(values, total):
@@ -33,6 +34,7 @@ def test_projection_at_the_edges():
     np.testing.assert_allclose(project_to_simplex(inside, 1), inside, rtol=1e-15)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1e6)), st.integers(0, 10**9))
 @example(np.zeros(2), 10**9 - 1)

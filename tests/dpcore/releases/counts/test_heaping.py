@@ -115,6 +115,7 @@ def test_records_have_the_shared_values_and_the_roundness_of_the_survey():
     assert np.mean(without % 1000 == 0) < 0.01
 
 
+@pytest.mark.slow
 def test_round_values_keep_much_of_their_share_though_no_class_of_them_stands_out_of_the_noise():
     generator = np.random.default_rng(4)
     numbers = np.concatenate(

@@ -28,6 +28,7 @@ def histogram(rows: int, exact_below: int | None = 1, share: Budget = ALPHA) -> 
     return RandomHistogram("h", THREE, rows, share, exact_below=exact_below)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "exact_below"), [(6, 1), (9, 1), (9, 2), (10, 3)])
 def test_the_chance_that_a_random_replacement_is_not_covered_is_at_most_gamma(rows, exact_below):
     gamma = chance_of_exposure(THREE.size, rows, exact_below)

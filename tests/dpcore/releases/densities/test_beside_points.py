@@ -46,6 +46,7 @@ def without_noise(release: DensityOfParts) -> Noisy:
     return Noisy(release.statistic(tally())._values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_noise_masses_are_counted_and_the_density_is_that_of_the_other_records(kind):
     release = beside(kind)
@@ -75,6 +76,7 @@ def test_intervals_of_the_masses_hold_as_often_as_they_say(kind, relation):
     assert np.std(errors) == pytest.approx(release.stddev, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_masses_are_counted_in_each_group(kind):
     """All women are at zero, and all men as in ``tally``."""

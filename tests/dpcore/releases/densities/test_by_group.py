@@ -49,6 +49,7 @@ def without_noise(release: DensityOfParts, survey: Tally) -> Noisy:
     return Noisy(np.concatenate([*numbers]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_noise_each_group_has_the_density_of_its_own_records(kind):
     release, survey = by_group(kind), tally()

@@ -108,6 +108,7 @@ def test_the_spectral_sensitivity_is_eight_times_the_odd_dampings(bandwidth: flo
     assert exact < grown < 1.0001 * exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "bandwidths"), [(case[1], case[2]) for case in CASES[2:]])
 def test_a_record_is_shared_out_by_splines_in_whole_parts(sizes: tuple, bandwidths: tuple):
     release = density(BinnedDensity, sizes, bandwidths)
@@ -163,6 +164,7 @@ def test_rounding_to_the_grid_stays_within_its_bound(kind: type, sizes: tuple, b
     assert sizes == (12,) or away.max() > 0.1 * stated["left_out_bound"].max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "sizes", "bandwidths"), [CASES[0], CASES[2], CASES[6]])
 def test_stated_errors_and_intervals_hold_in_simulation(
     kind: type, sizes: tuple, bandwidths: tuple
@@ -199,6 +201,7 @@ def test_stated_errors_and_intervals_hold_in_simulation(
     assert np.mean(np.abs(values - centre) <= half) == pytest.approx(0.9, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "sizes", "bandwidths"), [CASES[1], CASES[2], CASES[6]])
 def test_published_densities_are_of_mass_one_and_in_the_units_of_the_columns(
     kind: type, sizes: tuple, bandwidths: tuple
@@ -248,6 +251,7 @@ def test_columns_that_have_no_density_are_refused():
                 kind("d", domain, 10, APPROXIMATE, bandwidths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [BinnedDensity, SpectralDensity, GammaDensity, CoefficientDensity])
 def test_records_without_a_value_leave_a_density_as_it_is_and_are_counted(kind: type[Density]):
     """As of the table without them, in which the number of records is public, but for the noise."""
@@ -271,6 +275,7 @@ def test_records_without_a_value_leave_a_density_as_it_is_and_are_counted(kind: 
     assert release.sample(noisy, 100)[1].max() < 30
 
 
+@pytest.mark.slow
 def test_a_density_of_no_records_and_one_of_two_columns_with_nulls_are_published():
     square = Domain((Grid("x", 0.0, 1.0, 8, nullable=True), Grid("y", 0.0, 1.0, 6)))
     release = BinnedDensity("d", square, 500, Budget.of("1"), (0.3, 0.3))
@@ -286,6 +291,7 @@ def test_a_density_of_no_records_and_one_of_two_columns_with_nulls_are_published
         assert np.isnan(values).all() == (known == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "transform"),
     [(BinnedDensity, "log"), (SpectralDensity, "sqrt"), (SmoothFunction, "log1p")],

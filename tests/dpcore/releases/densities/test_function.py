@@ -89,6 +89,7 @@ def test_the_noise_is_the_gaussian_process_with_the_stated_covariance(
     assert whole.value > release.stddev
 
 
+@pytest.mark.slow
 @every_kernel
 def test_the_published_table_is_the_function_in_units_of_the_columns(kernel: KernelName):
     domain = Domain((Grid("x", -3.0, 5.0, 60), Grid("y", 18.0, 90.0, 72, integer=True)))
@@ -136,6 +137,7 @@ def test_the_sum_over_records_is_exact_for_few_and_for_very_many(sizes, bandwidt
         assert found.tolist() == expected.ravel().tolist()
 
 
+@pytest.mark.slow
 def test_an_empty_table_and_a_single_point_are_released():
     for kernel in ("gaussian", "exponential"):
         release = function(kernel, (5,), (0.4,), (1,), rows=1)

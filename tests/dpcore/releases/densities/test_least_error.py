@@ -54,6 +54,7 @@ def test_the_score_of_a_bandwidth_is_the_error_of_records_left_out(periodic: boo
         assert found == pytest.approx(expected + 1, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("periodic", [False, True])
 def test_no_record_moves_an_error_by_more_than_its_sensitivity_and_some_by_as_much(periodic: bool):
     """Neighbours of tables with all records at one point, which move most, and of others."""
@@ -71,6 +72,7 @@ def test_no_record_moves_an_error_by_more_than_its_sensitivity_and_some_by_as_mu
     assert 0.8 * WHOLE < max(scores) <= least.mechanism.sensitivity
 
 
+@pytest.mark.slow
 def test_two_peaks_have_a_bandwidth_that_shows_them_unlike_by_the_rule_of_thumb():
     generator, rows = np.random.default_rng(3), 20_000
     cells = generator.choice([0.3, 0.7], rows) * CELLS + generator.normal(0, 0.02 * CELLS, rows)

@@ -11,6 +11,7 @@ from tests.dpcore.releases.contract import grid, opened, tally_of
 from tests.dpcore.releases.densities.density_oracles import kernel_density, wrapped_kernel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "bandwidths"), [((200,), (0.05,)), ((24, 31), (0.1, 0.2))])
 def test_without_noise_the_estimate_is_the_wrapped_kernel_density(sizes, bandwidths):
     domain = Domain(tuple(grid(f"x{i}", size) for i, size in enumerate(sizes)))

@@ -62,6 +62,7 @@ def test_the_bandwidth_is_silverman_s_within_half_a_rung(stddev: float):
     assert rungs == pytest.approx(round(rungs))
 
 
+@pytest.mark.slow
 def test_what_is_published_is_the_release_at_the_chosen_bandwidth_and_the_choice():
     release, noisy = density(), drawn(density(), normal_records())
     settled, second = release.settled(noisy)
@@ -120,6 +121,7 @@ def test_records_of_a_function_follow_it_at_the_drawn_bandwidth():
 SQUARE = Domain((Grid("x", 0.0, 10.0, 500), Grid("y", 0.0, 1.0, 40)))
 
 
+@pytest.mark.slow
 def test_two_columns_have_a_bandwidth_each_and_the_density_that_follows():
     smooth = SpectralDensity("d", SQUARE, ROWS, SHARE, (0.02, 0.02))
     release = replace(density(), domain=SQUARE, smooth=smooth)

@@ -75,6 +75,7 @@ def without_noise(release: Descent, tally: Tally) -> Noisy:
     return Noisy(np.concatenate(sums, axis=None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1.0, 4.0, None])
 def test_a_record_adds_the_same_whole_numbers_whoever_else_is_there_and_no_more_than_claimed(
     weight,
@@ -141,6 +142,7 @@ def test_of_many_records_as_many_are_looked_at_as_stated_and_one_more_changes_on
     assert np.all(release._kept(Tally(DOMAIN, cells, np.ones_like(several))) <= 1)
 
 
+@pytest.mark.slow
 def test_columns_that_act_together_are_learnt_and_a_rare_side_is_found():
     test, rare = (DOMAIN.unpack(records(5000, seed=9, rare=rare)) for rare in (False, True))
     release = classifier(rounds=50, waves=100)
@@ -155,6 +157,7 @@ def test_columns_that_act_together_are_learnt_and_a_rare_side_is_found():
     assert seen[1] > max(0.85, seen[0] + 0.05)
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_the_same_steps_give_without_noise():
     """In nine of ten draws at least; by how far too often is on the page of the kind."""
     release = classifier(rounds=20, waves=20, counted=False, rows=4000)
@@ -242,6 +245,7 @@ def test_counts_of_columns_move_by_what_is_stated(relation):
     assert float(claimed / (claimed + total)) == pytest.approx(1 / 20, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_counts_of_columns_give_the_places():
     release = classifier()
     rounds = release.descent

@@ -39,6 +39,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_no_record_moves_a_least_loss_by_more_than_its_sensitivity(name: str):
     """All replacements of a record, of tables with all others in one cell and of some others."""

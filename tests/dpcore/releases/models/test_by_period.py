@@ -95,6 +95,7 @@ def changes(inner, most: int, times: int) -> tuple[np.ndarray, np.ndarray]:
     return estimates - 2.0, errors
 
 
+@pytest.mark.slow
 def test_errors_of_changes_are_neither_too_small_nor_too_large():
     off, errors = changes(MOMENTS, 1, 150)
     spread = np.sqrt(np.mean((off / errors) ** 2))

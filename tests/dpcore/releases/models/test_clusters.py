@@ -1,6 +1,7 @@
 """Where noise hides how clusters differ, errors are too large and not too small."""
 
 import numpy as np
+import pytest
 
 from dpcore.domain.tally import Tally
 from dpcore.line.privacy_line import perturb
@@ -27,6 +28,7 @@ releases:
 """
 
 
+@pytest.mark.slow
 def test_no_error_of_a_model_is_far_below_that_of_the_survey():
     random = np.random.default_rng(2)
     age = random.integers(18, 80, ROWS)

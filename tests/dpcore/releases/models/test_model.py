@@ -63,6 +63,7 @@ def test_with_much_budget_it_is_the_model_of_the_records(family):
     assert np.all(np.diag(found.privacy) < 0.1 * np.diag(found.sampling))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", RESPONSES)
 def test_intervals_hold_what_the_records_are_drawn_from(family):
     release, surveys = model(family, 5_000), 40
@@ -85,6 +86,7 @@ AMOUNTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", ["1", "sex"])
 @pytest.mark.parametrize("law", AMOUNTS)
 def test_intervals_of_amounts_with_long_tails_hold(law, formula):
@@ -143,6 +145,7 @@ def test_intervals_of_totals_by_weights_that_few_units_have_hold(members):
     assert binom.cdf(held, surveys, 0.95) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_share_of_a_panel_has_the_error_of_its_persons_not_of_its_records():
     """1,500 persons with equal answers in five waves; of 7,500 records the error would be smaller."""
     axes, persons, surveys = (RESPONSES["binomial"][1],), 1_500, 60

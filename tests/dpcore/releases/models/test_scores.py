@@ -68,16 +68,19 @@ def test_a_sum_is_that_of_its_units_to_the_last_bit(family, design):
         assert np.array_equal(at(release, whole, point), each)
 
 
+@pytest.mark.slow
 @every
 def test_no_two_tables_are_farther_apart_than_a_round_claims_and_some_nearly_are(family, design):
     require_near(measured_model(family, Budget.of("1", "1e-6"), design), company=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_nor_are_two_tables_in_which_others_are(design):
     require_near(measured_model("binomial", Budget.of("1", "1e-6"), design), company=9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "design"), IN_GROUPS.values(), ids=IN_GROUPS)
 def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(family, design):
     release = means_of_groups(family, Budget.of("1", "1e-6"), design)

@@ -32,6 +32,7 @@ def test_what_is_cut_follows_from_exact_counts(law):
         assert 0.7 * true < found < 1.5 * true + 0.001 * ROWS  # bins are wide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", SURVIVAL)
 def test_noise_makes_what_may_be_cut_larger_and_seldom_too_small(law):
     place = 2 * FINE

@@ -54,6 +54,7 @@ def test_replacing_any_record_moves_the_level_by_one_step_at_most():
     assert moved == {0, 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", [3])
 def test_the_chance_that_a_replacement_moves_the_sum_by_more_than_the_width_is_at_most_gamma(codes):
     rows, gamma = 8, Fraction(1, 2)
@@ -111,6 +112,7 @@ def test_columns_without_a_mean_are_refused():
         Mean("m", Domain((Grid("x", 0.0, 1.0, 4, nullable=True),)), 10, LOOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_the_means_of_groups_hold_those_with_a_value_inside_their_intervals(relation: Relation):
     """Groups of unequal size, one of them empty, and of null; a fifth of the values are null."""

@@ -73,6 +73,7 @@ def test_without_noise_estimates_are_those_of_the_records(release, adjacency):
     assert len(found) == 2 + 3 * (1 + 2) + 3
 
 
+@pytest.mark.slow
 def test_the_stated_noise_is_that_of_the_draws(release):
     exact = release.statistic(tally(records(4000, 2)))
     drawn = [

@@ -29,6 +29,7 @@ def phi(products: Products, codes: tuple[int, ...]) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_of_numbers_the_inner_product_is_that_of_the_lemma():
     products = Products((X, Y, SIZE))
     h, every = float(products.fourth), [*product(range(5), range(4), range(3))]

@@ -115,6 +115,7 @@ def test_columns_without_an_order_or_with_too_many_values_are_refused():
 BY_GROUP = Domain((Categories("place", ("a", "b")), Grid("x", 0.0, 1.0, 4, nullable=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_no_unit_moves_the_scores_of_groups_by_more_than_their_price(relation: Relation, most: int):

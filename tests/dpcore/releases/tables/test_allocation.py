@@ -24,6 +24,7 @@ def sets(columns: int, *ways: int) -> tuple[tuple[int, ...], ...]:
     return tuple(s for w in ways for s in combinations(range(columns), w))
 
 
+@pytest.mark.slow
 def test_the_aims_differ_as_they_say():
     tables = sets(14, 2)
     variances = {

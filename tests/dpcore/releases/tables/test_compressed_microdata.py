@@ -107,6 +107,7 @@ def test_the_groups_look_at_the_first_noisy_round_only():
     assert len(found) == 6  # all noise: the frequent trades are not known any more
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_fits")
 def test_published_groups_say_what_the_pairs_count():
     """The reader needs the tables alone: groups by the table of a column, pairs by their numbers."""
@@ -135,6 +136,7 @@ def test_published_groups_say_what_the_pairs_count():
         assert round(noisy) == np.sum(held & (records[:, 2] == "FM".index(sex)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_fits")
 def test_counts_of_pairs_are_those_of_the_records_of_groups():
     made, noisy = release(), noisy_of(release())
@@ -166,6 +168,7 @@ RULES = (
 )
 
 
+@pytest.mark.slow
 def test_rules_about_cells_hold_in_every_record_whatever_was_merged():
     made = release(rules=RULES, share=Budget.of("0.1", "1e-6"))
     for seed in (1, 2):
@@ -239,6 +242,7 @@ def test_whole_numbers_that_many_have_stay_alone():
     assert kinds[1] == kinds[3]
 
 
+@pytest.mark.slow
 def test_two_amounts_are_correlated_inside_their_largest_group():
     generator = np.random.default_rng(2)
     both = generator.normal(size=(6000, 1)) + 0.4 * generator.normal(size=(6000, 2))

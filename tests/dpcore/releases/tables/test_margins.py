@@ -68,6 +68,7 @@ def test_all_margins_of_one_order_move_by_twice_their_number(columns: int, ways:
     assert ((tables - tables[0]) ** 2).sum(axis=1).max() == 2 * number
 
 
+@pytest.mark.slow
 @every_noise
 def test_published_tables_agree_with_each_other_and_with_the_rows(noise: str):
     release = margins(noise)
@@ -98,6 +99,7 @@ def test_published_tables_agree_with_each_other_and_with_the_rows(noise: str):
         assert np.all(columns["upper_90"] - columns["lower_90"] >= half - 1e-9)
 
 
+@pytest.mark.slow
 def test_records_have_the_published_margins():
     release = margins()
     noisy = Noisy(counted_by_hand(SETS))

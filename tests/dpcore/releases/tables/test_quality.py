@@ -54,6 +54,7 @@ def values(codes, records, criteria=CRITERIA) -> np.ndarray:
     return opened(release, tally(codes)) * release._units
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_no_row_moves_the_values_by_more_than_the_stated_sensitivity(relation):
     random = np.random.default_rng(1)

@@ -46,6 +46,7 @@ def workloads(draw: st.DrawFn, smallest: int = 1, ways: int = 4):
     return sizes, [MeasuredBlock(s, draw(st.booleans()), draw(weights)) for s in chosen]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(workloads())
 def test_of_gaussian_noise_it_is_that_of_the_worst_pair_of_records(workload):
@@ -77,6 +78,7 @@ def test_of_laplace_noise_it_is_too(workload):
     assert float(found.present) == pytest.approx(present, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(workloads(smallest=2))
 def test_the_bound_for_many_columns_is_one(workload):

@@ -93,6 +93,7 @@ def test_without_the_earlier_runs_only_what_was_measured_is_published():
     assert set(again.columns["quantity"]) == {"measured"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [HISTOGRAM, MARGINS, MICRODATA])
 def test_records_of_a_run_are_those_of_its_period(tables):
     for run in runs(tables, each_alone(5)):

@@ -20,6 +20,7 @@ WARD = Categories("ward", ("a", "b", "c"))
 EXACT = np.array([*(470, 600, 550, 450, 350, 1000, 700, 200), *[0] * (DAYS.cells - 8)])
 
 
+@pytest.mark.slow
 def test_noise_in_empty_cells_makes_no_records():
     """Days in hospital, hardly any above 50: without the tail, noise makes the mean far too large."""
     domain = Domain((DAYS, WARD))

@@ -19,6 +19,7 @@ from tests.dpcore.releases.tables.test_compressed_microdata import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_both_rounds_have_the_stated_noise_and_neither_two_thirds_nor_three_halves_of_it(
     noise: str,

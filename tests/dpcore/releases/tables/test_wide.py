@@ -82,6 +82,7 @@ def test_no_neighbour_moves_a_wide_release_by_more_than_it_declares(
         assert found.moved > 0.45
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_fault_of_the_sensitivity_of_a_wide_release_is_found(name: str, monkeypatch):
     release = replace(RELEASES[name])
