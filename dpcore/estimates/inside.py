@@ -28,7 +28,9 @@ records have, say nothing of the values beside them and are left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,11 @@ from dpcore.arrays import Floats
 from dpcore.domain.axes import Bins
 from dpcore.estimates.design import ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
+from dpcore.post.levels import SIGMAS_95
+from dpcore.post.tables.margins import Attributes
+
+STEEP = 8.0
+"""The logarithm of a quotient of densities of neighbouring bins from which values may be anywhere."""
 
 FEW = 10.0
 """Bins with fewer records than the average over this number correct nothing."""
@@ -66,6 +73,72 @@ def moved_inside(
         chance += evidence.agreement.combination_variance({tuple(attributes): weights})
         found += moved * max(1 - chance / max(moved**2, 1e-300), 0.0)
     return found
+
+
+def opened_by_bins(
+    evidence: Evidence,
+    records: ModelRecords,
+    pairs: Sequence[tuple[Variable, Variable]],
+    tables: Mapping[Attributes, Floats],
+) -> Floats:
+    """(k, q) one standard error of the sums of q products over their ``tables``, from each of k bins:
+    its values may all lie elsewhere inside it.
+
+    A bin with a share s of its column, whose density differs from a neighbour's by the factor d, may be
+    off by min(1, 2 s^2 + (log d / ``STEEP``)^2) of what its values can change: counts of many bins of
+    similar density say where values are, and one bin with most of the records says nothing.
+    """
+    reach = cache(partial(reach_in_cells, evidence, records))
+    found: dict[tuple[int, int], Floats] = {}
+    for column, (first, second) in enumerate(pairs):
+        attributes = tuple(sorted({*first.attributes, *second.attributes}))
+        for place, attribute in enumerate(attributes):
+            axis = records.domain.axes[attribute]
+            if not isinstance(axis, Bins):
+                continue
+            change: Floats = np.zeros(tables[attributes].shape)
+            for one, other in ((first, second), (second, first)):
+                product = replace(one, cells=reach(one, attribute)).times(other, records)
+                assert product is not None  # the product itself was made
+                change = change + product.cells
+            moved = np.moveaxis(change * tables[attributes], place, 0)
+            moved = moved.reshape(len(moved), -1).sum(axis=1)[: axis.cells]
+            moved *= openness(axis, evidence.table((attribute,))[: axis.cells]) / SIGMAS_95
+            for cell in np.flatnonzero(moved):
+                found.setdefault((attribute, int(cell)), np.zeros(len(pairs)))[column] = moved[cell]
+    return np.array(list(found.values())).reshape(-1, len(pairs))
+
+
+def reach_in_cells(
+    evidence: Evidence, records: ModelRecords, variable: Variable, attribute: int
+) -> Floats:
+    """The largest change of a variable's mean in each of its cells if all values of one column were
+    elsewhere in the cell, with the sign of its slope; as far as the records have such values."""
+    name = evidence.domain.names[attribute]
+    slopes = slopes_in_cells(
+        variable, records, records.domain.axes[attribute].name, evidence.columns[name]
+    )
+    if not slopes.any():
+        return slopes
+    codes = records.codes[records.kept][:, list(variable.attributes)]
+    cells = np.ravel_multi_index(tuple(codes.T), slopes.shape)
+    values, mean = variable.values[records.kept], variable.cells.ravel()
+    least, most = mean.copy(), mean.copy()
+    np.minimum.at(least, cells, values)
+    np.maximum.at(most, cells, values)
+    reach = np.maximum(most - mean, mean - least)
+    return np.asarray(np.sign(slopes) * reach.reshape(slopes.shape))
+
+
+def openness(axis: Bins, counts: Floats) -> Floats:
+    """(cells,) how much of what values can change inside each bin is open; 0 for a single value."""
+    widths, found = np.diff(axis.edges), np.zeros(axis.cells)
+    wide = np.flatnonzero((widths > 0) & ~np.isin(axis.edges[:-1], axis.masses))
+    some = np.maximum(counts, 1.0)
+    steps = (np.diff(np.log(some[wide] / widths[wide])) / STEEP) ** 2
+    beside = np.concatenate([[0.0], steps, [0.0]]) if len(wide) > 1 else np.ones(2)
+    found[wide] = 2 * (some[wide] / some.sum()) ** 2 + np.maximum(beside[:-1], beside[1:])
+    return np.minimum(found, 1.0)
 
 
 def moved_in_bins(

@@ -21,7 +21,7 @@ from dpcore.estimates.calibrated import Fitted, fit_calibrated
 from dpcore.estimates.design import ModelDesign, ModelRecords, Variable
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.families import FAMILIES
-from dpcore.estimates.inside import moved_inside
+from dpcore.estimates.inside import moved_inside, opened_by_bins
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 from dpcore.releases.table import FEWEST_ERRORS
@@ -179,6 +179,8 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
     noise = (
         noise + np.outer(inside, inside) / 4
     )  # half of what is corrected is one more standard error
+    opened = opened_by_bins(evidence, records, pairs, tables) / evidence.rows
+    noise = noise + opened.T @ opened
     # Where the records have no response of one kind in a small group, others still say what each
     # product is, so that its noise counts.
     anywhere = _anywhere(records.domain, MADE_UP + 4 * len(features))

@@ -220,7 +220,8 @@ def _shares_among(
 
     ``n``: the table of both columns; its rows are the cells of the column that defines the group.
     """
-    place, sums = (measured.attributes[given],), []
+    place = (measured.attributes[given],)
+    sums: list[dict[Attributes, Floats]] = []
     for group, shown in asked:
         weights = [np.zeros(axis.size) for axis in measured.axes]
         for each, (low, high) in ((given, group), (1 - given, shown)):

@@ -313,6 +313,23 @@ def test_intervals_hold_whatever_records_assume_inside_bins_of_any_width(related
     assert INSIDE in coefficient.notes[-1]
 
 
+@pytest.mark.parametrize("inside", [(0.0, 0.6), (0.4, 1.0), (0.0, 1.0)])
+def test_a_share_below_a_number_inside_the_bin_of_most_records_holds_wherever_they_are(inside):
+    generator = np.random.default_rng(8)
+    rows, edges = 5000, (0, 100, 200, 500)
+    values = generator.choice([50.0, 150.0, 300.0], rows, p=[0.9, 0.07, 0.03])
+    codes = np.searchsorted(edges, values, side="right")[:, None] - 1
+    records = np.where(values == 50, 100 * generator.random(rows), values)
+    truth = np.where(values == 50, 100 * generator.uniform(*inside, rows), values)
+    exact = Agreement((3,), [Margin((0,), np.bincount(codes[:, 0]) * 1.0, 1e-6)], float(rows))
+    found = Evidence(Domain((Bins("x", edges),)), exact, float(rows), codes, {"x": records})
+    for number in (20, 50, 80):
+        low, high = fit(found, f"{{x > {number}}} ~ 1")["Intercept"].interval
+        assert low < np.mean(truth > number) < high
+    low, high = fit(found, "{x > 100} ~ 1")["Intercept"].interval
+    assert high - low < 0.02
+
+
 def test_names_that_differ_by_a_dot_alone_stay_apart():
     codes = surveyed(np.random.default_rng(3))
     found = evidence(codes, 1)
