@@ -42,9 +42,6 @@ from dpcore.estimates.evidence import Evidence
 from dpcore.post.levels import SIGMAS_95
 from dpcore.post.tables.margins import Attributes
 
-STEEP = 8.0
-"""The logarithm of a quotient of densities of neighbouring bins from which values may be anywhere."""
-
 FEW = 10.0
 """Bins with fewer records than the average over this number correct nothing."""
 
@@ -84,9 +81,8 @@ def opened_by_bins(
     """(k, q) one standard error of the sums of q products over their ``tables``, from each of k bins:
     its values may all lie elsewhere inside it.
 
-    A bin with a share s of its column, whose density differs from a neighbour's by the factor d, may be
-    off by min(1, 2 s^2 + (log d / ``STEEP``)^2) of what its values can change: counts of many bins of
-    similar density say where values are, and one bin with most of the records says nothing.
+    A bin with a share s of its column may be off by min(1, 2 s^2) of what its values can change: many
+    bins say where values are, and one bin with most of the records does not.
     """
     reach = cache(partial(reach_in_cells, evidence, records))
     found: dict[tuple[int, int], Floats] = {}
@@ -132,13 +128,9 @@ def reach_in_cells(
 
 def openness(axis: Bins, counts: Floats) -> Floats:
     """(cells,) how much of what values can change inside each bin is open; 0 for a single value."""
-    widths, found = np.diff(axis.edges), np.zeros(axis.cells)
-    wide = np.flatnonzero((widths > 0) & ~np.isin(axis.edges[:-1], axis.masses))
-    some = np.maximum(counts, 1.0)
-    steps = (np.diff(np.log(some[wide] / widths[wide])) / STEEP) ** 2
-    beside = np.concatenate([[0.0], steps, [0.0]]) if len(wide) > 1 else np.ones(2)
-    found[wide] = 2 * (some[wide] / some.sum()) ** 2 + np.maximum(beside[:-1], beside[1:])
-    return np.minimum(found, 1.0)
+    single = (np.diff(axis.edges) == 0) | np.isin(axis.edges[:-1], axis.masses)
+    some = np.maximum(counts, 0.0)
+    return np.where(single, 0.0, np.minimum(2 * (some / max(some.sum(), 1.0)) ** 2, 1.0))
 
 
 def moved_in_bins(
