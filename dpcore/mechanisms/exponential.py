@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from dpcore.accounting.budget import Budget, root_below
 from dpcore.arrays import Floats, Integers
@@ -160,7 +160,8 @@ class ExponentialMechanism(Mechanism):
         of_each = np.broadcast_to(costs, (number, choices, self.candidates))
         places = outputs.astype(np.int64)[:, :, None]
         chosen = np.take_along_axis(of_each, places, axis=2).sum(axis=(1, 2))
-        sums = [logsumexp(-costs / factor, axis=2).sum(axis=1) for factor in factors]
+        # The least cost is zero, so that no sum is below 1.
+        sums = [np.log(np.exp(-costs / each).sum(axis=2)).sum(axis=1) for each in factors]
         logs = -np.outer(chosen, 1 / factors) - np.stack(sums, axis=1)
         if self.candidates > COUNTED:
             return [Round(logs)]

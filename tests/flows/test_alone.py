@@ -26,7 +26,6 @@ from flows.cli import main
 for arguments in {calls}:
     assert main([*arguments]) == 0, arguments
 """
-PYTHON = "import dprelease; print(dprelease.release('plan.yaml', release_id='r1', out='out'))"
 BUNDLE = "out/survey/r1"
 SIGNED = ("--who", "A. Officer", "--why", "test")
 CALLS = [
@@ -60,12 +59,12 @@ OFFICERS = [
     ("ledger", "reprice", "survey"),
     ("ledger", "roles"),
 ]
-FLOWS = """
+PYTHON = """
 import os
+import dprelease
+print(dprelease.release("plan.yaml", release_id="r1", out="out"))
 os.environ["DPRELEASE_PLANS"] = "."
 from flows.ad_hoc import ad_hoc
-from flows.release import release
-print(release("plan.yaml", "r1", out="out"))
 print(ad_hoc("plan", alpha="0.4", requester="B. Analyst"))
 """
 
@@ -136,20 +135,13 @@ def test_a_contact_with_another_host_would_be_noticed(alone):
 
 
 @pytest.mark.slow
-def test_flows_called_from_python_contact_nobody(alone):
-    said = alone.run(FLOWS)
+def test_releases_and_flows_called_from_python_contact_nobody(alone):
+    said = alone.run(PYTHON)
     assert alone.outside() == ""
+    assert "all of survey" in said  # the bar
     assert "out/survey/r1" in said
     assert "temporary server" not in said  # Prefect's own, with its defaults
     assert (alone.folder / "out/survey/r1/manifest.json").exists()
-
-
-@pytest.mark.slow
-def test_a_release_from_python_contacts_nobody_and_shows_a_bar(alone):
-    said = alone.run(PYTHON)
-    assert alone.outside() == ""
-    assert "out/survey/r1" in said
-    assert "all of survey" in said
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ EXPLAINED = 3.0
 PLANS = 12
 """Explained of every kind and mechanism: over 500 in all, in half a minute of one processor."""
 
-WORK, MUCH_WORK = 0.2, 10.0
+WORK, MUCH_WORK = 0.2, 3.0
 """Seconds: of a plan that says that it takes longer to publish, another one is published instead."""
 
 CORNERS = [

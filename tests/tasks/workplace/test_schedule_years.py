@@ -74,7 +74,7 @@ def days(on: list[Field], year: int) -> Iterator[date]:
 def offsets_near(day: date, zone: ZoneInfo) -> set[timedelta]:
     """From UTC, on the day and a day and a half before and after it."""
     begins = datetime(*day.timetuple()[:3], tzinfo=UTC)
-    moments = [begins + timedelta(hours=hours) for hours in range(-36, 61, 2)]
+    moments = [begins + timedelta(hours=hours) for hours in range(-36, 61, 6)]
     offsets = {moment.astimezone(zone).utcoffset() for moment in moments}
     return {offset for offset in offsets if offset is not None}
 
