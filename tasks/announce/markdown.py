@@ -30,13 +30,13 @@ def table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def cost_and_accuracy(plan: Plan) -> str:
-    """Two sections: what each release costs, and how wrong its numbers may be."""
+    """What each release costs, and how wrong its numbers may be; models alone have no such errors."""
+    errors = error_rows(plan)
     return "\n\n".join(
         [
             "## What each release costs (alpha is epsilon, beta is delta)",
             table(cost_rows(plan)),
-            "## Expected error, from privacy alone",
-            table(error_rows(plan)),
+            *(["## Expected error, from privacy alone", table(errors)] if errors else []),
         ]
     )
 

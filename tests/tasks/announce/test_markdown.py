@@ -1,11 +1,17 @@
-"""What a person typed is shown as typed: never as markup, a link or an image."""
+"""What a person typed is shown as typed: never as markup, a link or an image; and no table is empty."""
 
 import html
 
 import pytest
 from markdown_it import MarkdownIt
 
+from dpcore.accounting.budget import Budget
 from schemas.text import escape
+from tasks.announce.markdown import explanation
+from tasks.catalogue import write_catalogue
+from tests.conftest import those_slow
+from tests.plans import MECHANISMS, plan_of
+from tests.tasks.made_up import publish_made_up
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,18 @@ def test_typed_text_is_one_line_of_plain_text(typed, around):
 @pytest.mark.parametrize("typed", ["http://example.org", "www.example.org", "me@example.org"])
 def test_no_address_stays_whole_for_a_program_that_makes_links(typed):
     assert typed not in escape(typed)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    those_slow({kind: None for kind, _ in MECHANISMS}, ("density", "microdata-margins", "model")),
+)
+def test_a_plan_of_one_kind_alone_is_announced_published_and_listed(kind, tmp_path):
+    plan = plan_of(kind, dict(reversed(MECHANISMS))[kind], "ordinary", ordinary=True)
+    assert "| release |" in explanation(plan, None, Budget())
+    publish_made_up(plan, "r1", tmp_path)
+    assert write_catalogue(tmp_path, tmp_path).exists()
+
+
+def test_models_alone_are_announced_without_a_table_of_errors():
+    assert "## Expected error" not in explanation(plan_of("model", "noisy-scores", 1), None, Budget())
