@@ -28,7 +28,6 @@ from schemas.plan.synthesis import Synthesis
 from schemas.releases import AnyRelease, Name, SurveyFacts
 from schemas.releases.equal import equal_columns
 from schemas.releases.microdata import MicrodataSection
-from schemas.releases.moments import MomentsSection
 from schemas.releases.quality import QualitySection
 from schemas.survey.columns import (
     Column,
@@ -216,7 +215,7 @@ class PlanDocument(Section):
     @property
     def includes_sampling(self) -> bool:
         """Whether some published errors include sampling error."""
-        return bool(self.analyses) or any(isinstance(s, MomentsSection) for s in self.releases)
+        return bool(self.analyses) or any(s.includes_sampling for s in self.releases)
 
     @property
     def unpublished(self) -> dict[str, str]:

@@ -91,11 +91,13 @@ Product = Literal["Summary statistics", "Machine learning model", "Synthetic dat
 class ReleaseSection(Section):
     """Base class of the sections of all kinds.
 
-    ``words``: the kind's name in headings; ``product``: the kind of published data.
+    ``words``: the kind's name in headings; ``product``: the kind of published data;
+    ``includes_sampling``: whether its tables have a column ``sampling_error``.
     """
 
     words: ClassVar[str]
     product: ClassVar[Product] = "Summary statistics"
+    includes_sampling: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # every kind states its own
         kind: str

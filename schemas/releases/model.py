@@ -8,7 +8,7 @@ from dpcore.domain.axes import Axis, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.models.design import MOST_MEMBERS, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
-from schemas.releases.base import Product, ReleaseSection, SurveyFacts, declared, domain_of
+from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
 from schemas.releases.formulas import FamilyName, WrittenFormula, checked_columns, terms_of
 from schemas.survey.columns import Column, ContinuousColumn
 
@@ -17,7 +17,7 @@ class ModelSection(ReleaseSection):
     """A linear, logistic or Poisson model: coefficients and their covariance, from clipped scores."""
 
     words: ClassVar[str] = "Model"
-    product: ClassVar[Product] = "Summary statistics"
+    includes_sampling: ClassVar[bool] = True
     kind: Literal["model"]
     formula: WrittenFormula
     family: FamilyName = "gaussian"

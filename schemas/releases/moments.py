@@ -14,6 +14,7 @@ class MomentsSection(ReleaseSection):
     """Means, means by group, variances, covariances and linear models, with their errors."""
 
     words: ClassVar[str] = "Means, covariances and linear models"
+    includes_sampling: ClassVar[bool] = True
     kind: Literal["moments"]
     columns: list[StrictStr] = Field(
         min_length=1,

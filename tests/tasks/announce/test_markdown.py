@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 from dpcore.accounting.budget import Budget
 from schemas.text import escape
 from tasks.announce.markdown import explanation
+from tasks.bundle.reader import open_bundle
 from tasks.catalogue import write_catalogue
 from tests.conftest import those_slow
 from tests.plans import MECHANISMS, plan_of
@@ -47,9 +48,12 @@ def test_no_address_stays_whole_for_a_program_that_makes_links(typed):
 def test_a_plan_of_one_kind_alone_is_announced_published_and_listed(kind, tmp_path):
     plan = plan_of(kind, dict(reversed(MECHANISMS))[kind], "ordinary", ordinary=True)
     assert "| release |" in explanation(plan, None, Budget())
-    publish_made_up(plan, "r1", tmp_path)
+    tables = open_bundle(publish_made_up(plan, "r1", tmp_path)).manifest.tables
+    assert any("sampling_error" in each.columns for each in tables) == plan.includes_sampling
     assert write_catalogue(tmp_path, tmp_path).exists()
 
 
 def test_models_alone_are_announced_without_a_table_of_errors():
-    assert "## Expected error" not in explanation(plan_of("model", "noisy-scores", 1), None, Budget())
+    assert "## Expected error" not in explanation(
+        plan_of("model", "noisy-scores", 1), None, Budget()
+    )
