@@ -124,6 +124,9 @@ class Release(ABC):
     statistics: ClassVar[tuple[str, ...]] = ()
     """Published columns that are not the survey's; empty if no survey column can have such a name."""
 
+    setting: ClassVar[str] = ""
+    """The name of a setting that is drawn from the records first, in words; empty without one."""
+
     finer: ClassVar[str] = "coarser bins, fewer cells or another mechanism"
     """Ways to reduce the error, other than more budget."""
 

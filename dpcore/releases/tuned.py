@@ -61,9 +61,6 @@ class TunedRelease(Release, Generic[Settled]):
 
     part: Fraction
     rule: Any
-    setting: str
-    """The name of the setting, in words."""
-
     least: str
     """The setting with the most noise, in words."""
 

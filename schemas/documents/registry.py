@@ -37,7 +37,8 @@ def registry(manifest: Manifest, plan: Plan) -> str:
             "dp_variant": {
                 "variant_name": _variant(manifest.guarantee),
                 "data_domain": f"Tables of {plan.protection.records} records with the columns"
-                f" {', '.join(plan.columns)}, whose categories and bounds are public (codebook.csv)."
+                f" {', '.join(plan.columns)}, whose categories and bounds are public"
+                f" (codebook.csv){plan.protection.except_found}."
                 f" The guarantee is for {plan.protection.domain}.",
                 "unprotected_quantities": _unprotected(plan),
             },
@@ -113,7 +114,10 @@ def _variant(guarantee: Guarantee) -> str:
 
 
 def _unprotected(plan: Plan) -> str:
-    rest = "in the plan that manifest.json holds: none of it is taken from the records."
+    rest = (
+        "in the plan that manifest.json holds: none of it is taken from the records"
+        f"{plan.protection.except_found}."
+    )
     if plan.adjacency.public_rows:
         return f"The number of records, {plan.rows}, and everything else {rest}"
     if plan.neighbours == "replace-one":
@@ -154,9 +158,11 @@ def _preprocessing(plan: Plan) -> str:
             f"Weights are rounded to multiples of {decimal_text(plan.weights.step)} and cut at"
             f" {decimal_text(plan.weights.largest)}."
         )
+    if drawn := plan.drawn_settings:
+        done.append(f"Found in the records, with noise and within the budget: {', '.join(drawn)}.")
     rest = (
-        "columns, bounds, bins and parameters are those of the plan, which is fixed before the"
-        " records are read."
+        f"{'other ' * bool(drawn)}columns, bounds, bins and parameters are those of the plan, which is"
+        " fixed before the records are read."
     )
     return " ".join([*done, f"{'All' if done else 'None on the records:'} {rest}"])
 

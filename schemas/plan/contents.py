@@ -298,6 +298,13 @@ class PlanDocument(Section):
         return tuple(texts), tuple(n for n in self.open_columns if n not in texts)
 
     @property
+    def drawn_settings(self) -> list[str]:
+        """What is found in the records before other numbers, with noise and within the budget."""
+        built = self.of_period.items()
+        own = [f"the {release.setting} of {name}" for name, release in built if release.setting]
+        return [*self.protection.found, *own]
+
+    @property
     def open_columns(self) -> list[str]:
         """The columns whose categories or bounds are found before anything else is measured."""
         return [name for name, column in self.columns.items() if column.open]

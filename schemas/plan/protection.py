@@ -201,6 +201,16 @@ class Protection:
                 "The number of records is private; every published value of it is a guess or noisy."
             )
             known += " Public are"
-        found = self.open_texts + self.open_numbers
-        but = f", but for those of {' and '.join(found)}" if found else ""
-        return (*said, f"{known} the categories{but}, bounds and bins of the plan.")
+        return (*said, f"{known} the categories, bounds and bins of the plan{self.except_found}.")
+
+    @property
+    def found(self) -> list[str]:
+        """Which categories and bounds are found in the records."""
+        of = {"categories": self.open_texts, "open bounds": self.open_numbers}
+        return [f"the {what} of {' and '.join(names)}" for what, names in of.items() if names]
+
+    @property
+    def except_found(self) -> str:
+        """Words that follow a sentence on public categories and bounds."""
+        found = " and ".join(self.found)
+        return f", except {found}, which are found with noise, within the budget" if found else ""

@@ -74,7 +74,8 @@ def columns_table(plan: Plan) -> DataTable:
     """One row for each published column, in the plan's order."""
     shown = plan.published_columns
     return DataTable(
-        "The published columns. This table is public and was not read from the records",
+        "The published columns. This table is public and was not read from the records"
+        f"{plan.protection.except_found}",
         ("Column", "Meaning", "Values"),
         [
             (name, meaning(shown[name]), values(shown[name]))

@@ -86,6 +86,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
 
     chart = "cells"
     refines = "counts"
+    setting = "groups of cells"
     statistics = (*FittedTables.statistics, "noisy_count")
 
     def __post_init__(self) -> None:

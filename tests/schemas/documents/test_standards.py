@@ -17,12 +17,14 @@ from dpcore.accounting.budget import decimal_text
 from dpcore.errors import BundleError
 from schemas.bundle.manifest import Guarantee, Manifest
 from schemas.documents import DOCUMENTS, documents
-from schemas.documents.registry import _preprocessing, _privacy_loss
-from schemas.plan import Plan
+from schemas.documents.registry import _preprocessing, _privacy_loss, _unprotected
+from schemas.plan import Plan, load_plan
 from tasks.bundle.publish import _guarantee
 from tasks.bundle.verify import read_manifest, verify_files
+from tasks.report.page import columns_table
 from tests.bare import leave_out_audits, release
 from tests.conftest import write_plan
+from tests.shortest import from_yaml
 
 PUBLISHED = Path(__file__).parent / "published"
 STATED = {
@@ -215,6 +217,36 @@ def test_a_plan_that_refuses_no_record_promises_all_tables(invalid, words, plan_
     assert words in guarantee.domain
     assert guarantee.domain in guarantee.statement
     assert words in _preprocessing(plan)
+
+
+def test_what_is_found_in_the_records_is_never_called_public():
+    """Of each open column, drawn setting and group of cells."""
+    plan = load_plan(
+        from_yaml(
+            """
+            columns:
+              job: {type: categorical, categories: open, at_most: 20}
+              pay: {type: continuous, bounds: [0, open]}
+              age: {type: integer, bounds: [0, 99]}
+            releases:
+              - {name: jobs, kind: histogram, columns: [job]}
+              - {name: ages, kind: density, columns: [age], mechanism: binned-laplace,
+                 bandwidth: {private: quantiles, smallest: 0.05}}
+              - {name: people, kind: microdata-margins, columns: [job, pay], bins: {pay: 9},
+                 compress: {keep: 4}}
+            """,
+            beta="1e-6",
+        )
+    )
+    found = "the categories of job and the open bounds of pay"
+    own = "the bandwidth of ages, the groups of cells of people"
+    words = _preprocessing(plan)
+    assert f"budget: {found.replace(' and', ',')}, {own}. All other columns" in words
+    for words in (_unprotected(plan), plan.protection.limits[-1], columns_table(plan).caption):
+        assert f", except {found}, which are found with noise, within the budget" in words
+    stated = plan.changed(columns={"age": plan.columns["age"]}, releases=[])
+    assert columns_table(stated).caption.endswith("not read from the records")
+    assert stated.protection.limits[-1].endswith("bins of the plan.")
 
 
 def _check_products(manifest: Manifest) -> None:
