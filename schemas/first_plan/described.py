@@ -147,6 +147,7 @@ class Described:
             "label": "Survey weight",
         }
         keys |= {"step": float(step)} if step else {}
+        keys |= {key: question.keys[key] for key in ("format",) if key in question.keys}
         own = Question("continuous", keys, Numbers(Decimal(0), upper, step, False), "weight")
         return replace(self, questions={**self.questions, name: own})
 

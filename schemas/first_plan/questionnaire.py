@@ -201,7 +201,8 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     if kind in ROLES and said.get("universe"):
         raise InputError(f"{place}, universe: leave it empty, because the column is not published")
     if kind in ROLES:
-        return Question(kind, {"upper": upper, "step": step})
+        form = _format(f"{place}, format", said.get("format", ""), kind) if kind == "weight" else {}
+        return Question(kind, {"upper": upper, "step": step, **form})
     keys: dict[str, Any]
     numbers = None
     if unbounded:

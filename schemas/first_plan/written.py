@@ -164,13 +164,14 @@ def _unit(name: str, question: Question) -> Mapping[str, object]:
 def _weights(name: str, question: Question) -> Mapping[str, object]:
     """The plan's section on weights; the largest is a whole number of steps, within a plan's limit."""
     largest, step = question.keys["upper"], question.keys["step"]
+    of = {"column": name} | {key: question.keys[key] for key in ("format",) if key in question.keys}
     if largest is None:
-        return {"column": name, "largest": BLANK, "step": str(step or BLANK), "total": BLANK}
+        return {**of, "largest": BLANK, "step": str(step or BLANK), "total": BLANK}
     if step is None or largest / step > MOST_STEPS:
         step = largest / STEPS_OF_WEIGHT
     steps = (largest / step).to_integral_value(ROUND_CEILING)
     given = {"largest": steps * step, "step": step}
-    return {"column": name, **{k: f"{v.normalize():f}" for k, v in given.items()}, "total": BLANK}
+    return {**of, **{k: f"{v.normalize():f}" for k, v in given.items()}, "total": BLANK}
 
 
 WIDTH = 96

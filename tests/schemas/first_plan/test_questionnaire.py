@@ -12,7 +12,7 @@ from dpcore.errors import InputError, PlanError
 from flows.cli import main
 from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
-from schemas.first_plan.questionnaire import read_questionnaire
+from schemas.first_plan.questionnaire import DESIGN, PERIOD, read_questionnaire
 from schemas.first_plan.wishes import Said
 from schemas.plan import Plan
 from tests.schemas.first_plan.filled import filled, questions
@@ -78,6 +78,21 @@ def test_columns_that_are_not_published_have_their_place_in_the_plan(tmp_path):
         questions(tmp_path, strata)
     with pytest.raises(InputError, match="did you mean 'ignored'"):
         questions(tmp_path, text.replace("name;ignored", "name;ignore"))
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [((*DESIGN, "weight"), Said(means=["y"])), ((PERIOD, "weight"), Said("records"))],
+)
+def test_every_column_that_is_read_as_a_number_keeps_its_format(roles, said, tmp_path):
+    text = "column;type;lower;upper;format\ny;;0;9;\n"
+    most = {"cluster": 60}
+    text += "".join(f"{role};{role};1;{most.get(role, 3)};1234,5\n" for role in roles)
+    columns = dict.fromkeys(("y", *roles), ColumnType.OPEN)
+    plan = yaml.safe_load(first_plan("d", "t", columns, said, questions(tmp_path, text)))
+    read = plan["columns"] | {"weight": plan.get("weights") or plan["columns"]["weight"]}
+    formats = {name: keys.get("format") for name, keys in read.items()}
+    assert formats == {"y": None} | dict.fromkeys(roles, "1234,5")
 
 
 PANEL = """column;type;values;lower;upper;step
