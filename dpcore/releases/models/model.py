@@ -230,9 +230,14 @@ class MeasuredModel(Release):
         # Steps come near only where their lengths are known.
         least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
-        # A step beyond the length of all before it did not come to a solution.
-        unknown |= self.family != "gaussian" and unit * math.sqrt(step @ step) > MOST_STEP
         hidden = (doubt >= MOST_BLUR) | unknown
+        if self.family != "gaussian":
+            # A term that moves further than all steps before it did not come to a solution: the step is
+            # as long if the others do not move, and hardly longer for a term that follows them.
+            length = (
+                unit * np.abs(back @ step) / np.sqrt(point.rows[0] * np.maximum(spread, 1e-300))
+            )
+            hidden |= length > MOST_STEP
         return ModelFit(values, sampling, privacy, hidden)
 
     def publish(self, noisy: Noisy) -> Published:
@@ -325,7 +330,9 @@ class MeasuredModel(Release):
         return math.sqrt((own + added) / sampling / (1 - doubt))
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
-        usual = "if terms are not rare, and residuals have no long tails"
+        usual = (
+            "if no category is rare and residuals have no long tails, which nobody knows beforehand"
+        )
         if self.scores.whole and not self.scores.terms.binary:
             usual = "if the response has a standard deviation of a twentieth of its range, in the middle"
         return (

@@ -13,7 +13,6 @@ import numpy as np
 
 from dpcore.arrays import Floats, Integers
 from dpcore.releases.models.rounds import BINS, ScorePoint
-from dpcore.releases.models.scores import FARTHEST
 from dpcore.releases.models.tails import CutScores, uneven
 
 LARGEST_COEFFICIENT = 1e4
@@ -53,8 +52,8 @@ class ModelScores(CutScores):
             parts[part] = noisy[:, place:end] * step[:, None], step * self.stddev
             place = end
         found: ScorePoint = getattr(self, f"_after_{name}")(point, parts)
-        limit = FARTHEST if self.family != "gaussian" else LARGEST_COEFFICIENT
-        theta = np.clip(np.nan_to_num(found.theta), -limit, limit)
+        # A smaller limit would cut coordinates of the basis, and so move terms that are known well.
+        theta = np.clip(np.nan_to_num(found.theta), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
         return replace(found, theta=theta, number=point.number + 1)
 
     def _after_response(self, point: ScorePoint, parts: Measured) -> ScorePoint:

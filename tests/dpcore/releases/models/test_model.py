@@ -238,6 +238,28 @@ def test_a_step_far_from_all_before_it_has_no_interval():
     assert release._of(before, far).hidden.all()
 
 
+@pytest.mark.slow
+def test_a_rare_category_takes_the_intervals_of_no_other_term():
+    """1% of the records are in it.  When long steps were cut coordinate by coordinate of the basis, and
+    hid all terms, one draw in four had no interval, and those of the constant held too rarely."""
+    form, works = Categories("form", tuple("abcde")), RESPONSES["binomial"]
+    axes, written, rows, draws = (form, SEX, works[1]), f"{works[0]} ~ form + sex", 20_000, 60
+    terms = terms_of(written, "binomial", axes)
+    budget = Budget.of("4/3", "5e-7")
+    release = MeasuredModel("m", Domain(axes), rows, budget, written, "binomial", terms)
+    random, truth = np.random.default_rng(0), np.array([-0.5, 0, 0, 0, 0, -2.0])
+    shares = [0.55, 0.38, 0.01, 0.03, 0.03]
+    forms, sexes = random.choice(5, rows, p=shares), (random.random(rows) < 0.92).astype(int)
+    answers = (random.random(rows) < 1 / (1 + np.exp(0.5 + 2 * sexes))).astype(int)
+    cells = release.domain.pack(np.column_stack([forms, sexes, answers]))
+    fits = [release.fitted(drawn(release, cells, seed)) for seed in range(draws)]
+    common = [0, 1, 5]
+    assert not any(fit.hidden[common].any() for fit in fits)
+    errors = np.array([np.sqrt(np.diag(fit.sampling + fit.privacy)) for fit in fits])
+    held = np.abs([fit.values for fit in fits] - truth) <= SIGMAS_95 * errors
+    assert np.all(binom.cdf(held.sum(axis=0), draws, 0.95) > FALSE_ALARM)
+
+
 def test_a_model_that_cuts_no_score_counts_none():
     for family, cuts in (("gaussian", True), ("binomial", False), ("poisson", True)):
         assert ("counts" in model(family, 5_000).scores.parts_of("middle")) == cuts
