@@ -245,7 +245,8 @@ def in_words(release: Release, error: float) -> str:
     if isinstance(release, MeasuredModel):
         if not math.isfinite(error):
             return "noise hides the means of groups, even if they have equal sizes"
-        return f"{first.quantity} {math.hypot(1.0, error / GOOD):.3g}"
+        columns = "for columns typical of their bounds, without rare categories"
+        return f"{columns}: {first.quantity} {math.hypot(1.0, error / GOOD):.3g}"
     if isinstance(release, EstimatesDensity):
         return f"noise moves at most {percent} of the records; smoothing error is not included"
     return f"{first.quantity} {first.value:.3g}"

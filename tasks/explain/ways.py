@@ -26,8 +26,9 @@ from tasks.explain.tables import text_table
 DIRECTLY, MOMENTS, TABLES = WAYS = "measured directly", "moments", "tables"
 
 HEADING = (
-    "Expected widths of 95% intervals of models, relative to intervals without noise. * marks the"
-    " method of this plan; other methods are computed for the same budget"
+    "Expected widths of 95% intervals of models, relative to intervals without noise, for independent"
+    " columns that are typical of their bounds; rare categories have wider ones. * marks the method of"
+    " this plan; other methods are computed for the same budget"
 )
 
 
