@@ -204,6 +204,8 @@ class Draft(Written):
             options += self._fitting(wish)
         best = min((each.measuring(wish) for each in options), key=lambda each: each.cost)
         if best.cost == math.inf:
+            if self.sections:
+                _ = self.trial  # else the fault is that of an earlier wish
             try:
                 options[-1]._fit(wish)
             except InputError as error:

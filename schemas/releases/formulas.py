@@ -40,6 +40,8 @@ TRUE_OR_FALSE = (
     "a binomial response is true or false; write a condition in braces, such as {hours > 40} ~ ..."
 )
 
+SAME = "the response is the same in every cell, because each value counts as the middle of its cell"
+
 WORD = re.compile(r"""'[^']*'|"[^"]*"|(\w+)\b(?!\s*[(.])""")
 """The pattern of a name in a formula that is neither a function call nor in quoted text."""
 
@@ -294,10 +296,7 @@ class _Cells:
         if not len(values):
             return ONE_NUMBER
         if values.min() == values.max():
-            return (
-                "the response is the same in every cell, because each value counts as the middle of"
-                " its cell; state a finer `grid`, or list single values in `point_masses`"
-            )
+            return f"{SAME}; state a finer `grid`, or list single values in `point_masses`"
         if family == "binomial" and not {*np.unique(values)} <= {0.0, 1.0}:
             return TRUE_OR_FALSE
         if family == "poisson" and values.min() < 0:

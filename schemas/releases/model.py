@@ -9,7 +9,14 @@ from dpcore.releases.base import Release
 from dpcore.releases.models.design import MOST_MEMBERS, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of
-from schemas.releases.formulas import FamilyName, WrittenFormula, checked_columns, terms_of
+from schemas.releases.formulas import (
+    SAME,
+    WORD,
+    FamilyName,
+    WrittenFormula,
+    checked_columns,
+    terms_of,
+)
 from schemas.survey.columns import Column, ContinuousColumn
 
 
@@ -24,9 +31,21 @@ class ModelSection(ReleaseSection):
     mechanism: Literal["noisy-scores"] = "noisy-scores"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        names = checked_columns(self.formula, survey.columns)
-        axes = domain_of([_axis(declared(survey.columns, name), name) for name in names]).axes
-        terms, design = terms_of(self.formula, self.family, axes), _design(survey)
+        columns, names = survey.columns, checked_columns(self.formula, survey.columns)
+        axes = domain_of([_axis(declared(columns, name), name) for name in names]).axes
+        try:
+            terms, design = terms_of(self.formula, self.family, axes), _design(survey)
+        except ValueError as error:
+            asked = WORD.findall(self.formula.partition("~")[0])
+            if SAME in str(error) and (
+                found := [n for n in names if n in asked and columns[n].open]
+            ):
+                raise ValueError(
+                    f"formula: {self.formula}: {' and '.join(found)} is open, and what is found may"
+                    " have the same answer to this condition for all records; state its bounds or"
+                    " categories"
+                ) from None
+            raise
         own = {"formula": self.formula, "family": self.family, "terms": terms, "design": design}
         units = replace(survey, adjacency=replace(survey.adjacency, most=1))
         return self.make(MeasuredModel, design.domain(axes), units, share, **own)

@@ -47,6 +47,20 @@ def kinds(text: str) -> dict[str, str]:
 PERSONS = TEXT.replace("home,unit,,,5,,,\n", "")
 
 
+OPEN = PERSONS + "profit,,,open,open,,,\njob,,open,,,,,\n"
+
+
+@pytest.mark.parametrize(
+    ("wish", "column"),
+    [("{profit < 0}", "profit"), ("{profit > 1000}", "profit"), ("{job == 'cook'}", "job")],
+)
+def test_a_share_that_what_is_found_may_leave_constant_is_refused_for_that(tmp_path, wish, column):
+    for models in ([], ["income ~ age"]):
+        with pytest.raises(InputError, match=f"{column} is open, and what is found") as refused:
+            planned(tmp_path, Said(means=[f"{wish} by region"], models=models), OPEN)
+        assert "--model" not in str(refused.value)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "made"),
