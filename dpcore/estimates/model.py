@@ -6,6 +6,7 @@ are those of all releases of the bundle together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -103,10 +104,24 @@ class Coefficient:
         )
         return float(lower), float(upper)
 
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The estimate and its interval, in the digits that its standard error supports.
+
+        >>> Coefficient("founded", 2013.42, 0.17, 0.02, 1.0).shown
+        ('2013.42', '2013.08 to 2013.76')
+        """
+        numbers, error = (self.estimate, *self.interval), self.standard_error
+        digits, largest = 4, max(map(abs, numbers))
+        if 0 < error < largest < math.inf:
+            digits += max(math.floor(math.log10(largest)) - math.floor(math.log10(error)) - 2, 0)
+        middle, *ends = (f"{number:.{min(digits, 15)}g}" for number in numbers)
+        return middle, " to ".join(ends)
+
     def __str__(self) -> str:
-        ends = " to ".join(f"{end:.4g}" for end in self.interval)
+        middle, ends = self.shown
         errors = f"sampling {self.sampling_error:.3g}, privacy {self.privacy_error:.3g}"
-        says = f"{self.name}: {self.estimate:.4g} (95% interval {ends}; standard errors: {errors})"
+        says = f"{self.name}: {middle} (95% interval {ends}; standard errors: {errors})"
         return "\n".join([says, *(f"Note: {note}" for note in self.notes)])
 
     @property

@@ -58,8 +58,8 @@ class Fit:
             f"{'':{width}}  {'estimate':>10} {'sampling':>10} {'privacy':>10}   95% interval",
         ]
         lines += [
-            f"{c.name:{width}}  {c.estimate:10.4g} {c.sampling_error:10.3g} {c.privacy_error:10.3g}"
-            f"   {c.interval[0]:.4g} to {c.interval[1]:.4g}"
+            f"{c.name:{width}}  {c.shown[0]:>10} {c.sampling_error:10.3g} {c.privacy_error:10.3g}"
+            f"   {c.shown[1]}"
             for c in self.coefficients
         ]
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
