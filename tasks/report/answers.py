@@ -14,12 +14,15 @@ import numpy as np
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.releases.numbers.mean import Mean
 from dpcore.releases.numbers.ratio_mean import RatioMean
-from schemas.survey.columns import Column
+from schemas.survey.columns import CategoricalColumn, Column
 from tasks.charts.svg import supported
 from tasks.report.cells import called, read_labels, written
 from tasks.report.parts import Source
 from tasks.report.release import headed
 from tasks.report.wording import category, is_value
+
+NEARLY = 0.9
+"""An interval with this part of the range between the bounds says nothing of a mean."""
 
 
 class Answer(NamedTuple):
@@ -41,6 +44,14 @@ class GroupMean(NamedTuple):
     column: Column | None = None
 
     @property
+    def unknown(self) -> bool:
+        """Whether the interval is nearly as wide as the bounds, and so says nothing."""
+        if self.column is None or isinstance(self.column, CategoricalColumn):
+            return False
+        lower, upper = self.column.bounds
+        return min(self.high, upper) - max(self.low, lower) >= NEARLY * (upper - lower)
+
+    @property
     def text(self) -> str:
         numbers = supported((self.mean, self.low, self.high), self.error)
         middle, low, high = (written(self.column, number) for number in numbers)
@@ -51,6 +62,9 @@ class GroupMean(NamedTuple):
 def told_apart(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
     """A sentence on the only mean, or on the two groups that differ most. ``noise`` begins the sentence
     if no difference is clear."""
+    groups = [group for group in groups if not group.unknown]
+    if not groups:
+        return Answer(f"{title}: the noise is too large for any mean.", leaves_open=True)
     if len(groups) == 1:
         return Answer(f"{title}: the mean is {groups[0].text}.")
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
@@ -96,6 +110,4 @@ def answer_of_means(source: Source, chance: float) -> Answer:
             told = GroupMean(group, float(mean), float(low), float(high), float(error), of_column)
             groups.append(told)
     title = headed(source.plan.section(source.record.name))
-    if not groups:
-        return Answer(f"{title}: noise hides every mean.", leaves_open=True)
     return told_apart(title, groups, "noise leaves")
