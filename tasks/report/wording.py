@@ -138,6 +138,7 @@ def _numbers(axis: Bins, part: Part, column: Column) -> str:
         return _with(
             f"{start} to {written(column, _text(high - 1))}", "" if _aged(column) else unit
         )
+    start = f"above {start}" if above else start
     return _with(f"{start} to {end}" if reached else f"{start} to under {end}", unit)
 
 

@@ -134,6 +134,8 @@ def test_the_strongest_come_first_and_no_two_columns_twice():
         (Bins("n", (0, 1, 2, 12, 60), integer=True), (2, 3), "2 to 11 visits"),
         (Bins("n", (0.0, 10.0, 50.0, 50.0)), (2, 3), "50 visits"),
         (Bins("n", (0, 1, 60), integer=True), (1, 2), "1 visit or more"),
+        (Bins("n", (0.0, 0.0, 10.0, 50.0)), (1, 2), "above 0 to under 10 visits"),
+        (Bins("n", (0.0, 5.0, 5.0, 10.0, 10.0, 50.0)), (2, 4), "above 5 to 10 visits"),
     ],
 )
 def test_bins_become_words(axis, part, words):
