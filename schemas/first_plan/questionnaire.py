@@ -161,7 +161,15 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
     def number(key: str) -> Decimal | None:
         if not said.get(key) or said[key] == OPEN:
             return None
-        return read_number(f"{place}, {key}", said[key], said.get("format", ""))
+        try:
+            return read_number(f"{place}, {key}", said[key], said.get("format", ""))
+        except InputError:
+            if said.get("type") not in DATES or key == "step":
+                raise
+            raise InputError(
+                f"{place}, {key}: {said[key]!r} is not a year; dates lie between two whole years, such"
+                " as 2024 and 2025"
+            ) from None
 
     def listed(key: str) -> dict[str, str]:
         return dict(read_values(f"{place}, {key}", said.get(key, "")))

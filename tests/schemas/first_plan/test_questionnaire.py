@@ -206,6 +206,14 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
         ("column,lower,upper\nx,,open\n", r"line 2 \(x\), lower: write a number, or open here too"),
         ("column,lower,upper\nx,Open,open\n", r"lower: 'Open' .* did you mean 'open'"),
         ("column,type,lower,upper\nx,date,open,open\n", "only numbers can have open bounds"),
+        (
+            "column,type,lower,upper\nx,date,2025-03,2026\n",
+            "lower: '2025-03' is not a year; dates lie",
+        ),
+        (
+            "column,type,lower,upper\nx,time,2025,1.3.26\n",
+            "upper: '1.3.26' is not a year; dates lie",
+        ),
         ("column,values,lower,upper\nx,1=one,open,open\n", "values: leave it empty"),
         ("column,lower,upper,special\nx,open,open,a\n", "special: 'a' is not a number"),
         ("column;lower;upper\nx;0;1.500,5\n", r"upper: '1.500,5' is not .*; write 1500.5"),
