@@ -12,6 +12,7 @@ the cell is a point mass, and the cell above it excludes that value.  Null cells
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,9 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
         ends = next_written(axis, low), next_written(axis, high)
         start, end = _number_words(ends[0], ends[1] - axis.integer)
-        if one_value(axis, low, high):
+        if math.isinf(low) or math.isinf(high):
+            words.append(f"under {end}" if math.isinf(low) else f"{start} or more")
+        elif one_value(axis, low, high):
             words.append(start)
         elif axis.integer:
             words.append(f"{start}-{end}" if low >= 0 else f"{start} to {end}")

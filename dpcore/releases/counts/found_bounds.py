@@ -10,7 +10,6 @@ With probability 99% no empty range exceeds it.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +28,7 @@ FALSE = 0.01
 POWERS = range(-6, 16)
 LARGEST = 1e16
 _AMOUNTS = [float(f"{digit}e{power}") for power in POWERS for digit in (1, 2, 5)] + [LARGEST]
-_FURTHEST = [*_AMOUNTS, sys.float_info.max]
+_FURTHEST = [*_AMOUNTS, math.inf]
 EDGES = (*(-amount for amount in reversed(_FURTHEST)), 0.0, *_FURTHEST)
 
 

@@ -1,5 +1,7 @@
 """Bounds hold the ranges that enough units are in, and an empty range hardly ever counts."""
 
+import math
+
 import numpy as np
 
 from dpcore.accounting.budget import Budget
@@ -43,3 +45,12 @@ def test_empty_ranges_are_within_the_bounds_as_rarely_as_is_stated_and_full_ones
     assert kept >= FOUND - 5 * np.sqrt(0.05 * 0.95 / times)  # a chance below 1e-6
     assert empty <= FALSE + 5 * np.sqrt(FALSE / times)
     assert empty >= FALSE / 3
+
+
+def test_the_outer_ranges_have_no_end():
+    (table,) = SEARCH.publish(Noisy(np.zeros(SEARCH.domain.size, dtype=int))).tables
+    name = SEARCH.domain.names[0]
+    first, last = table.columns[f"{name}_from"], table.columns[f"{name}_to"]
+    assert (first[0], last[CELLS - 1]) == (-math.inf, math.inf)
+    words = table.columns[f"{name}_bin"]
+    assert (words[0], words[CELLS - 1]) == ("under -1e+16", "1e+16 or more")
