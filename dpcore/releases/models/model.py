@@ -232,8 +232,8 @@ class MeasuredModel(Release):
         unknown = least >= MOST_LEAST * float(point.rows[0])
         hidden = (doubt >= MOST_BLUR) | unknown
         if self.family != "gaussian":
-            # A term that moves further than all steps before it did not come to a solution: the step is
-            # as long if the others do not move, and hardly longer for a term that follows them.
+            # A term did not come to a solution if even the shortest step that moves it this far is
+            # beyond all steps before it.
             length = (
                 unit * np.abs(back @ step) / np.sqrt(point.rows[0] * np.maximum(spread, 1e-300))
             )
