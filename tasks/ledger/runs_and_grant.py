@@ -86,7 +86,8 @@ def require_grant(plan: Plan, account: Account) -> None:
     if account.composition != composition:
         raise BudgetError(
             f"budget.composition: the plan says {composition}, but the ledger records a"
-            f" {account.composition} grant of {plan.dataset}; correct the plan"
+            f" {account.composition} grant of {plan.dataset}: write `composition: {account.composition}`"
+            " under `budget` of the plan"
         )
     says = (
         f"budget.granted: the plan says that {plan.dataset} was granted {granted}, but the ledger"
