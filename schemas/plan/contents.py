@@ -210,7 +210,11 @@ class PlanDocument(Section):
         """The assumptions behind sampling errors of models and moments, in addition to independent
         records."""
         weights = self.weights.column if self.weights else None
-        return tuple(assumptions(self.most_together, weights))
+        cut = (
+            f"Numbers of {', '.join(self._found[1])} beyond the bounds that were found count as the"
+            " nearest bound; errors and intervals do not include the difference.",
+        ) * bool(self._found[1])
+        return *assumptions(self.most_together, weights), *cut
 
     @property
     def includes_sampling(self) -> bool:

@@ -176,6 +176,10 @@ def test_bounds_are_found_too_and_the_search_shares_the_fifth():
     assert plan.columns["pay"].bounds == (-3, 1)
     found = plan.with_found({"pay": (1.0, 500.0)})
     assert found.columns["pay"].bounds == (-3, 500)
+    *_, assumed = published_plan(found.public()).assumed
+    assert assumed.startswith(
+        "Numbers of pay beyond the bounds that were found count as the nearest"
+    )
     assert found.digest == plan.digest == digest_of(found.public())
     assert published_plan(found.public()).columns == found.columns
     assert select(plan, ["pay"], plan.requested * Fraction(1, 2)).columns == plan.columns
