@@ -186,12 +186,12 @@ def _scales(
 ) -> tuple[Floats, Floats, Floats]:
     """``widths``, ``steps`` and ``along`` (size,) of all cells, for a tail that begins after a cell.
 
-    Amounts thin out on a logarithmic scale, and far from zero that is nearly a linear one.
+    Amounts and losses thin out on a logarithmic scale; far from zero that is nearly a linear one.
     """
-    if way == 1 and middles is not None and widths is not None and middles[start] > 0.0:
-        logs = np.log(np.maximum(middles, middles[middles > 0.0].min() / 2) / middles[start])
-        if (np.diff(logs[start:]) > 0.0).all():
-            return np.maximum(widths, LEAST_WIDTH), middles - middles[start], logs
+    if middles is not None and widths is not None and (amounts := way * middles)[start] > 0.0:
+        logs = np.log(np.maximum(amounts, amounts[amounts > 0.0].min() / 2) / amounts[start])
+        if (np.diff(logs[start::way]) > 0.0).all():
+            return np.maximum(widths, LEAST_WIDTH), amounts - amounts[start], logs
     cells = (np.arange(float(size)) - start) * way
     return np.ones(size), cells, cells
 

@@ -105,6 +105,19 @@ def test_numbers_of_any_size_have_tails(first: float):
     assert abs(made.mean() / np.repeat(np.arange(60), exact).mean() - 1) < 0.1
 
 
+def test_large_losses_thin_out_like_equally_large_gains():
+    amounts = np.geomspace(1.0, 1e6, 40)
+    widths = np.diff(amounts, append=1.2e6)
+    groups, kinds = np.minimum(np.arange(40) // 4, 8), np.zeros(40, np.int64)
+    held = np.array([10.0, 40, 160, 400, 400, 160, 40, 10, 3])
+    (gains,) = (t for t in tails(groups, held, kinds, 1.0, amounts, widths) if t.cells[-1] == 39)
+    ends = tails(8 - groups[::-1], held[::-1], kinds, 1.0, -amounts[::-1], widths[::-1])
+    (losses,) = (t for t in ends if t.cells[-1] == 0)
+    assert losses.cells.tolist() == (39 - gains.cells).tolist()
+    assert losses.steps.tolist() == gains.steps.tolist()
+    assert (losses.density, losses.slope) == pytest.approx((gains.density, gains.slope))
+
+
 def test_a_value_that_many_people_have_stands_out_of_its_group():
     generator = np.random.default_rng(5)
     exact = np.zeros(100, dtype=np.int64)
