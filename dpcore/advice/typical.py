@@ -55,7 +55,7 @@ def typical_shares(axis: Axis, shape: Shape) -> Floats:
         few = axis.integer and edges[-1] - edges[0] <= FEW
         below = at * (2.2 - at) if few else _below(at, shape)
         own = [] if isinstance(axis, Bins) else [0.0] * len(axis.points)
-        shares = np.r_[np.diff(below), own]
+        shares = np.r_[np.maximum(np.diff(below), 0.0), own]  # rounding may make them negative
         if shape == "events":
             shares *= (1 - NONE) / shares.sum()
             shares[0] += NONE

@@ -6,7 +6,8 @@ and counts of events crowd, or equal cells if the bounds are of similar size.  T
 
     hours a week, 0 to 99             one for each value
     visits, 0 to 5,000                0, 1, ..., 20, then 22, 25, 28, 30, 35, ...
-    income, 0 to 200,000              0 alone, then to 20, 22, 25, 28, ..., 190,000
+    income, 0 to 200,000              0 alone, then to 1.1, 1.2, 1.3, ..., 190,000
+    turnover, 0 to 10,000 million     0 alone, then to 1.1, ...; in tables to 10, 100, 1000, ...
     temperature, 34 to 42             equal cells
 
 >>> Numbers(Decimal(0), Decimal(5000), None, True).for_tables().edges
@@ -31,8 +32,10 @@ EQUAL = 100
 ALIKE = 20
 """Positive bounds with a smaller ratio get equal cells."""
 
-SPREAD = Decimal(10_000)
-"""Growing cells begin at the larger bound divided by this number, or at small whole numbers."""
+SPREAD, WRITTEN, WIDEST = Decimal(10_000), 1000, Decimal(10) ** 18
+"""Growing cells begin at 1, or lower at the larger bound divided by ``SPREAD`` or at ``WRITTEN`` steps:
+the median turnover of firms is a millionth of a bound that no firm exceeds.  They begin at the step at
+least; without a step, at the larger bound divided by ``WIDEST``."""
 
 FINE = tuple(
     Decimal(step) / 10 for step in (*range(10, 16), 16, 18, 20, 22, 25, 28, *range(30, 100, 5))
@@ -42,7 +45,9 @@ FEW = tuple(map(Decimal, ("1", "2", "5")))
 ALONE, ALONE_IN_TABLES = 20, 3
 """If cells grow, each whole number up to this has its own cell."""
 
-MOST_IN_TABLES = 12
+MOST_IN_TABLES, MOST_WHOLE = 12, 15
+"""The most cells in tables.  If cells grow, this is the most on each side of zero, as long as a cell has
+no more than a power of ten; whole numbers may be counts of few things, and get more."""
 
 MEASURES = ("year", "%", "per cent", "percent", "degree", "cm", "kg", "mmhg", "point")
 """Units of numbers near a typical value other than zero, even if zero is a bound."""
@@ -118,7 +123,7 @@ class Numbers:
             return Cells(None, [])
         if self._alike or is_measure(self.unit):
             return self._as_cells(self._equal(MOST_IN_TABLES, FEW), points, self.special)
-        events = max(-self.lower, self.upper) <= MOST_VALUES
+        events = self._largest <= MOST_VALUES
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
 
     def for_periods(self, points: Sequence[float] | None = None) -> Cells:
@@ -152,12 +157,23 @@ class Numbers:
             return ()
         single = self.whole and self.step_or_one == 1
         small = range(-alone, alone + 2) if single else ()
-        least = max(self.step_or_one or Decimal(0), max(-self.lower, self.upper) / SPREAD)
-        if single and alone:
-            least = Decimal(alone)
+        least = Decimal(alone) if single and alone else self._least
         above = growing(max(self.lower, least), self._top, self.step_or_one, steps)
         below = growing(max(-self.upper, least), -self.lower, self.step_or_one, steps)
+        if steps is FEW:
+            most = MOST_WHOLE if single else MOST_IN_TABLES
+            above, below = thinned(above, most), thinned(below, most)
         return [*map(Decimal, small), *above, *(-edge for edge in below)]
+
+    @property
+    def _largest(self) -> Decimal:
+        return max(-self.lower, self.upper)
+
+    @property
+    def _least(self) -> Decimal:
+        """Where growing cells begin."""
+        least = min(Decimal(1), self._largest / SPREAD, WRITTEN * (self.step_or_one or Decimal(1)))
+        return max(least, self.step_or_one or self._largest / WIDEST)
 
     def _as_cells(
         self,
@@ -210,6 +226,14 @@ def growing(
     found = (step * Decimal(10) ** power for power in powers for step in steps)
     multiples = (edge if unit is None else multiple(edge, unit) for edge in found)
     return [edge for edge in multiples if least < edge < upper]
+
+
+def thinned(edges: Sequence[Decimal], most: int) -> list[Decimal]:
+    """At most this many growing edges if the powers of ten are no more: the smallest others are left
+    out."""
+    others = [edge for edge in edges if edge != Decimal(10) ** edge.adjusted()]
+    left_out = others[: max(len(edges) - most, 0)]
+    return [edge for edge in edges if edge not in left_out]
 
 
 def equal(lower: Decimal, upper: Decimal, width: Decimal) -> list[Decimal]:

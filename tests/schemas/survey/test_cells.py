@@ -10,6 +10,7 @@ from dpcore.domain.cell_values import CellNumbers
 from schemas.releases.binning import Bins, binned_domain
 from schemas.survey.cells import Cells, Numbers
 from schemas.survey.columns import ContinuousColumn, IntegerColumn
+from schemas.survey.supposed import supposed_shares
 
 
 def numbers(lower: str, upper: str, step: str = "", *, whole: bool = False, **more) -> Numbers:
@@ -94,6 +95,30 @@ def test_cells_grow_where_amounts_crowd_near_zero_and_are_equal_elsewhere():
     assert equal.max() == pytest.approx(equal.min())
     assert numbers("0", "110", whole=True, unit="years").for_tables().edges[:3] == [0, 10, 20]
     assert numbers("0", "84", whole=True, unit="days").for_tables().edges[:4] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("upper", "step"), [("1e10", "0.01"), ("1e10", ""), ("1e4", "1e-8")])
+def test_cells_grow_from_small_amounts_however_large_the_bound_is(upper, step):
+    of, unit = numbers("0", upper, step), float(upper) / 1e10
+    edges = np.array(of.for_records().edges)
+    assert edges[1] <= 20 * unit  # at a bound of ten thousand million euros, 20 euros
+    assert (edges[2:] / edges[1:-1]).max() < 1.3
+    few = np.array(of.for_tables().edges)
+    assert len(few) <= 15
+    assert few[1] <= 101 * unit
+    assert (few[2:] / few[1:-1]).max() < 11
+    made = axis(of, of.for_records())
+    (assumed,) = supposed_shares({"x": column_with(of, of.for_records())}, [made]).values()
+    assert assumed.min() >= 0
+    assert assumed.sum() == pytest.approx(1)
+
+
+def test_tables_distinguish_small_numbers_of_things_and_large_amounts():
+    employees = numbers("0", "100000", whole=True).for_tables().edges
+    assert employees[:7] == [0, 1, 2, 5, 10, 20, 50]
+    income = numbers("0", "100000", "0.01").for_tables().edges
+    assert income[-7:] == [1000, 2000, 5000, 10000, 20000, 50000, 100000]
+    assert len(income) <= 14
 
 
 def test_amounts_on_both_sides_of_zero_grow_from_it():
