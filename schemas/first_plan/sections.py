@@ -26,7 +26,7 @@ from schemas.survey.found import stated_ends
 
 MOST_ON_A_MAP = 4096
 
-FINEST, FINE_ON_A_SCALE = 65536, 4096
+FINEST = 65536
 """Real numbers are rounded to this many cells. The default is right for maps, whose cells are pairs."""
 
 MOST_HEAPED = 2**21
@@ -39,6 +39,8 @@ WEIGHTLESS = (
     " Each record counts once, so the synthetic records represent the respondents, not the population."
     " Weights are not used because noise on their sums grows with the largest weight."
 )
+
+LOGARITHMIC = " For a logarithmic scale, state the type `continuous` in the questionnaire."
 
 GAUSSIAN_NOISE = "Noise grows with the root of the number of tables; the mechanism spends beta."
 
@@ -143,8 +145,8 @@ class ColumnUse:
 
     def scale(self, name: str) -> str:
         """The scale on which a density is estimated."""
-        of, others = self.numbers.get(name), self._in("mean", "map", "model")
-        if of is None or of.whole or not of.amount or name in others:
+        of = self.numbers.get(name)
+        if of is None or of.whole or not of.amount:
             return "none"
         return "log1p" if of.lower <= 1 else "log"
 
@@ -169,8 +171,7 @@ class ColumnUse:
                 keys[f"# special {listed}"] = "each has a separate cell and needs no key"
             real = self.of.columns[name] is ColumnType.REAL
             if real and name in exact and name not in maps:
-                scaled = name in self._in("density") and self.scale(name) != "none"
-                keys["grid"] = FINE_ON_A_SCALE if scaled else FINEST
+                keys["grid"] = FINEST
             found[name] = keys
         return found
 
@@ -359,6 +360,8 @@ class ColumnUse:
             why["bandwidth"] = (
                 "A fifth of the share is spent to choose it. A known number costs nothing."
             )
+        if any(of.whole and of.amount for n, of in self.numbers.items() if n in wish.columns):
+            why["bandwidth"] += LOGARITHMIC
         return PlannedRelease(keys | {"mechanism": "best"}, why, (wish,))
 
     def moments(self, wishes: Sequence[Wish]) -> PlannedRelease:

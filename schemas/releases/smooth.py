@@ -19,7 +19,7 @@ from schemas.releases.private import PrivateSetting
 from schemas.survey.columns import CategoricalColumn, Column
 
 MOST_CELLS = 4096
-"""The most cells of a transformed column, because engines compare values with all edges."""
+"""The most cells on a transformed scale, because engines compare values with all edges."""
 
 
 class PrivateBandwidth(PrivateSetting):
@@ -103,9 +103,5 @@ def _axis(name: str, column: Column, scale: TransformName) -> Axis:
         return axis
     if not isinstance(axis, Grid):
         raise ValueError(f"transform: {name} must be a continuous column without levels")
-    if axis.cells > MOST_CELLS and not axis.integer:
-        raise ValueError(
-            f"transform: {name} has a grid of {axis.cells} cells; state columns.{name}.grid:"
-            f" {MOST_CELLS} or less"
-        )
-    return replace(axis, transform=scale)
+    cells = axis.cells if axis.integer else min(axis.cells, MOST_CELLS)
+    return replace(axis, cells=cells, transform=scale)

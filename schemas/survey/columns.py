@@ -283,7 +283,8 @@ class ContinuousColumn(NumberColumn):
         default=1024,
         ge=2,
         le=65536,
-        description="Values are rounded to this many equal cells between the bounds.",
+        description="Values are rounded to this many equal cells between the bounds; on a transformed"
+        " scale to at most 4,096.",
     )
     step: float | None = Field(default=None, gt=0, description=STEP)
     levels: list[float] | None = Field(default=None, min_length=1, description=LEVELS)

@@ -13,6 +13,7 @@ from flows.cli import main
 from schemas.first_plan.described import ColumnType
 from schemas.first_plan.planner import first_plan
 from schemas.first_plan.wishes import Said
+from schemas.plan import load_plan
 from tasks.explain.analysis import expected_fit, model_error
 from tasks.inference.fit import answering
 from tests.schemas.first_plan.filled import filled, questions
@@ -443,6 +444,30 @@ def test_who_was_asked_is_known_by_a_column_with_another_name(tmp_path):
     )
     assert "insured" in str(records["rules"])
     assert "%" not in str(records["rules"])
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"means": ["rent"]}, {"models": ["rent ~ insured"]}, {"maps": ["rent lat"]}],
+    ids=str,
+)
+def test_the_scale_of_a_density_does_not_depend_on_other_wishes(tmp_path, others):
+    text = PERSONS + "rent,,,0,9000000,0.01,dollars,\n"
+    alone = yaml.safe_load(planned(tmp_path, Said(densities=["rent"]), text))["releases"]
+    found = filled(planned(tmp_path, Said(densities=["rent"], **others), text))
+    density = next(each for each in found["releases"] if each["name"] == "density-rent")
+    density.pop("weight", None)
+    assert [density] == alone
+    assert density["transform"] == "log1p"
+    scaled = load_plan(found).built["density-rent"].domain.axes[0]
+    assert scaled.transform == "log1p"
+
+
+def test_a_plan_says_how_an_amount_in_whole_numbers_gets_a_logarithmic_scale(tmp_path):
+    text = planned(tmp_path, Said(densities=["income"]))
+    assert "state the type `continuous`" in " ".join(text.replace("#", "").split())
+    text = planned(tmp_path, Said(densities=["age"]))
+    assert "logarithmic" not in text
 
 
 def test_a_density_of_two_values_is_refused(tmp_path):

@@ -158,6 +158,13 @@ def test_a_density_may_be_estimated_on_another_scale(plan_document, section, tra
     assert any("on the scale of log1p(income)" in e.note for e in release.expected_error())
 
 
+@pytest.mark.parametrize(("transform", "cells"), [("none", 65536), ("log1p", 4096)])
+def test_a_fine_grid_for_means_is_coarser_on_another_scale(plan_document, transform, cells):
+    plan_document["columns"]["income"]["grid"] = 65536
+    release = built(plan_document, **DENSITY | {"columns": ["income"]}, transform=transform)
+    assert release.domain.axes[0].cells == cells
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
