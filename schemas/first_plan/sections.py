@@ -82,8 +82,6 @@ class ColumnUse:
     def columns(self) -> list[str]:
         """The columns that wishes name, in the table's order."""
         needed = {name for wish in self.wishes for name in (*wish.columns, *wish.by)}
-        if any(wish.kind == "tables" for wish in self.wishes):
-            needed |= {*self.of.columns}
         if any(self.measured(wish) for wish in self.wishes):
             needed |= {*self.of.design.values()}
         return [name for name in self.of.columns if name in needed]
@@ -287,10 +285,7 @@ class ColumnUse:
         )
 
     def pairs(self, wish: Wish) -> PlannedRelease:
-        columns, why = (
-            [*self.of.columns],
-            "Counts of all pairs of columns, in cells made for readers.",
-        )
+        columns, why = [*wish.columns], "Counts of all pairs of columns, in cells made for readers."
         keys: dict[str, Any] = {"name": "all-pairs", "kind": "margins", "columns": columns}
         keys |= {"ways": min(2, len(columns)), **self._bins(columns, many=False)}
         return self._counts(PlannedRelease(keys, {"": why}, (wish,)))

@@ -121,21 +121,26 @@ class Said:
                     faults.append(str(fault))
         if faults:
             raise InputError("\n".join(faults))
-        return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1] or [
-            Wish("tables")
-        ]
+        found = found or [Wish("tables", columns=self._for_readers(of))]
+        return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1]
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
         if self.records or self.purpose == "records":
-            drawn = of.design.get("cluster")  # says nothing of people but where they were found
-            yield Wish("records", columns=tuple(n for n in of.columns if n != drawn))
+            yield Wish("records", columns=self._for_readers(of))
         if self.purpose == "tables":
-            yield Wish("tables")
+            yield Wish("tables", columns=self._for_readers(of))
         if self.purpose == "functions":
-            numeric = [n for n, k in of.columns.items() if k in NUMERIC if k is not ColumnType.PART]
+            kinds = {*NUMERIC} - {ColumnType.PART}
+            numeric = [name for name in self._for_readers(of) if of.columns[name] in kinds]
             if not numeric:
                 raise InputError("--for functions: the table has no numeric column")
             yield from (Wish("density", name, (name,)) for name in numeric)
+
+    @staticmethod
+    def _for_readers(of: Described) -> tuple[str, ...]:
+        """All columns except that of clusters, which only says where people were found."""
+        drawn = of.design.get("cluster")
+        return tuple(name for name in of.columns if name != drawn) or tuple(of.columns)
 
 
 def _table(text: str, of: Described) -> Wish:

@@ -170,6 +170,15 @@ def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_populat
     }
 
 
+@pytest.mark.parametrize("said", [Said(), Said("tables"), Said("functions")], ids=str)
+def test_clusters_are_in_nothing_that_nobody_asked_for(tmp_path, said):
+    found = yaml.safe_load(planned(tmp_path, said, DESIGNED))
+    assert "point" not in {name for each in found["releases"] for name in each["columns"]}
+    assert "point" not in found["columns"]
+    only = Said(tables=["point"])  # but in a table that somebody asks for
+    assert "point" in yaml.safe_load(planned(tmp_path, only, DESIGNED))["columns"]
+
+
 @pytest.mark.slow
 def test_a_share_by_group_that_noise_may_hide_is_planned(tmp_path):
     """Of a column that not everybody has a value of, in few clusters: the expected error is infinite."""
