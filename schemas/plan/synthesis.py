@@ -12,6 +12,10 @@ from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release
 from dpcore.releases.counts.heaping import Heaping
+from dpcore.releases.densities.density import Density
+from dpcore.releases.densities.function import SmoothFunction
+from dpcore.releases.densities.parts import DensityOfParts
+from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
@@ -43,8 +47,9 @@ class Synthesis(Section):
         default_factory=dict,
         description="For each numeric column, the release that its values follow inside their bins: a"
         " density, counts in finer bins, or `uniform`. By default a column follows the plan's density"
-        " of this column alone, otherwise a joint density. If there is no density, the values follow a"
-        " smooth density with the records' counts in its bins.",
+        " of this column alone, otherwise a joint density, unless its bandwidth is wider than half of"
+        " the bins. If there is no such density, the values follow a smooth density with the records'"
+        " counts in its bins.",
     )
 
     derived: dict[StrictStr, StrictStr] = Field(
@@ -131,19 +136,20 @@ class Synthesis(Section):
         ``built``: the plan's releases by name.  Raises ``ValueError`` if ``within_bins`` names a column
         without bins, or a release without information on the column's distribution.
         """
-        columns = [axis.name for axis in built[self.from_].domain.axes if isinstance(axis, Bins)]
+        axes = built[self.from_].domain.axes
+        columns = {axis.name: axis for axis in axes if isinstance(axis, Bins)}
         for column in self.within_bins:
             if column not in columns:
                 raise ValueError(f"within_bins.{column}: {self.from_} has no bins of this column")
         found: dict[str, Samplable | Heaping] = {}
-        for column in columns:
+        for column, axis in columns.items():
             known = [
                 r
                 for r in built.values()
                 if isinstance(r, Samplable | Heaping) and r.refines and column in r.domain.names
             ]
             by_name = {release.name: release for release in known}
-            usual = [release for release in known if release.refines != "counts"]
+            usual = [r for r in known if r.refines != "counts" and _resolves(r, axis)]
             usual.sort(key=lambda r: (r.refines != "values", len(r.domain.axes)))
             wanted = self.within_bins.get(column, usual[0].name if usual else None)
             if wanted in by_name:
@@ -154,3 +160,14 @@ class Synthesis(Section):
                     f" column; there is {', '.join([*by_name, UNIFORM])}"
                 )
         return found
+
+
+def _resolves(release: Release, axis: Bins) -> bool:
+    """Whether half of the bins are at least as wide as the bandwidth of a density, on its scale."""
+    smooth = release.each if isinstance(release, DensityOfParts) else release
+    smooth = smooth.smooth if isinstance(smooth, TunedDensity) else smooth
+    if not isinstance(smooth, Density | SmoothFunction):
+        return True
+    place = smooth.domain.names.index(axis.name)
+    widths = np.diff(smooth.axes[place].to_unit(np.array(axis.edges)))
+    return bool(np.median(widths[widths > 0.0]) >= smooth.bandwidths[place])

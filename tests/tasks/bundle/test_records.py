@@ -132,6 +132,25 @@ def test_a_column_with_nulls_follows_counts_in_finer_bins(draws):
     assert "rent" not in made(draws).refined_by
 
 
+@pytest.mark.parametrize("section", [{}, {"by": "place"}, {"transform": "log1p"}], ids=str)
+def test_a_density_smoother_than_the_bins_places_no_values_unless_the_plan_says_so(section):
+    document = from_yaml(PLAN)
+    document["columns"]["pay"]["bounds"] = [0, 1000]
+    records, _, density, *_ = document["releases"]
+    density |= {"columns": ["pay"], "bandwidth": 0.05, **section}
+
+    def follows(edges: list[int], **within: str) -> bool:
+        records["bins"]["pay"] = edges
+        document["synthesis"][0]["within_bins"] = within
+        plan = Plan.model_validate(document)
+        return "pay" in plan.synthesis[0].refining(plan.built)
+
+    assert follows([0, 10, 100, 1000])
+    narrow = [*range(0, 1001, 10)]
+    assert not follows(narrow)
+    assert follows(narrow, pay="both")
+
+
 def test_where_in_its_bin_a_value_lies_does_not_follow_from_its_bin():
     """Codes of a table in which nothing passed the threshold are random numbers too."""
     document = from_yaml(PLAN)
