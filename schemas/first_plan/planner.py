@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import fmean
 
 from dpcore.advice.records import record_distances
-from dpcore.advice.usable import GOOD, relative_error, table_error
+from dpcore.advice.usable import GOOD, ROUGH, relative_error, table_error
 from dpcore.arrays import Floats
 from dpcore.errors import InputError, UnmeasuredError
 from dpcore.releases.base import Release
@@ -28,7 +29,13 @@ from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described, with_names
 from schemas.first_plan.question import Question
-from schemas.first_plan.sections import GAUSSIAN_NOISE, ColumnUse, PlannedRelease
+from schemas.first_plan.sections import (
+    GAUSSIAN_NOISE,
+    UNWEIGHTED,
+    WEIGHTLESS,
+    ColumnUse,
+    PlannedRelease,
+)
 from schemas.first_plan.wishes import Said, Wish
 from schemas.first_plan.written import ROWS, Written
 from schemas.plan import Plan
@@ -108,7 +115,7 @@ class Draft(Written):
             if self.use.finer:
                 draft = draft.having(self.use.alone())
         elif "tables" in of_all:
-            draft = draft.having(draft.together(draft.quieter(self.use.pairs(of_all["tables"]))))
+            draft = draft.having(draft.of_all_pairs(self.use.pairs(of_all["tables"])))
         draft = draft.with_tables([wish for wish in wishes if wish.kind == "table"])
         for wish in wishes:
             if wish.kind == "mean":
@@ -129,6 +136,20 @@ class Draft(Written):
         both = (section, section.but(why, mechanism="discrete-gaussian"))
         return min(both, key=lambda each: self.having(each).cost)
 
+    def of_all_pairs(self, section: PlannedRelease) -> PlannedRelease:
+        return self.usable(section, lambda each: self.together(self.quieter(each)))
+
+    def usable(
+        self, section: PlannedRelease, choose: Callable[[PlannedRelease], PlannedRelease]
+    ) -> PlannedRelease:
+        """The chosen form of the section, without weights if noise would hide their sums."""
+        best = choose(section)
+        if "weighted" in best.keys and self.of.complete:
+            with suppress(InputError):
+                if fmean(self.having(best)._errors_of(best)) > ROUGH:
+                    return choose(section.without_weights(UNWEIGHTED))
+        return best
+
     def together(self, section: PlannedRelease) -> PlannedRelease:
         """The section, or a histogram of all its columns if that is more accurate."""
         columns = section.keys["columns"]
@@ -138,6 +159,8 @@ class Draft(Written):
         if records and not {self.of.columns[name] for name in columns} <= FEW:
             return section  # whose bins are finer than those of a histogram
         joint = replace(self.use.histogram(columns), wishes=section.wishes)
+        if "weighted" not in section.keys:
+            joint = joint.without_weights(WEIGHTLESS if records else UNWEIGHTED)
         apart = self._distance(section, records)
         try:
             together = self._distance(joint, records)
@@ -168,12 +191,12 @@ class Draft(Written):
         held = draft.section(*kinds)  # records do not count weights
         for wish in wishes:
             among = None if held is None else draft.among(held.name, wish)
-            apart = draft.having(draft.quieter(self.use.tables([*own, wish])))
+            apart = draft.having(draft.usable(self.use.tables([*own, wish]), draft.quieter))
             if among is not None and among.cost <= apart.cost:
                 draft = among
             else:
                 own.append(wish)
-        return draft.having(draft.quieter(self.use.tables(own))) if own else draft
+        return draft.having(draft.usable(self.use.tables(own), draft.quieter)) if own else draft
 
     def among(self, name: str, wish: Wish) -> Draft | None:
         """The draft with a table added to the release ``name``; None if its cells would not suit

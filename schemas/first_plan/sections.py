@@ -42,6 +42,11 @@ WEIGHTLESS = (
 
 LOGARITHMIC = " For a logarithmic scale, state the type `continuous` in the questionnaire."
 
+UNWEIGHTED = (
+    " Each record counts once, so these tables describe the respondents, not the population: noise on"
+    " sums of weights grows with the largest weight, and would hide them at 10,000 records and alpha 1."
+)
+
 GAUSSIAN_NOISE = "Noise grows with the root of the number of tables; the mechanism spends beta."
 
 
@@ -63,6 +68,12 @@ class PlannedRelease:
         ends = [key for key in ("mechanism", "weighted") if key in old and key not in keys]
         last: dict[str, Any] = {key: old.pop(key) for key in ends}
         return replace(self, keys={**old, **keys, **last}, why={**self.why, **(why or {})})
+
+    def without_weights(self, reason: str) -> PlannedRelease:
+        if "weighted" not in self.keys:
+            return self
+        kept = {key: value for key, value in self.keys.items() if key != "weighted"}
+        return replace(self, keys=kept, why={**self.why, "": self.why.get("", "") + reason})
 
     def serving(self, *wishes: Wish) -> PlannedRelease:
         return replace(self, wishes=(*self.wishes, *wishes))

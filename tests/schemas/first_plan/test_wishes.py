@@ -170,6 +170,19 @@ def test_means_and_shares_of_a_survey_with_a_design_are_measured_for_the_populat
     }
 
 
+def test_tables_are_weighted_only_where_noise_leaves_something(tmp_path):
+    wide = "wide,,,1,9,1,,\nwider,,,1,9,1,,\n"
+    all_pairs = planned(tmp_path, Said(), DESIGNED + wide)
+    assert not any("weighted" in each for each in yaml.safe_load(all_pairs)["releases"])
+    assert "describe the respondents, not the population" in all_pairs.replace("\n  # ", " ")
+    one = planned(tmp_path, Said(tables=["health x region"]), DESIGNED + wide)
+    assert all(each["weighted"] for each in yaml.safe_load(one)["releases"])
+    assert "respondents" not in one
+    few = "a,,yes; no,,,,,\nb,,yes; no,,,,,\nw,weight,,,100,1,,\n"
+    pair = planned(tmp_path, Said(), TEXT.splitlines()[0] + "\n" + few)
+    assert all(each["weighted"] for each in yaml.safe_load(pair)["releases"])
+
+
 @pytest.mark.parametrize("said", [Said(), Said("tables"), Said("functions")], ids=str)
 def test_clusters_are_in_nothing_that_nobody_asked_for(tmp_path, said):
     found = yaml.safe_load(planned(tmp_path, said, DESIGNED))
@@ -195,7 +208,9 @@ def test_a_share_by_group_that_noise_may_hide_is_planned(tmp_path):
     assert kinds(text) == {"share-high-by-age": "model"}
     several = planned(tmp_path, Said(records=True, means=["high by age"]), survey)
     weights = {each["name"]: each.get("weight") for each in yaml.safe_load(several)["releases"]}
-    assert weights == {"all-pairs": None, "share-high-by-age": None}  # not twenty times the other
+    assert weights == {"all-columns": None, "share-high-by-age": None}  # not 20 times the other
+    assert "weighted" not in several
+    assert "records represent the respondents" in several.replace("\n  # ", " ")
     for each in (text, several):
         assert "noise hides this release even with the whole budget" in each.replace("\n  # ", " ")
     seen = planned(tmp_path, Said(records=True, means=["age"], tables=["health"]))
