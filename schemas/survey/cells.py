@@ -45,9 +45,10 @@ FEW = tuple(map(Decimal, ("1", "2", "5")))
 ALONE, ALONE_IN_TABLES = 20, 3
 """If cells grow, each whole number up to this has its own cell."""
 
-MOST_IN_TABLES, MOST_WHOLE = 12, 15
+MOST_IN_TABLES, MOST_OF_SMALL = 12, 15
 """The most cells in tables.  If cells grow, this is the most on each side of zero, as long as a cell has
-no more than a power of ten; whole numbers may be counts of few things, and get more."""
+no more than a power of ten.  Whole numbers get more, as they may be counts of few things, and so do
+numbers within ``ALIKE``, such as a pH: these cells grow only until they are equal."""
 
 MEASURES = ("year", "%", "per cent", "percent", "degree", "cm", "kg", "mmhg", "point")
 """Units of numbers near a typical value other than zero, even if zero is a bound."""
@@ -160,10 +161,15 @@ class Numbers:
         least = Decimal(alone) if single and alone else self._least
         above = growing(max(self.lower, least), self._top, self.step_or_one, steps)
         below = growing(max(-self.upper, least), -self.lower, self.step_or_one, steps)
+        small_numbers = not self.whole and self._largest <= ALIKE
+        even = self._equal(MOST_OF_SMALL if steps is FEW else EQUAL, FEW) if small_numbers else []
         if steps is FEW:
-            most = MOST_WHOLE if single else MOST_IN_TABLES
-            above, below = thinned(above, most), thinned(below, most)
-        return [*map(Decimal, small), *above, *(-edge for edge in below)]
+            most = MOST_OF_SMALL if single or even else MOST_IN_TABLES
+            above, below = (
+                thinned(with_even(grown, [way * edge for edge in even]), most)
+                for grown, way in ((above, 1), (below, -1))
+            )
+        return [*map(Decimal, small), *above, *(-edge for edge in below), *even]
 
     @property
     def _largest(self) -> Decimal:
@@ -226,6 +232,12 @@ def growing(
     found = (step * Decimal(10) ** power for power in powers for step in steps)
     multiples = (edge if unit is None else multiple(edge, unit) for edge in found)
     return [edge for edge in multiples if least < edge < upper]
+
+
+def with_even(grown: Sequence[Decimal], even: Sequence[Decimal]) -> list[Decimal]:
+    """Growing edges up to the first positive one of the equal edges, and then these."""
+    after = sorted(edge for edge in even if edge > 0)
+    return [*(edge for edge in grown if not after or edge < after[0]), *after]
 
 
 def thinned(edges: Sequence[Decimal], most: int) -> list[Decimal]:

@@ -121,6 +121,18 @@ def test_tables_distinguish_small_numbers_of_things_and_large_amounts():
     assert len(income) <= 14
 
 
+def test_cells_of_small_numbers_grow_only_until_they_are_equal():
+    """Whether a pH or an amount, which may crowd near zero: no bound says which."""
+    few = numbers("0", "14", "0.01").for_tables().edges
+    assert few[:4] == [0, 0.1, 0.5, 1]
+    assert few[3:] == [*range(1, 15)]
+    many = np.diff(numbers("0", "14", "0.01").for_records().edges)
+    assert many[1] < 0.02
+    assert many.max() < 0.201
+    share = numbers("0", "1").for_tables().edges
+    assert np.diff(share)[-9:] == pytest.approx(0.1)
+
+
 def test_amounts_on_both_sides_of_zero_grow_from_it():
     edges = np.array(numbers("-10000000", "10000000", whole=True).for_records().edges)
     assert np.sum(np.abs(edges) <= 30_000) > len(edges) / 3
