@@ -235,7 +235,7 @@ class Histogram(TableOfCounts, Samplable):
             statement = (
                 "These statements are for a cell given that it passed the threshold."
                 f" {conservative} The standard error is an average over all exact {unit.numbers} that"
-                " could give the noisy one, each with equal weight. It is cautious, because the cell may"
+                " could give the noisy one, all equally likely. It is cautious, because the cell may"
                 " be empty."
             )
             return (

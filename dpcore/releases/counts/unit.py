@@ -118,7 +118,7 @@ class Unit:
         first, last = (
             self.scaled(np.clip(end, 0, most).astype(np.int64)) for end in (lower, upper)
         )
-        of = f"the exact {self.number}, around count; shorter than estimate's interval for small counts"
+        of = f"the exact {self.number}, around count; if count is small, shorter than around estimate"
         return [
             self.column("count", counts, meaning),
             self.column(

@@ -331,7 +331,7 @@ class MeasuredModel(Release):
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         usual = (
-            "if no category is rare and residuals have no long tails, which nobody knows beforehand"
+            "if no category is rare and residuals have no long tails, which is not known beforehand"
         )
         if self.scores.whole and not self.scores.terms.binary:
             usual = "if the response has a standard deviation of a twentieth of its range, in the middle"
