@@ -10,7 +10,7 @@ ordered column are different, because one group holds all rare values: with equa
 5,000 and at 90,000 dollars the mean would be far too large.  There counts decline cell by cell from the
 neighbouring groups, at least as fast as these do, so that each of the ``tails`` has its own total.  A
 tail joins groups until their total is significant: with a standard error of 20, the last groups of 0,
-10 and 40 records form one tail.
+10, 40 and 120 records form one tail.
 
 >>> held, groups = np.array([900.0, 300.0, 120.0, 40.0, 10.0, 0.0]), np.repeat(np.arange(6), 4)
 >>> (tail,) = tails(groups, held, np.zeros(24, dtype=np.int64), error=20.0)
@@ -34,8 +34,9 @@ from dpcore.post.tables.simplex import round_to_total
 BULK = 1 / 4
 """A tail with more than this share of a column's records must be confirmed by counts of cells."""
 
-SEEN = 3.0
-"""A total of groups is significant if it is this many standard errors."""
+SEEN = 4.0
+"""A total of groups is significant if it is this many standard errors: of a dozen groups without
+records, one in a hundred columns has one beyond three, and its records would lie far from all others."""
 
 LEAST_START = 0.4
 """A tail starts with at least this fraction of the mean of the adjacent groups: noise may exaggerate

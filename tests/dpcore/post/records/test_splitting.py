@@ -220,11 +220,11 @@ def test_the_shape_of_a_wide_group_is_seen_in_sums_of_its_cells():
 def test_a_tail_is_what_holds_something_together_and_thins_out():
     groups, kinds = np.repeat(np.arange(10), 2), np.zeros(20, dtype=np.int64)
     held = np.array([90, 90, 50, 50, 30, 30, 10, 10, 2, 1], dtype=float)
-    for error, length in ((0.1, 2), (3.0, 8), (10.0, 12)):
+    for error, length in ((0.1, 2), (2.25, 8), (7.5, 12)):
         (tail,) = tails(groups, held, kinds, error)
         assert tail.cells.tolist() == list(range(20 - length, 20))
     assert tail.density == 25  # the lower one of two windows that hold something
-    (mirrored,) = tails(groups, held[::-1].copy(), kinds, 10.0)
+    (mirrored,) = tails(groups, held[::-1].copy(), kinds, 7.5)
     assert mirrored.cells.tolist() == list(range(11, -1, -1))
     assert tails(groups, held, kinds[:0], 3.0) == []  # categories have no ends
     apart = np.repeat([0, 1], [18, 2])  # a special value at the end is no tail of the others
@@ -235,7 +235,7 @@ def test_a_tail_is_what_holds_something_together_and_thins_out():
 def test_both_ends_of_a_column_thin_out_and_never_share_a_group():
     groups, kinds = np.arange(12), np.zeros(12, dtype=np.int64)
     held = np.array([1, 5, 20, 60, 90, 200, 200, 90, 60, 20, 5, 1], dtype=float)
-    upper, lower = tails(groups, held, kinds, 5.0)
+    upper, lower = tails(groups, held, kinds, 3.75)
     assert upper.cells.tolist() == [9, 10, 11]
     assert lower.cells.tolist() == [2, 1, 0]
     for error in np.geomspace(1, 1000, 30):
