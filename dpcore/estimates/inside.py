@@ -78,11 +78,12 @@ def opened_by_bins(
     pairs: Sequence[tuple[Variable, Variable]],
     tables: Mapping[Attributes, Floats],
 ) -> Floats:
-    """(k, q) one standard error of the sums of q products over their ``tables``, from each of k bins:
-    its values may all lie elsewhere inside it.
+    """(k, q) one standard error in each of q sums of products over their ``tables``, for each of k bins,
+    because its values may all lie elsewhere inside it.
 
-    A bin with a share s of its column may be off by min(1, 2 s^2) of what its values can change: many
-    bins say where values are, and one bin with most of the records does not.
+    If a bin has a share s of its column's records, the error is min(1, 2 s^2) of the most that its
+    values could change.  Many bins say where values are; one bin with most of the records does not.
+    This is an argument, not a bound; ``benchmarks.unasked`` measures it.
     """
     reach = cache(partial(reach_in_cells, evidence, records))
     found: dict[tuple[int, int], Floats] = {}
@@ -127,7 +128,7 @@ def reach_in_cells(
 
 
 def openness(axis: Bins, counts: Floats) -> Floats:
-    """(cells,) how much of what values can change inside each bin is open; 0 for a single value."""
+    """(cells,) the part of the largest possible change that is not known; 0 for a single value."""
     single = (np.diff(axis.edges) == 0) | np.isin(axis.edges[:-1], axis.masses)
     some = np.maximum(counts, 0.0)
     return np.where(single, 0.0, np.minimum(2 * (some / max(some.sum(), 1.0)) ** 2, 1.0))

@@ -191,11 +191,9 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
         moved_inside(evidence, records, *pair, tables[each.attributes]) / evidence.rows
         for pair, each in zip(pairs, features, strict=True)
     ]
-    noise = (
-        noise + np.outer(inside, inside) / 4
-    )  # half of what is corrected is one more standard error
     opened = opened_by_bins(evidence, records, pairs, tables) / evidence.rows
-    noise = noise + opened.T @ opened
+    # Half of what is corrected is one more standard error.
+    noise = noise + np.outer(inside, inside) / 4 + opened.T @ opened
     # Where the records have no response of one kind in a small group, others still say what each
     # product is, so that its noise counts.
     anywhere = _anywhere(records.domain, MADE_UP + 4 * len(features))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
+from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
@@ -47,6 +48,10 @@ class Samplable(Release):
 
     nested: tuple[Nested, ...] = ()
     """Groups that a column determines in every synthetic record."""
+
+    def resolves(self, axis: Bins) -> bool:
+        """Whether it is fine enough to say where values lie inside these bins of one of its columns."""
+        return True
 
     @abstractmethod
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:

@@ -210,11 +210,16 @@ class PlanDocument(Section):
         """The assumptions behind sampling errors of models and moments, in addition to independent
         records."""
         weights = self.weights.column if self.weights else None
-        cut = (
-            f"Numbers of {', '.join(self._found[1])} beyond the bounds that were found count as the"
-            " nearest bound; errors and intervals do not include the difference.",
-        ) * bool(self._found[1])
-        return *assumptions(self.most_together, weights), *cut
+        return *assumptions(self.most_together, weights), *self.cut_off
+
+    @property
+    def cut_off(self) -> tuple[str, ...]:
+        """A sentence on numbers beyond the bounds that are found, if there are such bounds."""
+        names = ", ".join(self._found[1])
+        return (
+            f"Numbers of {names} beyond the bounds that were found count as the nearest bound; errors"
+            " and intervals do not include the difference.",
+        ) * bool(names)
 
     @property
     def includes_sampling(self) -> bool:

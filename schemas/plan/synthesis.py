@@ -12,10 +12,6 @@ from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release
 from dpcore.releases.counts.heaping import Heaping
-from dpcore.releases.densities.density import Density
-from dpcore.releases.densities.function import SmoothFunction
-from dpcore.releases.densities.parts import DensityOfParts
-from dpcore.releases.densities.tuned import TunedDensity
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
@@ -149,7 +145,8 @@ class Synthesis(Section):
                 if isinstance(r, Samplable | Heaping) and r.refines and column in r.domain.names
             ]
             by_name = {release.name: release for release in known}
-            usual = [r for r in known if r.refines != "counts" and _resolves(r, axis)]
+            fine = [r for r in known if isinstance(r, Heaping) or r.resolves(axis)]
+            usual = [release for release in fine if release.refines != "counts"]
             usual.sort(key=lambda r: (r.refines != "values", len(r.domain.axes)))
             wanted = self.within_bins.get(column, usual[0].name if usual else None)
             if wanted in by_name:
@@ -160,14 +157,3 @@ class Synthesis(Section):
                     f" column; there is {', '.join([*by_name, UNIFORM])}"
                 )
         return found
-
-
-def _resolves(release: Release, axis: Bins) -> bool:
-    """Whether half of the bins are at least as wide as the bandwidth of a density, on its scale."""
-    smooth = release.each if isinstance(release, DensityOfParts) else release
-    smooth = smooth.smooth if isinstance(smooth, TunedDensity) else smooth
-    if not isinstance(smooth, Density | SmoothFunction):
-        return True
-    place = smooth.domain.names.index(axis.name)
-    widths = np.diff(smooth.axes[place].to_unit(np.array(axis.edges)))
-    return bool(np.median(widths[widths > 0.0]) >= smooth.bandwidths[place])

@@ -47,9 +47,8 @@ def fit_measured(
         if isinstance(release, MeasuredModel):
             models.append(f"{release.formula} ({release.family})")
             if asked and (_meaning(release.formula), release.family) == (asked, family):
-                return release.name, _fitted(release, draws, shares).assuming(
-                    release.design.assumed
-                )
+                assumed = *release.design.assumed, *plan.cut_off
+                return release.name, _fitted(release, draws, shares).assuming(assumed)
 
     def points_of(of: Moments) -> Points:
         if draws:

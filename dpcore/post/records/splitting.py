@@ -35,8 +35,8 @@ BULK = 1 / 4
 """A tail with more than this share of a column's records must be confirmed by counts of cells."""
 
 SEEN = 4.0
-"""A total of groups is significant if it is this many standard errors: of a dozen groups without
-records, one in a hundred columns has one beyond three, and its records would lie far from all others."""
+"""A total of groups is significant if it is this many standard errors: if it were
+three, one column in sixty would have an empty group, of a dozen, with a tail far from all records."""
 
 LEAST_START = 0.4
 """A tail starts with at least this fraction of the mean of the adjacent groups: noise may exaggerate

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.axes import Axis, Bins, Grid
 from dpcore.line.statistic import Noisy
 from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import EstimatesDensity
@@ -77,6 +77,12 @@ class BandedDensity(AnsweredRelease, EstimatesDensity):
     @abstractmethod
     def mass_stddev(self) -> float:
         """The standard deviation of the noise in this ratio: 0 if the number is public."""
+
+    def resolves(self, axis: Bins) -> bool:
+        """Whether half of the bins are at least as wide as the bandwidth, on the column's scale."""
+        place = self.domain.names.index(axis.name)
+        widths = np.diff(self.axes[place].to_unit(np.array(axis.edges)))
+        return bool(np.median(widths[widths > 0.0]) >= self.bandwidths[place])
 
     def mass(self, noisy: Noisy) -> float:
         """Records over the rows of the plan: 1 if they are public, else noisy and positive."""

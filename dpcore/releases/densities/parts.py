@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Grid
+from dpcore.domain.axes import Axis, Bins, Grid
 from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
@@ -163,6 +163,9 @@ class DensityOfParts(EstimatesDensity, Samplable):
         counts = [int(tally.counts[tally.cells == cell].sum()) for cell in at]
         steps = np.minimum(np.array(counts, dtype=np.int64), self.most_rows)
         return [steps * self.each.one_record, self.each.numbers(tally)]
+
+    def resolves(self, axis: Bins) -> bool:
+        return self.each.resolves(axis)
 
     def of_group(self, noisy: Noisy, group: int) -> tuple[Floats, Noisy]:
         """A group's noisy numbers (k,) of records at the point masses, and its density's numbers."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis
+from dpcore.domain.axes import Axis, Bins
 from dpcore.domain.domain import Domain
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms import DiscreteGaussian
@@ -77,6 +77,9 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
 
     def published_names(self, axis: Axis) -> tuple[str, ...]:
         return self.smooth.published_names(axis)
+
+    def resolves(self, axis: Bins) -> bool:
+        return self.smooth.resolves(axis)
 
     def _at_most_noise(self, share: Budget) -> Density | SmoothFunction:
         return replace(self.smooth, rows=self.rows, share=share)

@@ -232,6 +232,14 @@ def test_a_tail_is_what_holds_something_together_and_thins_out():
     assert before.cells.tolist() == [16, 17]
 
 
+def test_noise_of_three_standard_errors_in_an_empty_group_is_no_tail_of_its_own():
+    held = np.array([7000.0, 900.0, 400.0, 23.0, 18.0, 77.0])
+    groups = np.repeat(np.arange(6), [1, 7, 132, 6, 11, 144])
+    (tail,) = tails(groups, held, np.zeros(301, dtype=np.int64), 25.0)
+    assert tail.cells[0] == 8
+    assert tail.cells[-1] == 300
+
+
 def test_both_ends_of_a_column_thin_out_and_never_share_a_group():
     groups, kinds = np.arange(12), np.zeros(12, dtype=np.int64)
     held = np.array([1, 5, 20, 60, 90, 200, 200, 90, 60, 20, 5, 1], dtype=float)
