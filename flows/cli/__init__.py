@@ -68,6 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before numpy is imported: with several threads on few cores, its linear algebra library makes
     # training many times slower.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if os.environ.get("PREFECT_API_URL"):
+        from flows.operation.gate import show_key
+
+        show_key()  # before Prefect reads its settings
     given = list(sys.argv[1:] if arguments is None else arguments)
     app = command_line()
     try:

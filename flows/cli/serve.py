@@ -70,6 +70,7 @@ def deploy(
         from httpx import HTTPError
 
         from flows.deployment import deploy as deployment
+        from flows.operation.gate import trouble
         from flows.operation.lost import watch_over_runs
         from tasks.workplace.plans import plans_folder
 
@@ -77,10 +78,7 @@ def deploy(
             names, refused = deployment.deploy(plans or plans_folder(), runs_at_once)
             watch_over_runs()
         except HTTPError as error:
-            raise ServerError(
-                "the Prefect server at PREFECT_API_URL does not answer correctly"
-                f" ({type(error).__name__}): start it, or correct the address"
-            ) from None
+            raise ServerError(f"the Prefect server at PREFECT_API_URL {trouble(error)}") from None
     output.answer("\n".join(names), {"deployed": names, "refused": refused})
     if refused:
         raise BudgetError("not every schedule was deployed; the reasons are above")

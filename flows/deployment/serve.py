@@ -26,6 +26,7 @@ from httpx import HTTPError
 from prefect.context import refresh_global_settings_context
 
 from dpcore.errors import DPReleaseError, InputError
+from flows.operation.gate import HEADERS, KEY, headers_with, make_key
 from tasks.workplace.home import home, ledger_url, private_folder
 from tasks.workplace.places import NAMED_FILES, place
 from tasks.workplace.plans import plans_in
@@ -110,6 +111,8 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
         "PREFECT_SERVER_API_HOST": HOST,
         "PREFECT_SERVER_API_PORT": str(port),
+        KEY: (key := make_key(folder)),
+        HEADERS: headers_with(key),
         "DPRELEASE_HOME": str(home()),
         "DPRELEASE_LEDGER": ledger_url(),
         "DPRELEASE_PLANS": str(plans.absolute()),

@@ -27,6 +27,7 @@ from prefect import Flow
 
 from dpcore.errors import DPReleaseError, ServerError
 from flows import end_quietly
+from flows.operation.gate import trouble
 from flows.operation.pages import offer_no_api_pages
 from tasks.workplace.home import home, locked, private_folder
 from tasks.workplace.places import FLOW_RUN
@@ -69,6 +70,7 @@ class EmbeddedFlow(Flow[P, R]):
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             _OUTCOMES.clear()
+            lost: Exception
             try:
                 with prefect_api():
                     return super().__call__(*args, **kwargs)
@@ -76,10 +78,10 @@ class EmbeddedFlow(Flow[P, R]):
                 silent = str(error).startswith("Failed to reach API")  # Prefect's own words
                 if not silent and not isinstance(error, HTTPError):
                     raise
-                lost = f"the Prefect server does not answer ({type(error).__name__})"
+                lost = error
             if not _OUTCOMES:
                 unreached = ServerError(
-                    f"{lost}: start it, or correct or unset PREFECT_API_URL. Then repeat the command"
+                    f"the Prefect server at PREFECT_API_URL {trouble(lost)}. Then repeat the command"
                     " with the same release id; nothing is charged twice"
                 )
                 unreached.before_the_run = True
@@ -87,7 +89,10 @@ class EmbeddedFlow(Flow[P, R]):
             (outcome,) = _OUTCOMES
             if isinstance(outcome, DPReleaseError):
                 raise outcome
-            log_line(f"{lost}, and does not show that this run has ended")
+            log_line(
+                f"the Prefect server does not answer ({type(lost).__name__}), and does not show that"
+                " this run has ended"
+            )
             return outcome
 
 

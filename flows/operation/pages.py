@@ -1,13 +1,14 @@
 """A Prefect server whose pages load nothing from other hosts.
 
-``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with six differences.
+``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with seven differences.
 Prefect's second UI contacts an analytics host, and no setting turns the UI off; a server offers a UI
 only if it can copy it, so a dangling link in place of the copy prevents this.  The first UI shows logos
 from other hosts; its copy gets a content security policy against that.  For two of its pages Prefect
 would fetch lists from GitHub; this server fetches none.  The pages that describe the API (``/docs``,
 ``/redoc``) load scripts from other hosts; they are not offered.  Decisions in forms are recorded at once
 (``flows.operation.decisions``), and no request is lost when many come at a time
-(``flows.operation.in_turn``).
+(``flows.operation.in_turn``).  Who has the login alone can change nothing that says what a worker runs
+(``flows.operation.gate``).
 """
 
 import os
@@ -20,6 +21,7 @@ from urllib.parse import urlsplit
 from prefect.context import refresh_global_settings_context
 
 from flows.operation.decisions import record_decisions
+from flows.operation.gate import HEADERS, KEY, guard
 from flows.operation.in_turn import write_in_turn
 
 _STATIC = "PREFECT_SERVER_UI_STATIC_DIRECTORY"
@@ -31,7 +33,11 @@ def start(arguments: list[str]) -> None:
     The copy of the UI is in the folder that Prefect's setting names, or else in PREFECT_HOME.
     """
     from prefect.cli import app
-    from prefect.settings import PREFECT_HOME, PREFECT_UI_STATIC_DIRECTORY
+    from prefect.settings import (
+        PREFECT_HOME,
+        PREFECT_SERVER_API_BASE_PATH,
+        PREFECT_UI_STATIC_DIRECTORY,
+    )
 
     for argument in arguments:
         if argument.startswith(("--workers", "-b", "--background")):
@@ -41,12 +47,20 @@ def start(arguments: list[str]) -> None:
             )
     folder = Path(PREFECT_UI_STATIC_DIRECTORY.value() or PREFECT_HOME.value() / "pages").absolute()
     os.environ[_STATIC] = str(folder)
+    os.environ.pop(HEADERS, None)  # a page of the server shows its settings
     refresh_global_settings_context()  # Prefect read its settings when it was imported
     _prepare(folder)
     offer_no_api_pages()
     _fetch_no_lists()
     record_decisions()
     write_in_turn()
+    if key := os.environ.get(KEY):
+        guard(key, PREFECT_SERVER_API_BASE_PATH.value() or "/api")
+    else:
+        print(
+            f"{KEY} is not set: whoever has the server's login can have workers run any program",
+            file=sys.stderr,
+        )
     sys.argv = ["prefect", "server", *arguments]
     app()
 

@@ -1,6 +1,7 @@
 """The image and the compose file: their words are known, secrets reach the programs, and the image is
 built where there is an engine."""
 
+import json
 import os
 import re
 import shlex
@@ -14,7 +15,7 @@ from sqlalchemy import make_url
 from dpcore.accounting.budget import Budget
 from dpcore.errors import LedgerError
 from flows.cli import command_line, main
-from flows.operation import pages
+from flows.operation import gate, pages
 from flows.operation.lost import POOL
 from tasks.ledger import Charge, Ledger
 from tests.conftest import ROOT
@@ -137,6 +138,20 @@ def test_secrets_come_from_files_as_they_are(tmp_path):
         check=True,
     ).stdout
     assert found == "p@ss:wo/rd % $HOME 'x' \"y\"0077\n"
+
+
+@pytest.mark.parametrize("key", ["plain", """a "quoted" \\ 'key' %s $HOME"""])
+def test_all_but_the_server_show_the_agencys_key_in_requests(tmp_path, key):
+    secret = tmp_path / "secret"
+    secret.write_text(key + "\n")
+    found = subprocess.run(
+        [FOLDER / "entrypoint.sh", "sh", "-c", f'printf %s "${gate.HEADERS}"'],
+        env={"PATH": os.environ["PATH"], f"{gate.KEY}_FILE": str(secret)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert json.loads(found) == {gate.NAME: key}
 
 
 def test_a_secret_that_cannot_be_read_stops_the_start(tmp_path):

@@ -17,6 +17,7 @@ import httpx
 import yaml
 
 from dpcore.accounting.budget import Budget
+from flows.operation.gate import HEADERS, NAME, headers_with
 from flows.operation.lost import POOL
 from tasks.ledger import Ledger
 from tasks.workplace.places import FLOW_RUN
@@ -105,12 +106,24 @@ class Served:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=SECONDS)
 
-    def api(self, method: str, path: str, **document: Any) -> Any:
+    @property
+    def key(self) -> str:
+        """The agency's, which nobody learns from the server."""
+        return (self.folder / "home" / "server" / "agency-key").read_text()
+
+    def own(self, method: str, path: str, **document: Any) -> Any:
+        """As ``api``, by who has the agency's key too."""
+        return self.api(method, path, {NAME: self.key}, **document)
+
+    def api(
+        self, method: str, path: str, headers: dict[str, str] | None = None, **document: Any
+    ) -> Any:
         def answered() -> list[httpx.Response]:
             answer = httpx.request(
                 method,
                 f"{self.address}/api{path}",
                 json=document,
+                headers=headers,
                 auth=_login(),
                 timeout=SECONDS,
                 verify=False,  # without TLS: reading all certificates takes longer than the answer
@@ -181,11 +194,11 @@ class Served:
     @contextmanager
     def resting(self) -> Iterator[None]:
         """The worker takes no run meanwhile."""
-        self.api("PATCH", f"/work_pools/{POOL}", is_paused=True)
+        self.own("PATCH", f"/work_pools/{POOL}", is_paused=True)
         try:
             yield
         finally:
-            self.api("PATCH", f"/work_pools/{POOL}", is_paused=False)
+            self.own("PATCH", f"/work_pools/{POOL}", is_paused=False)
 
     def carry_out(self, runs: list[str]) -> None:
         """Do what the worker, which rests, would do, in one process."""
@@ -195,6 +208,7 @@ class Served:
             "PREFECT_HOME": str(self.folder / "home" / "server"),
             "PREFECT_API_URL": f"{self.address}/api",
             "PREFECT_API_AUTH_STRING": PASSWORD,
+            HEADERS: headers_with(self.key),
             "DPRELEASE_LEDGER": f"sqlite:///{self.folder}/ledger.sqlite",
             "DPRELEASE_PLANS": str(self.folder / "plans"),
             "DPRELEASE_OUT": str(self.out),

@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from dpcore.accounting.budget import total
-from tests.flows.served import WHOLE, last_due
+from flows.operation.gate import REFUSAL
+from flows.operation.lost import POOL
+from tests.flows.served import WHOLE, Served, last_due
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +26,7 @@ OPENED = 8
 """A tenth of the grant."""
 
 Request = tuple[tuple[str, str], dict[str, Any]]
+Change = tuple[str, str, dict[str, Any]]
 
 
 def at(due: datetime) -> dict[str, Any]:
@@ -100,6 +103,61 @@ def files(folder: Path) -> set[Path]:
     """Every file that is not the server's own, or the ledger."""
     mine = (folder / "home", folder / "ledger.sqlite")
     return {path for path in folder.rglob("*") if not any(path.is_relative_to(own) for own in mine)}
+
+
+def changes_of_what_a_worker_runs(served: Served, program: str) -> Iterator[Change]:
+    """Requests with the login alone: have a worker run a program, or change the agency's settings."""
+    run_it = {"job_configuration": {"command": program}, "variables": {}}
+    pool = {"name": POOL, "type": "process", "base_job_template": run_it}
+    release = served.deployment(*RELEASE)
+    own = f"/deployments/{release['id']}"
+    flow = {"flow_id": release["flow_id"], "name": "mine", "work_pool_name": POOL}
+    yield "PATCH", f"/work_pools/{POOL}", {"base_job_template": run_it}
+    yield "PATCH", f"/work_pools/{POOL}", {"is_paused": True}
+    yield "POST", "/work_pools/", pool | {"name": "mine"}
+    yield "DELETE", f"/work_pools/{POOL}", {}
+    yield "PATCH", own, {"entrypoint": "os:abort"}
+    yield "PATCH", own, {"job_variables": {"command": program}}
+    yield "PATCH", own, {"enforce_parameter_schema": False, "parameters": {"plan": "health"}}
+    pull = [{"prefect.deployments.steps.run_shell_script": {"script": program}}]
+    yield "POST", "/deployments/", flow | {"entrypoint": "os:abort", "pull_steps": pull}
+    yield "DELETE", own, {}
+    yield "POST", f"{own}/pause_deployment", {}
+    yield "POST", f"{own}/schedules", {}
+    yield "POST", "/flow_runs/", {"flow_id": release["flow_id"], "work_pool_name": POOL}
+    yield "POST", "/automations/", {"name": "mine", "enabled": True, "trigger": {}, "actions": []}
+    yield "PUT", "/admin/storage", {}
+    yield "POST", "/block_documents/filter", {"include_secrets": True}
+    yield "POST", "/logs/", {}
+    yield "POST", "/concurrency_limits/", {"tag": "x", "concurrency_limit": 0}
+
+
+def test_the_login_alone_changes_nothing_of_what_workers_run(served, tmp_path):
+    def settings() -> str:
+        pool = served.api("GET", f"/work_pools/{POOL}")
+        deployments = served.api("POST", "/deployments/filter", sort="NAME_ASC")
+        kept = ("name", "entrypoint", "path", "parameters", "paused", "schedules", "job_variables")
+        return str(
+            [pool["base_job_template"], pool["is_paused"]]
+            + [[each[key] for key in kept] for each in deployments]
+        )
+
+    before, touched = settings(), tmp_path / "touched"
+    changes = list(changes_of_what_a_worker_runs(served, f"touch {touched}"))
+    for method, path, document in changes:
+        with pytest.raises(httpx.HTTPStatusError) as refused:
+            served.api(method, path, **document)
+        assert refused.value.response.json()["detail"] == REFUSAL, (method, path)
+    assert settings() == before
+    asked = served.ask("income", dry_run=True)["id"]  # by the agency's own program
+    assert served.settled(asked)["state_type"] == "PAUSED"
+    assert not touched.exists()
+    assert served.key not in str(served.api("GET", "/admin/settings"))
+    for log in (served.folder / "home" / "server").glob("*.log"):
+        assert served.key not in log.read_text()
+    # With the key the same requests arrive.
+    served.own("PATCH", f"/work_pools/{POOL}", is_paused=True)
+    served.own("PATCH", f"/work_pools/{POOL}", is_paused=False)
 
 
 def test_forty_hostile_requests_are_charged_no_more_than_is_opened(served, tmp_path):

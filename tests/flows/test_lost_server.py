@@ -72,7 +72,7 @@ def test_a_server_that_is_not_there_charges_nothing_and_has_its_own_exit_code(
     environment["DPRELEASE_EVENTS"] = str(tmp_path / "events")
     done = run(tmp_path, environment, "-m", "flows.cli", *arguments)
     assert done.returncode == 7, done.stderr
-    assert "the Prefect server does not answer" in done.stderr
+    assert "the Prefect server at PREFECT_API_URL does not answer" in done.stderr
     assert "Traceback" not in done.stderr
     (event,) = map(json.loads, (tmp_path / "events").read_text().splitlines())
     facts = {"event": "run", "dataset": "survey", "release_id": "r1", "outcome": "7"}

@@ -24,7 +24,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.soak.agency import UNENDED, Agency, Due
+from tests.soak.agency import KEY, UNENDED, Agency, Due
 from tests.soak.footprint import measure
 from tests.soak.promises import Row, promises
 from tests.soak.troubles import Life
@@ -77,7 +77,7 @@ def soak(life: Life, seconds: float, gap: float, settle_seconds: float) -> list[
 def settle(agency: Agency, life: Life, seconds: float) -> list[Due]:
     """Pause all schedules, wait for what runs, and make by hand what is still due; what was due."""
     for deployment in agency.api("POST", "/deployments/filter"):
-        agency.api("POST", f"/deployments/{deployment['id']}/pause_deployment")
+        agency.api("POST", f"/deployments/{deployment['id']}/pause_deployment", KEY)
     ended, deadline = datetime.now(UTC), time.monotonic() + seconds
     while agency.runs(*UNENDED) and time.monotonic() < deadline:
         life.attend()

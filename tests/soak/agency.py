@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from flows.operation import gate
 from schemas.plan import Plan, load_plan
 from tasks.ledger import Ledger
 from tasks.workplace.schedule import due_times, run_id
@@ -40,6 +41,7 @@ UNENDED = ("SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING")
 SECRET = "Secret-7391-Soak"
 AMOUNT = 7391.4825
 DISK = "96m"
+KEY = "soaked"
 
 
 class Due(NamedTuple):
@@ -110,6 +112,8 @@ class Agency:
             **own_environment(folder / "home", briefly=False),
             **login,
             **(behind if home == "second" else {}),
+            gate.KEY: KEY,
+            gate.HEADERS: gate.headers_with(KEY),
             "PREFECT_HOME": str(folder / "prefect"),
             "PREFECT_API_URL": f"http://127.0.0.1:{self.port}/api",
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": self.postgresql.url("prefect").replace(
@@ -251,11 +255,17 @@ class Agency:
                 cwd=self.folder,
             ).returncode
 
-    def api(self, method: str, path: str, **document: Any) -> Any:
+    def api(self, method: str, path: str, key: str = "", **document: Any) -> Any:
         user, _, password = PASSWORD.partition(":")
         address = f"http://127.0.0.1:{self.port}/api{path}"
         answer = httpx.request(
-            method, address, json=document, auth=(user, password), timeout=30, trust_env=False
+            method,
+            address,
+            json=document,
+            auth=(user, password),
+            headers={gate.NAME: key},
+            timeout=30,
+            trust_env=False,
         )
         answer.raise_for_status()
         return answer.json() if answer.content else None

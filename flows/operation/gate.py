@@ -1,0 +1,136 @@
+"""What a server's login may ask for, and what needs the agency's key.
+
+Prefect has one login for all, and its whole API is open to whoever has it: also work pools and
+deployments, which name the program that a worker runs.  So a server that knows the agency's key answers
+other requests only if they read, request a release with a deployment's form, or cancel, retry or resume
+a run.
+
+    DPRELEASE_AGENCY_KEY             the key, where the server or `dprelease deploy` is started
+    PREFECT_CLIENT_CUSTOM_HEADERS    {"Dprelease-Agency": "KEY"}, where a worker is started
+
+``dprelease serve`` makes a key, gives it to its own worker, and commands with the same home find it.
+"""
+
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from tasks.workplace.home import home
+
+KEY = "DPRELEASE_AGENCY_KEY"
+HEADERS = "PREFECT_CLIENT_CUSTOM_HEADERS"
+NAME = "Dprelease-Agency"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+REFUSAL = "this needs the agency's key"
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_ID = "[0-9a-f-]{36}"
+_POSTED = re.compile(
+    r"/(flows|flow_runs|task_runs|deployments|logs|artifacts|artifacts/latest|events|automations|variables"
+    r"|saved_searches|concurrency_limits|v2/concurrency_limits|work_pools|work_pools/[^/]+/(queues|workers)"
+    rf"|work_queues|task_workers|block_types|block_schemas|flow_runs/{_ID}/input)"
+    r"/(filter|count|paginate|history|lateness|count-by/[a-z]+)"
+    r"|/ui/[a-z_]+/[a-z-]+"
+    rf"|/deployments/{_ID}/create_flow_run|/flow_runs/{_ID}/(resume|set_state)"
+)
+"""What is posted without a key, after the API's base path: questions first."""
+
+_FOLLOWED = ("/events/out", "/logs/out")
+"""What a page follows through a websocket."""
+
+
+class Gate:
+    """An ASGI application that passes on what may be asked, and answers the rest with 403."""
+
+    def __init__(self, app: App, key: str, base: str = "/api") -> None:
+        self._app, self._key, self._base = app, key.encode(), base.rstrip("/")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or self._is_open(scope) or self._has_key(scope):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": REFUSAL})
+        else:
+            headers = [(b"content-type", b"application/json")]
+            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            await send({"type": "http.response.body", "body": orjson.dumps({"detail": REFUSAL})})
+
+    def _is_open(self, scope: Scope) -> bool:
+        path = scope["path"].removeprefix(self._base)
+        if scope["type"] == "websocket":
+            return path in _FOLLOWED
+        if scope["method"] == "POST":
+            return _POSTED.fullmatch(path.rstrip("/")) is not None
+        # Blocks may hold secrets, which a query can ask for.
+        return scope["method"] in ("GET", "HEAD", "OPTIONS") and "block_documents" not in path
+
+    def _has_key(self, scope: Scope) -> bool:
+        given = [v for name, v in scope["headers"] if name.lower() == NAME.lower().encode()]
+        return len(given) == 1 and hmac.compare_digest(given[0], self._key)
+
+
+def guard(key: str, base: str) -> None:
+    """Put a gate before every application that uvicorn runs in this process from now on."""
+    import uvicorn
+
+    run = uvicorn.run
+
+    def run_guarded(app: Any, **options: Any) -> None:
+        run(Gate(app, key, base), **options)
+
+    uvicorn.run = run_guarded
+
+
+def headers_with(key: str) -> str:
+    """The value of PREFECT_CLIENT_CUSTOM_HEADERS that shows the key, with the operator's own headers."""
+    given = os.environ.get(HEADERS)
+    return orjson.dumps((orjson.loads(given) if given else {}) | {NAME: key}).decode()
+
+
+def make_key(folder: Path) -> str:
+    """The key of the server in this private folder, which is made once."""
+    file = folder / "agency-key"
+    if not file.exists():
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as made:
+            made.write(secrets.token_urlsafe(32))
+    return file.read_text()
+
+
+def trouble(error: Exception) -> str:
+    """What is wrong with a server that a request failed at so; follows "the server"."""
+    from httpx import HTTPStatusError
+
+    if isinstance(error, HTTPStatusError) and REFUSAL in error.response.text:
+        return (
+            f'says that {REFUSAL}: set {HEADERS}=\'{{"{NAME}": "KEY"}}\', with the KEY that {KEY}'
+            " is on the server; beside `dprelease serve`, use its DPRELEASE_HOME instead"
+        )
+    return (
+        f"does not answer correctly ({type(error).__name__}): start it, or correct or unset"
+        " PREFECT_API_URL"
+    )
+
+
+def show_key() -> None:
+    """Have requests show the environment's key, or to this machine the key of this home's server.
+
+    Call it before Prefect reads its settings.
+    """
+    if key := os.environ.get(KEY):
+        os.environ[HEADERS] = headers_with(key)
+    elif urlsplit(os.environ.get("PREFECT_API_URL", "")).hostname in LOOPBACK:
+        with suppress(OSError):
+            os.environ[HEADERS] = headers_with((home() / "server" / "agency-key").read_text())
