@@ -4,18 +4,15 @@ Each command is a function in a separate module.  It imports heavy modules only 
 to standard output, progress and errors to standard error.
 """
 
-import atexit
-import gc
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
 from dpcore.errors import DPReleaseError, InputError
-from flows import end_quietly
+from flows import whole_process
 from flows.cli import (
     approve,
     ask,
@@ -33,7 +30,6 @@ from flows.cli import (
 )
 
 HELP = ("--help", "-h")
-GARBAGE_OBJECTS = 2_000_000
 EXIT_CODES = {
     0: "success",
     1: "any error without an exit code of its own",
@@ -149,19 +145,5 @@ def complain(words: str) -> None:
 
 
 def console() -> NoReturn:
-    """The installed command: runs ``main`` and exits once all threads and exit functions have ended.
-
-    A run makes many objects and few reference cycles.  Frequent garbage collection, and freeing each
-    object before the process ends, would take a quarter of its time.
-    """
-    gc.set_threshold(GARBAGE_OBJECTS)
-    atexit.register(end_quietly)
-    code = main()
-    threading._shutdown()  # type: ignore[attr-defined]  # as multiprocessing ends a child
-    atexit._run_exitfuncs()
-    try:
-        if sys.stdout:
-            sys.stdout.flush()
-    except OSError:  # the interpreter has a code for it
-        sys.exit(code)
-    os._exit(code)
+    """The installed command."""
+    whole_process(main)

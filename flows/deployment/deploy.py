@@ -10,6 +10,8 @@ Deploying again updates what has changed and keeps late runs, which are still du
 to plans by name, not by path, so that a worker on another machine finds them in its own folder.
 """
 
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +28,7 @@ from dpcore.errors import BudgetError, InputError, PlanError
 from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.deployed import release_due
+from flows.operation import engine
 from flows.operation.exhaustion import covered, pause_schedule, resume_schedules
 from flows.operation.lost import POOL, TAG
 from schemas.plan import Plan, load_plan
@@ -38,13 +41,9 @@ from tasks.workplace.plans import plans_in
 from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
 
-JOB = {
-    "job_configuration": {"stream_output": True},
-    "variables": {"type": "object", "properties": {}, "additionalProperties": False},
-}
+NO_VARIABLES = {"type": "object", "properties": {}, "additionalProperties": False}
 """A run may choose no settings of its process.  Prefect's own template lets whoever starts a run set its
 command, its folder and its environment, which names the ledger."""
-
 
 FORMS = {"ad hoc release/ad-hoc-release", "audit/audit-a-plan"}
 """These deployments stay while a plan waits for its budget: their runs may wait for a decision."""
@@ -57,17 +56,19 @@ class Deployed(NamedTuple):
     refused: list[BudgetError]
 
 
-def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
+def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
     """Deploy every plan in the folder to the configured Prefect server.
+
+    ``own``: the server and its worker are this process's own and go on where no plan can be paid.
 
     A plan that is not valid, or whose schedule does not fit its budget (``require_first_year``), is
     logged and skipped, and its earlier deployment stays.  Raises ``InputError`` if no plan is valid, and
-    ``BudgetError`` if ``some`` plan must be deployed and none can be paid.
+    ``BudgetError`` if none can be paid, unless the server is ``own``.
     """
     if ledger_exists():
         Ledger(ledger_url()).require_whole()
     plans, refused = plans_to_deploy(folder)
-    if some and not plans:
+    if not own and not plans:
         raise BudgetError(f"{folder}: no plan in this folder can be deployed")
     opened = {name: plan.operation.requests for name, plan in plans.items()}
     parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
@@ -78,7 +79,7 @@ def deploy(folder: Path, runs_at_once: int, *, some: bool = True) -> Deployed:
     ]
     say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
-        _make_pool(client, runs_at_once)
+        _make_pool(client, runs_at_once, own)
         resume_schedules()
         deployed = [
             _deploy(
@@ -150,12 +151,18 @@ def form_schema(flow: Flow[..., Any], choices: Mapping[str, list[str]]) -> dict[
     return schema
 
 
-def _make_pool(client: SyncPrefectClient, runs_at_once: int) -> None:
+def _make_pool(client: SyncPrefectClient, runs_at_once: int, own: bool) -> None:
+    # The Python of other machines is unknown here; their workers find it themselves.
+    command = {"command": f"{shlex.quote(sys.executable)} -m {engine.__name__}"} if own else {}
+    template = {
+        "job_configuration": {"stream_output": True} | command,
+        "variables": NO_VARIABLES,
+    }
     pool = WorkPoolCreate(
         name=POOL,
         type="process",
         description="Each run is a separate process on the worker's machine.",
-        base_job_template=JOB,
+        base_job_template=template,
         concurrency_limit=runs_at_once,
     )
     client.create_work_pool(pool, overwrite=True)

@@ -80,7 +80,7 @@ def serve(
 
         def deployed() -> int:
             """Deploy the plans; returns the number of plans that the budget does not cover."""
-            names, refused = deploy(plans, runs_at_once, some=False)
+            names, refused = deploy(plans, runs_at_once, own=True)
             for name in names:
                 log_line(f"deployed {name}")
             return len(refused)

@@ -8,6 +8,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError
 from flows.cli import main
 from flows.deployment.deploy import Deployed, plans_to_deploy
+from flows.operation.lost import POOL
 from tasks.ledger import Ledger
 from tests.bare import PLAN
 
@@ -83,10 +84,27 @@ def test_forms_and_approvals_are_served_where_no_plan_can_be_paid(plans, prefect
     put(plans, "poor", "5", **MONTHLY, requests=requests)
     with pytest.raises(BudgetError, match="no plan in this folder can be deployed"):
         deploy(plans, 2)
-    names, refused = deploy(plans, 2, some=False)
+    names, refused = deploy(plans, 2, own=True)
     assert names == []
     assert len(refused) == 1
     assert deployed() == before
+
+
+@pytest.mark.slow
+def test_a_run_chooses_nothing_of_its_process(plans, prefect):
+    """Only the deployer's own worker is told a command: workers elsewhere have a Python of their own."""
+    from prefect.client.orchestration import get_client
+
+    from flows.deployment.deploy import deploy
+
+    put(plans, "rich", "12", **MONTHLY)
+    for own in (False, True):
+        deploy(plans, 2, own=own)
+        with get_client(sync_client=True) as client:
+            template = client.read_work_pool(POOL).base_job_template
+        assert "{{" not in str(template)
+        assert template["variables"]["additionalProperties"] is False
+        assert ("command" in template["job_configuration"]) == own
 
 
 def test_the_exit_code_says_that_a_schedule_was_not_deployed(plans, capsys, monkeypatch):

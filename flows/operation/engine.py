@@ -1,0 +1,12 @@
+"""Carries out one run of a worker: ``python -m flows.operation.engine``.
+
+Prefect's own worker starts a process that imports Prefect only to start a second one, and each ends by
+freeing all of its objects.  This is the second alone, which ends at once.
+"""
+
+import runpy
+
+from flows import whole_process
+
+if __name__ == "__main__":
+    whole_process(lambda: runpy.run_module("prefect.engine", run_name="__main__", alter_sys=True))
