@@ -132,6 +132,7 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease",
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
         "PREFECT_CLI_PROMPT": "false",
+        "PREFECT_WORKER_QUERY_SECONDS": "2",  # by default whoever fills in a form waits for ten
         "OPENBLAS_NUM_THREADS": "1",
     }
     return {name: os.environ.get(name, value) for name, value in defaults.items()} | fixed
