@@ -15,7 +15,6 @@ from dpcore.releases.models.model import MeasuredModel
 from schemas.plan import Plan
 from schemas.plan.searches import search_words
 from tasks.explain.analysis import analyses_text
-from tasks.explain.least import least_rows
 from tasks.explain.records import records_text
 from tasks.explain.runs import runs_text, series_text
 from tasks.explain.tables import amounts, text_table
@@ -139,7 +138,6 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *errors_text(plan),
             *analyses_text(plan),
             *widths_text(plan),
-            *least_text(plan),
             *implicates_text(plan),
         ]
     )
@@ -238,13 +236,3 @@ def implicates_text(plan: Plan) -> list[str]:
                 " no budget."
             )
     return ["", *lines] if lines else []
-
-
-def least_text(plan: Plan) -> list[str]:
-    """Lines on the distance from the least possible errors; empty if none is known."""
-    heading = (
-        "The smallest possible error of mechanisms with the same promise: in the worst case, and on"
-        " every table if their worst case is at most the expected error"
-    )
-    rows = least_rows(plan)
-    return ["", heading, text_table(rows)] if rows else []
