@@ -90,12 +90,7 @@ def bandwidth(chance: random.Random, kind: str, so_far: Values) -> Any:
     return round(10 ** chance.uniform(-2.5, 0.7), 4)
 
 
-def regularisation(chance: random.Random, kind: str, so_far: Values) -> Any:
-    if chance.random() < 0.2:
-        return {
-            "private": "loss",
-            "candidates": chance.choice([[0.01, 1], [1e-7, 0.1], [0.2, 0.1]]),
-        }
+def regularisation(chance: random.Random, kind: str, so_far: Values) -> float:
     return 10 ** chance.uniform(-5, 0)
 
 

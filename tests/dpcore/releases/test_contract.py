@@ -112,7 +112,6 @@ REFUSED = [
     "density at the bandwidth of least error",
     "density at private bandwidths of two columns",
     "function at a private bandwidth",
-    "classifier at a private regularisation",
     "body density",
     "periodic body density",
 ]
