@@ -12,8 +12,6 @@ from dpcore.errors import BudgetError, BundleError, InputError
 from dpcore.post.series import QUANTITIES
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.series import earlier_runs
-from tasks.catalogue.bundles import find_bundles
-from tasks.catalogue.series import series_figures
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
@@ -88,9 +86,6 @@ def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(
     page = require_sound((second.path / REPORT).read_text(), second.path)
     assert "Intercept: change from the period before" in page.words
     assert "share of sex = M: change from the period before" in page.words
-    ((dataset,), _) = find_bundles(out)
-    titles = [figure.title for figure in series_figures(dataset)]
-    assert titles[0] == "share, term Intercept: estimate of the period"
 
 
 @pytest.mark.slow
