@@ -64,9 +64,14 @@ class Agency:
     """A folder with plans and published bundles, and the processes that serve them."""
 
     def __init__(
-        self, folder: Path, postgresql: Server, seed: int, number_of_plans: int = PLANS
+        self,
+        folder: Path,
+        postgresql: Server,
+        seed: int,
+        number_of_plans: int = PLANS,
+        briefly: bool = False,
     ) -> None:
-        self.folder, self.postgresql = folder, postgresql
+        self.folder, self.postgresql, self.briefly = folder, postgresql, briefly
         self.number_of_plans = number_of_plans
         self.plans, self.out = folder / "plans", folder / "published"
         self.random = np.random.default_rng(seed)
@@ -109,7 +114,7 @@ class Agency:
         login = {"PREFECT_API_AUTH_STRING": PASSWORD, "PREFECT_SERVER_API_AUTH_STRING": PASSWORD}
         behind = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
         return {
-            **own_environment(folder / "home", briefly=False),
+            **own_environment(folder / "home", self.briefly),
             **login,
             **(behind if home == "second" else {}),
             gate.KEY: KEY,

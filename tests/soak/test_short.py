@@ -14,7 +14,7 @@ def test_an_agency_keeps_its_promises_for_a_minute(tmp_path):
     postgresql = programs()
     if postgresql is None:
         pytest.skip("PostgreSQL is not installed")
-    life = Life(Agency(tmp_path, Server(postgresql), seed=1, number_of_plans=4))
+    life = Life(Agency(tmp_path, Server(postgresql), seed=1, number_of_plans=4, briefly=True))
     only = "a run killed"  # whose worker sees it; of others the server hears after minutes
     life.troubles = {only: life.troubles[only]}
     del life.deeds["an audit asked for"]  # which takes most of a minute of two processors
