@@ -70,6 +70,7 @@ HEADER = (
 TYPES = ("categorical", "integer", "continuous", "date", "time")
 DATES = ("date", "time")
 ROLES = ("unit", "weight", "ignored")
+CODES = ("values", "levels", "special", "missing")
 """Types of columns that a plan does not publish."""
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
 """Types of columns that a plan publishes, with the plan's key that also names the column."""
@@ -208,6 +209,11 @@ def _question(place: str, said: Mapping[str, str]) -> Question:
         )
     if kind in ROLES and said.get("universe"):
         raise InputError(f"{place}, universe: leave it empty, because the column is not published")
+    if kind == "weight" and (coded := [key for key in CODES if said.get(key)]):
+        raise InputError(
+            f"{place}, {coded[0]}: leave it empty, because every number is a weight. Empty such weights"
+            " in the table; `invalid` in the plan then says what happens to their records"
+        )
     if kind in ROLES:
         form = _format(f"{place}, format", said.get("format", ""), kind) if kind == "weight" else {}
         return Question(kind, {"upper": upper, "step": step, **form})

@@ -215,6 +215,8 @@ def test_a_questionnaire_leaves_decisions_open_and_nothing_else(tmp_path, capsys
             "upper: '1.3.26' is not a year; dates lie",
         ),
         ("column,values,lower,upper\nx,1=one,open,open\n", "values: leave it empty"),
+        ("column,type,upper,step,missing\nx,weight,9,1,99=no answer\n", "every number is a weight"),
+        ("column,type,upper,step,special\nx,weight,9,1,0\n", "special: leave it empty"),
         ("column,lower,upper,special\nx,open,open,a\n", "special: 'a' is not a number"),
         ("column;lower;upper\nx;0;1.500,5\n", r"upper: '1.500,5' is not .*; write 1500.5"),
         ("column,lower,upper\nx,0%,100%\n", "lower: '0%' is not .*; 12% is written 0.12"),
