@@ -237,12 +237,19 @@ def _spends(section: Any, composition: Literal["basic", "concentrated"]) -> bool
         return True
 
 
-def plan_of(kind: str, mechanism: str, seed: object, ordinary: bool = False) -> Plan:
-    """The first random plan of it that is read without a refusal."""
+def plan_of(
+    kind: str, mechanism: str, seed: object, ordinary: bool = False, **wanted: object
+) -> Plan:
+    """The first random plan of it that is read without a refusal.
+
+    ``wanted``: keys that it has, unless none of the first plans is valid with them.
+    """
     chance = random.Random(f"{kind} {mechanism} {seed}")
-    for _ in range(10 * TRIES):  # of those of difference-body one in 200 is valid
+    for number in range(10 * TRIES):  # of those of difference-body one in 200 is valid
+        if number == TRIES // 4:
+            wanted = {}
         try:
-            return load_plan(document(kind, mechanism, chance, ordinary))
+            return load_plan(document(kind, mechanism, chance, ordinary) | wanted)
         except PlanError:
             continue
     raise AssertionError(f"none of {10 * TRIES} plans of {kind} by {mechanism} is valid")

@@ -1,16 +1,22 @@
 """What the plan alone shows is refused when it is read; what is read is explained and published."""
 
+import itertools
 import json
 import random
 import time
+from bisect import bisect
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from dpcore.accounting.budget import Budget
+from dpcore.accounting.concentrated import Composition
 from dpcore.audit import short_audit
+from dpcore.domain.adjacency import Relation
 from dpcore.errors import PlanError
 from schemas.plan import Plan, load_plan
+from schemas.survey.columns import Invalid
 from tasks.explain.explain import explain, explanation
 from tests.plans import MECHANISMS, TRIES, document, plan_of
 from tests.shortest import document as shortest
@@ -19,8 +25,11 @@ from tests.tasks.made_up import publish_made_up
 EXPLAINED = 3.0
 """CPU seconds to read and explain a plan."""
 
-PLANS = 12
-"""Explained of every kind and mechanism: over 500 in all, in half a minute of one processor."""
+MOST = [1, 3, 1000]
+"""Records of a unit that is not a row."""
+
+SIZES = [1e-4, 1, 10, 100]
+"""Of alpha or rho, which is between 1e-6 and 1000."""
 
 WORK, MUCH_WORK = 0.2, 3.0
 """Seconds: of a plan that says that it takes longer to publish, another one is published instead."""
@@ -87,12 +96,22 @@ def test_another_plan_of_every_mechanism_is_audited_too(tmp_path, kind, mechanis
 
 
 @pytest.mark.slow
-def test_five_hundred_plans_are_explained_in_three_seconds_each():
+def test_plans_of_every_mechanism_unit_and_relation_are_explained_in_three_seconds_each():
     """All of random numbers at their extremes."""
-    assert PLANS * len(MECHANISMS) > 500
-    for seed in range(PLANS):
-        for kind, mechanism in MECHANISMS:
-            explained(plan_of(kind, mechanism, f"explained {seed}"))
+    seen: set[object] = set()
+    most = itertools.cycle(MOST)
+    for kind, mechanism in MECHANISMS:
+        for relation, several in itertools.product(get_args(Relation), (False, True)):
+            unit = {"column": "who", "max_rows": next(most)} if several else "row"
+            seed, wanted = f"{relation} {several}", {"neighbours": relation, "privacy_unit": unit}
+            plan = plan_of(kind, mechanism, seed, **wanted)
+            explained(plan)
+            asked, records = plan.budget.requested, plan.adjacency.most
+            amount = asked.alpha if asked.rho is None else asked.rho
+            stated = (plan.neighbours, plan.budget.composition, plan.invalid)
+            seen |= {*stated, ("records", records), ("size", bisect(SIZES, amount))}
+    assert seen >= {*itertools.chain(*map(get_args, (Relation, Composition, Invalid)))}
+    assert seen >= {*(("records", n) for n in MOST), *(("size", i) for i in range(len(SIZES) + 1))}
 
 
 def any_number(folder: Path, kind: str, mechanism: str, seed: int, audited: bool) -> None:
