@@ -56,6 +56,11 @@ class Database(ABC):
                 f"the ledger failed with {type(error).__name__} (ledger {self.shown})"
             ) from None
 
+    def find(self) -> None:
+        """Raise ``LedgerError`` if there is no ledger, or it is damaged or of another layout."""
+        with self.transaction(write=False):
+            pass
+
     def create_tables(self, connection: Connection) -> None:
         """Make the tables and triggers of a new ledger."""
         tables.metadata.create_all(connection, checkfirst=False)

@@ -4,13 +4,18 @@ Writers lock the row of their dataset (``SELECT ... FOR UPDATE`` in ``queries.py
 COMMITTED, so that once they hold the lock every statement sees what the last holder wrote.  Readers
 run at REPEATABLE READ, so that grants and charges come from one moment.  Each transaction sets its
 own isolation level and a commit that waits for the disk, because a server's defaults may differ.
+
+Each transaction opens a connection, which costs the server some 10 ms.  So a process looks once whether
+there is a ledger; each transaction notices for itself if it is gone.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from weakref import WeakSet
 
-from sqlalchemy import URL, Connection, create_engine, inspect
+from sqlalchemy import URL, Connection, Engine, create_engine, inspect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -34,21 +39,21 @@ class PostgreSQLDatabase(Database):
         self.lock_seconds = lock_seconds
         self._secrets = _secrets(url)
         try:
-            self.engine = create_engine(
-                url.set(drivername="postgresql+psycopg"),
-                poolclass=NullPool,
-                hide_parameters=True,
-                connect_args={"connect_timeout": max(2, math.ceil(lock_seconds))},
-            )
+            self.engine = _engine_for(url, lock_seconds)
         except ImportError:
             raise UnusableLedgerError(
                 "a ledger on PostgreSQL needs the driver psycopg: install dprelease[postgres]"
             ) from None
-        if create:
+        if create and self.engine not in _FOUND:
             try:
                 self._create_if_absent()
             except DBAPIError as error:
                 raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
+
+    def find(self) -> None:
+        if self.engine not in _FOUND:
+            super().find()
+            _FOUND.add(self.engine)
 
     def require_whole(self, connection: Connection) -> None:
         """Check nothing, because a cluster with checksums itself refuses damaged pages."""
@@ -100,6 +105,21 @@ class PostgreSQLDatabase(Database):
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
+
+
+_FOUND: WeakSet[Engine] = WeakSet()
+"""In whose databases this process has found a ledger."""
+
+
+@lru_cache(maxsize=8)
+def _engine_for(url: URL, lock_seconds: float) -> Engine:
+    """An engine without open connections; it is cached to reuse its compiled statements."""
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        poolclass=NullPool,
+        hide_parameters=True,
+        connect_args={"connect_timeout": max(2, math.ceil(lock_seconds))},
+    )
 
 
 def _secrets(url: URL) -> list[str]:

@@ -43,8 +43,7 @@ class LedgerReader:
         if not 0 < lock_seconds <= 86_400:
             raise ValueError(f"lock_seconds must be above 0 and at most a day, not {lock_seconds}")
         self._database = _open(url, lock_seconds, create)
-        with self._database.transaction(write=False):
-            pass  # opening a transaction refuses a ledger that is damaged or of another layout
+        self._database.find()
 
     def __repr__(self) -> str:
         return f"<ledger {self._database.shown}>"

@@ -12,10 +12,11 @@ import itertools
 from pathlib import Path
 
 import pytest
+from sqlalchemy.event import listen
 
 from dpcore.accounting.budget import Budget
 from dpcore.errors import BudgetError, LedgerError
-from tasks.ledger import Charge, Ledger, queries
+from tasks.ledger import Charge, Ledger, queries, tables
 from tests.tasks.bundle.damage import by_hand
 from tests.tasks.ledger.server import PASSWORD, Server, started
 
@@ -153,3 +154,14 @@ class TestServer:
             connection.exec_driver_sql("DROP TABLE ledger_schema")
         with pytest.raises(LedgerError, match="tables were removed"):
             ledger.granted("wages")
+
+    def test_a_process_looks_once_for_a_ledger_and_makes_none_in_its_place(self, url):
+        database = Ledger(url)._database
+        opened: list[object] = []
+        listen(database.engine, "connect", lambda *connection: opened.append(connection))
+        assert Ledger(url).datasets() == []
+        assert len(opened) == 1
+        with database.transaction(write=True) as connection:
+            tables.metadata.drop_all(connection)
+        with pytest.raises(LedgerError, match="tables were removed"):
+            Ledger(url).datasets()
