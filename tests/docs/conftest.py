@@ -13,10 +13,7 @@ from tests.flows.served import BRIEFLY
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built without a warning and without contact to another host.
-
-    That releases all kinds in one plan, whose audit takes most of the time.
-    """
+    """Built without a warning and without contact to another host; it releases all kinds in one plan."""
     return made_once(tmp_path_factory, "site", build_site) / "site"
 
 
