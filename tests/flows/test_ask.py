@@ -1,11 +1,11 @@
 """An analyst's own question: shown, then charged to the analyst's allowance, then published once."""
 
+import functools
 import io
 import json
-import os
 import shutil
-import subprocess
 import sys
+from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,9 +18,10 @@ from tasks.bundle.verify import read_manifest, verify_budget
 from tasks.ledger import Charge, Ledger
 from tasks.survey.sources import find_in_package
 from tasks.workplace.home import ledger_url
+from tests.apart import apart
 from tests.bare import leave_out_audits
 from tests.conftest import ROOT
-from tests.flows.served import BRIEFLY
+from tests.tasks.ledger.test_processes import compete
 
 OFFICER = ["--who", "A. Officer", "--why", "a thesis"]
 ANALYST = "B. Analyst"
@@ -295,20 +296,26 @@ def test_the_account_shows_what_each_analyst_has_left(plans, token, ask, capsys)
     assert key not in text + json.dumps(facts)
 
 
+def asked_at_once(token: str, groups: list[str]) -> list[str]:
+    """Exit code and last word of processes that ask for a mean by each group at the same time."""
+    leave_out_audits()
+    command = ["ask", "fair", "--as", ANALYST, "--alpha", "1/5", "--mean"]
+
+    def ask(group: str) -> str:
+        sys.stdin = io.StringIO(f"{token}\n")
+        with redirect_stdout(io.StringIO()) as printed:
+            code = main([*command, f"affairs by {group}"])
+        return f"{code}:{printed.getvalue().split()[-1]}"
+
+    return compete([functools.partial(ask, group) for group in groups])
+
+
 @pytest.mark.slow
 def test_processes_that_ask_at_the_same_time_spend_no_more_than_is_allowed(plans, token):
     """Each asks another question, and one of them twice; two of them can be paid."""
-    groups = ["rate_marriage", "religious", "educ", "educ"]
-    command = [sys.executable, "-m", "flows.cli", "ask", "fair", "--as", ANALYST, "--alpha", "1/5"]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([BRIEFLY, str(ROOT)])}
-    running = [
-        subprocess.Popen([*command, "--mean", f"affairs by {group}"], **pipes, text=True, env=env)
-        for group in groups
-    ]
-    said = [process.communicate(f"{token}\n") for process in running]
-    codes = [process.returncode for process in running]
-    assert set(codes) == {0, 3}, said
-    assert len({out.splitlines()[-1] for out, _ in said if "/out/" in out}) == 2, said
+    said = apart(asked_at_once, token, ["rate_marriage", "religious", "educ", "educ"])
+    assert len(said) == 4
+    assert {each.partition(":")[0] for each in said} == {"0", "3"}, said
+    assert len({each for each in said if "/out/" in each}) == 2, said
     assert charged() == Budget.of("2/5")
     assert len(list((plans.parent / "out" / "fair-1978").iterdir())) == 2
