@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 from tests.conftest import ROOT
 from tests.docs.runnable import files
+from tests.flows.served import BRIEFLY
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -73,7 +74,8 @@ def test_the_wheel_publishes_and_three_packages_open_the_bundle(
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps")
     called(*pip, "--target", full, wheel, folder=tmp_path)
     (tmp_path / "survey.yaml").write_text(files(ROOT / "docs/pages/tutorial.md")["survey.yaml"])
-    command, inside = full / "bin" / "dprelease", {"folder": tmp_path, "packages": [full]}
+    command = full / "bin" / "dprelease"
+    inside = {"folder": tmp_path, "packages": [full, Path(BRIEFLY)]}
     run = (command, "run", "survey.yaml", "--release-id", "r1")
     assert called(*run, **inside) == "published/fair-1978/r1"
     lines = (

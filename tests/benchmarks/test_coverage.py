@@ -187,7 +187,7 @@ def test_a_mean_over_noisy_rows_lies_in_its_interval():
     [
         ("classifier, rows private", "decision", 400),
         ("regression", "prediction", 400),
-        ("function, rows private", "estimate", 100),
+        ("function, rows private", "estimate", 60),
     ],
 )
 @pytest.mark.slow

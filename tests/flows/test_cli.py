@@ -17,6 +17,7 @@ from schemas.plan import load_plan
 from tasks.ledger import Charge, Ledger
 from tests.bare import small_plan
 from tests.conftest import ROOT, write_plan
+from tests.flows.served import BRIEFLY
 
 
 def dprelease(*arguments: object, capsys) -> tuple[int, str, str]:
@@ -300,6 +301,7 @@ def test_a_run_without_any_server_leaves_a_bundle_and_no_noise(
 ):
     put_database(own_home / "prefect")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+    environment["PYTHONPATH"] = os.pathsep.join([BRIEFLY, str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli", "run", plan_path, "--out", tmp_path / "out"],
         cwd=ROOT,

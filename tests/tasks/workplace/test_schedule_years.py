@@ -16,7 +16,7 @@ from tasks.workplace.schedule import due_times
 
 pytestmark = pytest.mark.slow
 
-CASES, SECONDS = 500, 0.5
+CASES, SECONDS = 250, 0.5
 """Schedules, and the processor time in which the due times of a year are found."""
 
 Field = tuple[str, set[int]]
