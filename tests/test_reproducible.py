@@ -1,5 +1,6 @@
 """Tests draw the same noise in each run, and different noise each."""
 
+import os
 import subprocess
 import sys
 
@@ -29,9 +30,11 @@ def test_a_test_and_what_it_shares_draw_the_same_in_each_run(tmp_path, hooks, sa
     (tmp_path / "test_inner.py").write_text(INNER)
 
     def drawn(*chosen: str) -> list[str]:
+        # Without plugins, which are most of what a run takes here.
         command = [sys.executable, "-m", "pytest", "-s", "-q", "-p", "no:cacheprovider", *chosen]
         run = subprocess.run(
             [*command, "--rootdir", str(tmp_path), str(tmp_path)],
+            env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             cwd=ROOT,
             capture_output=True,
             text=True,
