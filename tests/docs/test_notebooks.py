@@ -1,5 +1,6 @@
 """Every notebook runs on a bundle, and its page shows the output."""
 
+import os
 import re
 
 import pytest
@@ -10,6 +11,7 @@ errors = pytest.importorskip("nbclient.exceptions")
 from docs.notebooks import NOTEBOOKS, notebook_page
 from tests.chance import most_failures
 from tests.conftest import ROOT
+from tests.flows.served import BRIEFLY
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 
@@ -29,7 +31,7 @@ def test_a_notebook_is_stored_without_outputs_and_shown_without_a_bundle(path, m
 @pytest.mark.slow
 def test_a_notebook_runs_on_the_bundle_of_the_demo(demo, monkeypatch):
     monkeypatch.setenv("DPRELEASE_BUNDLE", str(demo))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BRIEFLY, str(ROOT)]))
     page = notebook_page(NOTEBOOKS / "use-a-bundle.ipynb")
     assert page.count('<img alt="') == page.count("plt.show()") == 2
     assert "90% interval" in page.partition("```text")[2]
@@ -39,7 +41,7 @@ def test_a_notebook_runs_on_the_bundle_of_the_demo(demo, monkeypatch):
 @pytest.mark.slow
 def test_eight_questions_are_answered_and_their_intervals_hold_the_public_truth(demo, monkeypatch):
     monkeypatch.setenv("DPRELEASE_BUNDLE", str(demo))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BRIEFLY, str(ROOT)]))
     page = notebook_page(NOTEBOOKS / "eight-questions.ipynb")
     held = re.findall("<td>(True|False)</td>", page)
     assert len(held) == 8

@@ -1,5 +1,6 @@
 """A kind of another package works like one of our own, and is held to the same contract."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.conftest import ROOT
 from tests.dpcore.releases import test_contract as contract
 from tests.dpcore.releases import test_contract_noise as noise
 from tests.dpcore.releases.contract import PURE, Case, grid
+from tests.flows.served import BRIEFLY
 
 CASE = Case(
     ShortestHalf("s", Domain((grid("x", 5),)), 4, PURE),
@@ -85,7 +87,11 @@ def dprelease(
     code = f"import sys; sys.path[:0] = sys.argv.pop(1).split(); {program.strip()}"
     path = f"{ROOT} {folder / 'site'}" if site else str(ROOT)
     return subprocess.run(
-        [sys.executable, "-c", code, path, *arguments], cwd=folder, capture_output=True, text=True
+        [sys.executable, "-c", code, path, *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": BRIEFLY},
+        capture_output=True,
+        text=True,
     )
 
 

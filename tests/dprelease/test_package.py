@@ -24,6 +24,7 @@ from tasks.survey.private_file import FILE, TABLE, connect
 from tasks.survey.steps import ingest_survey
 from tests.bare import PLAN, leave_out_audits, small_plan
 from tests.conftest import ROOT
+from tests.flows.served import BRIEFLY
 
 FRAME = pd.DataFrame({"sex": ["F", "M"] * 20, "age": range(20, 60)})
 
@@ -73,7 +74,8 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """A Python program in a process of its own, whose home is the folder."""
-    home = {"HOME": str(folder), "DPRELEASE_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
+    home = {"HOME": str(folder), "DPRELEASE_HOME": str(folder / "home")}
+    home["PYTHONPATH"] = os.pathsep.join([BRIEFLY, str(ROOT)])
     return subprocess.run(
         [sys.executable, "-c", program], cwd=folder, env=home, capture_output=True, text=True
     )

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
+from tests.flows.served import BRIEFLY
+
 RUN = """
 import sys
 from flows.operation.embedded import prefect_api
@@ -49,6 +52,7 @@ def test_a_start_migrates_an_older_database_alone_and_deletes_records_of_old_run
 def process(home: Path, *command: str) -> str:
     """What Python prints with these arguments."""
     here = {"PREFECT_HOME": str(home / "prefect"), "DPRELEASE_HOME": str(home)}
+    here["PYTHONPATH"] = os.pathsep.join([BRIEFLY, str(ROOT)])
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")} | here
     ran = subprocess.run(
         [sys.executable, *command], env=environment, check=True, capture_output=True, text=True
