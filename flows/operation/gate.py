@@ -3,7 +3,7 @@
 Prefect has one login for all, and its whole API is open to whoever has it: also work pools and
 deployments, which name the program that a worker runs.  So a server that knows the agency's key answers
 other requests only if they read, request a release with a deployment's form, or cancel, retry or resume
-a run.
+a run.  What such a request may say is in ``flows.operation.bodies``.
 
     DPRELEASE_AGENCY_KEY             the key, where the server or `dprelease deploy` is started
     PREFECT_CLIENT_CUSTOM_HEADERS    {"Dprelease-Agency": "KEY"}, where a worker is started
@@ -12,6 +12,7 @@ a run.
 """
 
 import hmac
+import json
 import os
 import re
 import secrets
@@ -21,13 +22,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
-
+from flows.operation.bodies import RULES
 from tasks.workplace.home import home
 
 KEY = "DPRELEASE_AGENCY_KEY"
 HEADERS = "PREFECT_CLIENT_CUSTOM_HEADERS"
 NAME = "Dprelease-Agency"
+MOST_BYTES = 2**20
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 REFUSAL = "this needs the agency's key"
 
@@ -58,15 +59,21 @@ class Gate:
         self._app, self._key, self._base = app, key.encode(), base.rstrip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or self._is_open(scope) or self._has_key(scope):
+        if scope["type"] == "lifespan" or self._has_key(scope):
             await self._app(scope, receive, send)
+        elif self._is_open(scope):
+            rule = RULES.get(scope["path"].rstrip("/").rpartition("/")[2])
+            if rule is None or scope["type"] == "websocket":
+                await self._app(scope, receive, send)
+            elif (body := await _checked(receive, rule)) is not None:
+                await self._app(_with_body(scope, body), _Once(body, receive), send)
+            else:
+                await _refuse(send)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": REFUSAL})
         else:
-            headers = [(b"content-type", b"application/json")]
-            await send({"type": "http.response.start", "status": 403, "headers": headers})
-            await send({"type": "http.response.body", "body": orjson.dumps({"detail": REFUSAL})})
+            await _refuse(send)
 
     def _is_open(self, scope: Scope) -> bool:
         path = scope["path"].removeprefix(self._base)
@@ -80,6 +87,53 @@ class Gate:
     def _has_key(self, scope: Scope) -> bool:
         given = [v for name, v in scope["headers"] if name.lower() == NAME.lower().encode()]
         return len(given) == 1 and hmac.compare_digest(given[0], self._key)
+
+
+async def _refuse(send: Send) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    body = json.dumps({"detail": REFUSAL}).encode()
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _checked(receive: Receive, rule: Callable[[Any], bool]) -> bytes | None:
+    """The body, written anew so that the server reads what was checked; None if it may not pass."""
+    read, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        read += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(read) > MOST_BYTES:
+            return None
+    try:
+        document = json.loads(read or b"{}")
+        return json.dumps(document, allow_nan=False).encode() if rule(document) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _with_body(scope: Scope, body: bytes) -> Scope:
+    """The request with this body, whatever its headers said of another."""
+    of_body = (b"content-length", b"content-type", b"content-encoding", b"transfer-encoding")
+    kept = [(name, value) for name, value in scope["headers"] if name.lower() not in of_body]
+    said = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    return {**scope, "headers": kept + said}
+
+
+class _Once:
+    """Gives the body once, and then what else is received, such as that the sender has gone."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Any:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
 
 
 def guard(key: str, base: str) -> None:
@@ -97,7 +151,7 @@ def guard(key: str, base: str) -> None:
 def headers_with(key: str) -> str:
     """The value of PREFECT_CLIENT_CUSTOM_HEADERS that shows the key, with the operator's own headers."""
     given = os.environ.get(HEADERS)
-    return orjson.dumps((orjson.loads(given) if given else {}) | {NAME: key}).decode()
+    return json.dumps((json.loads(given) if given else {}) | {NAME: key})
 
 
 def make_key(folder: Path) -> str:

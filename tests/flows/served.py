@@ -203,7 +203,7 @@ class Served:
     def carry_out(self, runs: list[str]) -> None:
         """Do what the worker, which rests, would do, in one process."""
         for run in runs:
-            self.api("POST", f"/flow_runs/{run}/set_state", state={"type": "PENDING"}, force=True)
+            self.own("POST", f"/flow_runs/{run}/set_state", state={"type": "PENDING"}, force=True)
         worker = {
             "PREFECT_HOME": str(self.folder / "home" / "server"),
             "PREFECT_API_URL": f"{self.address}/api",
@@ -224,7 +224,7 @@ class Served:
         for run in runs:  # a worker says so of a process that fails before its run begins
             if self.api("GET", f"/flow_runs/{run}")["state_type"] == "PENDING":
                 state = {"type": "CRASHED"}
-                self.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
+                self.own("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
 
     def artifact(self, run: str, key: str) -> dict[str, Any]:
         only = {"flow_run_id": {"any_": [run]}, "key": {"any_": [key]}}

@@ -116,7 +116,7 @@ class TestServed:
         spent = served.ledger.spent("health")
         assert spent.alpha > 0
         for state in ({"type": "CRASHED"}, {"type": "SCHEDULED", "name": "AwaitingRetry"}):
-            served.api("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
+            served.own("POST", f"/flow_runs/{run}/set_state", state=state, force=True)
         assert served.settled(run)["state_name"] == "Suspended"
         preview = served.artifact(run, "approval-preview")["data"]
         assert "standard error of a count" in preview
