@@ -34,7 +34,7 @@ from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
 from dpcore.releases.models.rounds import Family, ScorePoint
 from dpcore.releases.models.scores import ScoredRecords
-from dpcore.releases.models.steps import LEAST, MOST_STEP, ModelScores
+from dpcore.releases.models.steps import LEAST, MOST_STEP, ModelScores, noise_share
 from dpcore.releases.models.terms import ModelTerms
 from dpcore.releases.table import (
     Published,
@@ -47,6 +47,14 @@ from dpcore.releases.table import (
 from dpcore.releases.work import Work, publishing
 
 MOST_BLUR = 0.9
+
+MOST_UNSURE = 0.35
+"""If more than this of the information on a coefficient may be noise, in the moments and in the
+curvature, nobody knows the scale of its term, and steps may end at any part of the way.  A column may
+fill a hundredth of its bounds."""
+
+MOST_EXPLAINED = 4.0
+"""The largest variance, relative to that of residuals, that such terms explain, or else the others."""
 
 MOST_LEAST = 0.6
 """Steps are too short if the least curvature that noise allows is this fraction of the usual one."""
@@ -63,7 +71,10 @@ NO_INTERVAL = 100.0
 FAR = 3.0
 """A last step beyond this multiple of its expected length counts as an error."""
 
-HIDDEN = "too much noise for this term: perhaps too few records are informative about it"
+HIDDEN = (
+    "too much noise for this term: perhaps few records are informative about it, or its column fills"
+    " little of its bounds"
+)
 
 STATED = (
     "Errors include sampling and noise, to first order and with a normal approximation. The 95%"
@@ -210,7 +221,11 @@ class MeasuredModel(Release):
         back = terms.basis[0] @ point.white[0]  # from the whitened basis to the formula's terms
         out = unit * back @ inverse
         spread = np.sum((back @ inverse) * back, axis=1)
-        doubt = blur * np.sum((back @ inverse) ** 2, axis=1) / np.maximum(spread, 1e-300)
+        doubt = blur * noise_share(back, inverse[None])[0]
+        unknown_scale = (size > 1) & (np.minimum(doubt, point.unsure[0]) >= MOST_UNSURE)
+        if unknown_scale.any():
+            vectors, values = _least_known(inverse, LEAST * blur * math.sqrt(size))
+            left = unit * back @ (vectors * np.sqrt(MOST_EXPLAINED * float(point.rows[0]) / values))
         values, wider = terms.basis[0] @ point.theta[0], np.maximum(1 - doubt, 1e-9) ** -0.5
         covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
         both = np.outer(wider, wider)
@@ -224,13 +239,15 @@ class MeasuredModel(Release):
             aimed = (1 - trusted) * unit * back @ point.aimed[0]
             bent = float(self.scores.bent(point, point.aimed)[0])
             covariances[1] += bent**2 * np.outer(aimed, aimed)
+        if unknown_scale.any():
+            covariances[1] += left @ left.T
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = terms.rescaled(values, covariances)
         # Steps come near only where their lengths are known.
         least = LEAST * math.sqrt(size) * blur * (IN_GROUPS if self.parts > 1 else 1.0)
         unknown = least >= MOST_LEAST * float(point.rows[0])
-        hidden = (doubt >= MOST_BLUR) | unknown
+        hidden = (doubt >= MOST_BLUR) | unknown | unknown_scale
         if self.family != "gaussian":
             # A term did not come to a solution if even the shortest step that moves it this far is
             # beyond all steps before it.
@@ -342,3 +359,10 @@ class MeasuredModel(Release):
                 usual,
             ),
         )
+
+
+def _least_known(inverse: Floats, least: float) -> tuple[Floats, Floats]:
+    """The directions (p, k) whose information was raised to ``least``, and their information (k,)."""
+    values, vectors = np.linalg.eigh(inverse)
+    raised = 1 / values <= 1.001 * least
+    return vectors[:, raised], 1 / values[raised]

@@ -157,7 +157,8 @@ class ScorePoint:
     ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
     moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) the full Newton step, of
     which a shrunken step makes a part; ``heard``: (t,) the noise in them; ``trusted``: (t,) the weight
-    of the last step relative to the middle round; all in the basis of ``white``.
+    of the last step relative to the middle round; all in the basis of ``white``.  ``unsure``: (t, p) the
+    fraction of the information on each of the formula's coefficients that may be noise in the moments.
     """
 
     number: int
@@ -177,6 +178,7 @@ class ScorePoint:
     aimed: Floats
     heard: Floats
     trusted: Floats
+    unsure: Floats
 
 
 @dataclass(frozen=True, eq=False)

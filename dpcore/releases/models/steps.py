@@ -41,7 +41,7 @@ class ModelScores(CutScores):
         rows = one * self.rows
         named = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
         later = {"inverse": square, "blur": one, "meat": square, "tail": 0 * one, "moved": none}
-        later |= {"aimed": none, "heard": one, "trusted": one}
+        later |= {"aimed": none, "heard": one, "trusted": one, "unsure": none}
         return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
 
     def next_point(self, point: ScorePoint, noisy: Integers) -> ScorePoint:
@@ -126,7 +126,8 @@ class ModelScores(CutScores):
         white = white * np.sqrt(rows)[:, None, None]
         radius = np.full(len(rows), self.rough_radius)
         found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
-        return replace(point, rows=rows, radius=radius, **found)
+        unsure = noise[:, None] * noise_share(self.terms.basis[0], inverse)
+        return replace(point, rows=rows, radius=radius, unsure=unsure, **found)
 
     def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         point = self._stepped(point, parts)
@@ -254,6 +255,15 @@ class ModelScores(CutScores):
         unit = np.sqrt(point.spread) / point.slope
         theta = point.theta + _times(point.white, moved) * unit[:, None]
         return replace(point, theta=theta, moved=moved)
+
+
+def noise_share(back: Floats, inverse: Floats) -> Floats:
+    """The fractions (t, p) of information on coefficients that noise of 1 in each of its numbers may be.
+
+    ``inverse``: (t, p, p) of the information; ``back``: (p, p) from its basis to the formula's.
+    """
+    out = back @ inverse
+    return np.asarray(np.sum(out**2, axis=2) / np.maximum(np.sum(out * back, axis=2), 1e-300))
 
 
 def _matrices(numbers: Floats, size: int) -> Floats:

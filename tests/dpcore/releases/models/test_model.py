@@ -111,6 +111,35 @@ def test_intervals_of_amounts_with_long_tails_hold(law, formula):
 
 
 @pytest.mark.slow
+def test_a_column_that_fills_little_of_its_bounds_has_no_interval_that_is_wrong():
+    """Farms of 24 hectares, bounds of 2,000: with little budget the slope came out as a quarter."""
+    kinds, farms, surveys = Categories("kind", tuple("abcdef")), 1_200, 30
+    axes = (Grid("area", 0.0, 2000.0, 2**16), kinds, Grid("profit", -2e5, 8e5, 2**16))
+    written = "profit ~ area + kind"
+    terms = terms_of(written, "gaussian", axes)
+    for alpha, few, many in (("2", 0, 6), ("16", surveys - 6, surveys)):
+        budget = Budget.of(alpha, "1e-6")
+        release = MeasuredModel("m", Domain(axes), farms, budget, written, "gaussian", terms)
+        given = held = 0
+        for seed in range(surveys):
+            random = np.random.default_rng(seed)
+            area = np.minimum(np.exp(random.normal(3.1, 1.1, farms)), 1999.0)
+            profit = 350 * area + random.normal(0, 17_000, farms)
+            codes = [
+                area / 2000 * 2**16,
+                random.integers(0, 6, farms),
+                (profit + 2e5) / 1e6 * 2**16,
+            ]
+            cells = np.clip(np.column_stack(codes), 0, 2**16 - 1).astype(int)
+            found = release.fitted(drawn(release, release.domain.pack(cells), seed))
+            error = np.sqrt(found.sampling[1, 1] + found.privacy[1, 1])
+            given += not found.hidden[1]
+            held += not found.hidden[1] and abs(found.values[1] - 350) <= SIGMAS_95 * error
+        assert few <= given <= many
+        assert binom.cdf(held + surveys - given, surveys, 0.95) > FALSE_ALARM
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 4])
 def test_intervals_of_totals_by_weights_that_few_units_have_hold(members):
     """3% have an amount, and weights vary as much as their mean.  When few long scores were taken for
