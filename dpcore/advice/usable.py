@@ -92,15 +92,15 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
 
 def _of_model(release: MeasuredModel, shares: Shares) -> float:
     """The largest ratio of privacy to sampling error of a coefficient, times ``GOOD``, as drawn for the
-    assumed shares.  The constant is left out."""
+    assumed shares; of means by group the median, as of tables.  The constant is left out."""
     assert release.terms is not None
     ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
     if all(axis.name in shares for axis in release.terms.axes):
         found, size = expected_model(release, shares), release.terms.size
         kept = [i for i in range(size) if size == 1 or i != release.terms.constant]
         privacy, sampling = np.diag(found.privacy)[kept], np.diag(found.sampling)[kept]
-        hidden = found.hidden[kept].any()
-        ratio = math.inf if hidden else math.sqrt(float(np.max(privacy / sampling)))
+        ratios = np.where(found.hidden[kept], math.inf, np.sqrt(privacy / sampling))
+        ratio = float(np.sort(ratios)[len(kept) // 2 if release.parts > 1 else -1])
     return GOOD * ratio
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from statistics import median_high
 from typing import NamedTuple
 
 from dpcore.accounting.budget import total
@@ -34,7 +35,8 @@ HEADING = (
 
 class Widths(NamedTuple):
     """For one model: the plan's method, and for each method the widest interval of a term except the
-    intercept. The width is infinite without an interval, and absent if the method cannot answer."""
+    intercept, or the median of the means of groups. It is infinite without an interval, and absent
+    if the method cannot answer."""
 
     formula: str
     family: str
@@ -82,7 +84,10 @@ def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
     name, found = expected_fit(plan, formula, family)
     terms = [c for c in found.coefficients if c.name != CONSTANT] or [*found.coefficients]
     widths = [c.standard_error / c.sampling_error if c.sampling_error else math.inf for c in terms]
-    return name, max(each if math.isfinite(each) else math.inf for each in widths)
+    known = [each if math.isfinite(each) else math.inf for each in widths]
+    release = plan.of_period[name]
+    by_group = isinstance(release, MeasuredModel) and release.parts > 1
+    return name, median_high(known) if by_group else max(known)
 
 
 def _others(plan: Plan, found: list[Widths], answering: set[str]) -> Iterator[tuple[str, Plan]]:
