@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -61,18 +62,25 @@ def grant(
     """Add to the budget of a dataset."""
     from schemas.plan.identity import check_dataset
     from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_url
+    from tasks.workplace.home import ledger_exists, ledger_file, ledger_url
 
     check_dataset(dataset)
     budget = _read_budget(alpha=alpha, beta=beta, gamma=gamma)
     if budget == Budget():
         raise InputError("nothing to grant: give --alpha, --beta or --gamma")
+    new = not ledger_exists()
     known = Ledger(ledger_url())
     try:
         known.grant(dataset, budget, who, why, composition)
     except ValueError as error:
         raise InputError(str(error)) from None
     words = [f"{dataset}: granted {known.promised(dataset)} in all"]
+    if new:
+        print(
+            f"This ledger is new: {ledger_file()}. Who has another DPRELEASE_HOME or DPRELEASE_LEDGER,"
+            " such as a server, does not know this grant.",
+            file=sys.stderr,
+        )
     if composition == "concentrated":
         words.append(
             f"From now on charges count against {known.granted(dataset)}. This grant covers only later"

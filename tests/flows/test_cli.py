@@ -86,6 +86,16 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
 
 
+def test_a_first_grant_says_which_ledger_it_made(tmp_path, capsys):
+    """A server with another home does not know it."""
+    url, who = f"sqlite:///{tmp_path}/new.sqlite", ("--who", "the board", "--why", "a year")
+    for first in (True, False):
+        _, _, said = dprelease(
+            "ledger", "grant", "survey", "--alpha", "1", *who, "--ledger", url, capsys=capsys
+        )
+        assert (f"This ledger is new: {tmp_path}/new.sqlite" in said) is first
+
+
 def test_explain_says_that_plan_and_grant_are_composed_by_other_rules(plan_path, ledger, capsys):
     grant = {"who": "the board", "why": "test", "composition": "concentrated"}
     Ledger(ledger).grant("survey", Budget.of(10, "1e-5"), **grant)
