@@ -165,13 +165,15 @@ def make_key(folder: Path) -> str:
 
 def trouble(error: Exception) -> str:
     """What is wrong with a server that a request failed at so; follows "the server"."""
-    from httpx import HTTPStatusError
+    from httpx import HTTPStatusError, codes
 
     if isinstance(error, HTTPStatusError) and REFUSAL in error.response.text:
         return (
             f'says that {REFUSAL}: set {HEADERS}=\'{{"{NAME}": "KEY"}}\', with the KEY that {KEY}'
             " is on the server; beside `dprelease serve`, use its DPRELEASE_HOME instead"
         )
+    if isinstance(error, HTTPStatusError) and error.response.status_code == codes.UNAUTHORIZED:
+        return "asks for a login: set PREFECT_API_AUTH_STRING=user:password"
     return (
         f"does not answer correctly ({type(error).__name__}): start it, or correct or unset"
         " PREFECT_API_URL"

@@ -267,3 +267,6 @@ def test_who_lacks_the_key_is_told_how_to_show_it():
     said = trouble(httpx.HTTPStatusError("403", request=request, response=refused))
     assert KEY in said
     assert "does not answer" in trouble(httpx.ConnectError("no"))
+    refused = httpx.Response(401, json={"exception_message": "Unauthorized"}, request=request)
+    said = trouble(httpx.HTTPStatusError("401", request=request, response=refused))
+    assert "PREFECT_API_AUTH_STRING" in said
