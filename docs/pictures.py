@@ -2,9 +2,9 @@
 
     python docs/pictures.py build/demo/published/fair-1978/demo docs/pages/images
 
-The report of the published demo, the evaluation of its records, and the forms of a server with a
-made-up survey, as they are today. ``pictured.txt`` says of which templates they are: a test fails once
-these have changed.
+The report of the published demo, the evaluation of its records, a series in the catalogue, and the forms
+of a server with a made-up survey, as they are today. ``pictured.txt`` says of which templates they are:
+a test fails once these have changed.
 Needs Chromium; set CHROMIUM to its path if it is not on the PATH.
 """
 
@@ -22,6 +22,7 @@ import yaml
 from playwright.sync_api import sync_playwright
 from statsmodels.datasets import fair
 
+import dprelease
 from docs.pictured import PICTURED, pages_today
 from dpcore.accounting.budget import Budget
 from tasks.ledger import Ledger
@@ -29,6 +30,7 @@ from tests.flows.served import Served
 
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 CLINIC = ["north", "south", "west"]
+SERIES, MONTHS = Path("deployments/series/events.yaml"), 8
 PLAN = {
     "dprelease": 1,
     "dataset": "visits",
@@ -64,6 +66,7 @@ def main(bundle: Path, images: Path) -> None:
         browser = playwright.chromium.launch(executable_path=found, args=QUIET)
         report(browser, (bundle / "report.html").resolve().as_uri(), images)
         evaluation(browser, bundle, Path(folder) / "evaluation.html", images)
+        series(browser, Path(folder) / "series", images)
         served = prepared(Path(folder))
         served.start()
         try:
@@ -95,6 +98,40 @@ def evaluation(browser: Any, bundle: Path, page: Path, images: Path) -> None:
     tab = browser.new_page(viewport={"width": 1100, "height": 1300})
     tab.goto(page.as_uri())
     tab.screenshot(path=images / "evaluation.png")
+
+
+def series(browser: Any, folder: Path, images: Path) -> None:
+    """Some months of a made-up series, in the catalogue."""
+    document = yaml.safe_load(SERIES.read_text())
+    del document["operation"]  # its schedule would name the months
+    random, plan = np.random.default_rng(3), dprelease.load_plan(document)
+    months, regions, kinds = (plan.columns[name].categories for name in ("month", "region", "kind"))
+    size = 20_000
+    folder.mkdir()
+    calls = pd.DataFrame(
+        {
+            "person": np.arange(size),
+            "month": random.choice(months, size),
+            "region": random.choice(regions, size),
+            "kind": random.choice(kinds, size, p=[0.3, 0.1, 0.5, 0.1]),
+        }
+    )
+    for month in months[:MONTHS]:
+        dprelease.release(
+            plan,
+            calls[calls["month"] <= month],
+            release_id=month,
+            ledger=folder / "ledger.sqlite",
+            out=folder,
+            progress=False,
+        )
+    catalogue = [sys.executable, "-m", "flows.cli", "catalogue", str(folder)]
+    subprocess.run(catalogue, check=True, stdout=sys.stderr)
+    tab = browser.new_page(viewport={"width": 1100, "height": 1300})
+    tab.goto((folder / "index.html").as_uri())
+    row = tab.locator(".figures").first.bounding_box()
+    height = tab.locator("figure").first.bounding_box()["height"]
+    tab.screenshot(path=images / "series.png", clip=row | {"height": height})
 
 
 def prepared(folder: Path) -> Served:

@@ -85,6 +85,10 @@ class Bundle:
         """Any number of synthetic records, as in a synthetic table of the bundle."""
         return frame_of_columns(self.reader.sample(table, rows))
 
+    def implicates(self, table: str) -> list[pd.DataFrame]:
+        """The implicates of a synthetic table, each as many records as the survey has."""
+        return [frame_of_columns(each) for each in self.reader.implicates(table)]
+
     def fit(self, formula: str, family: str = "gaussian") -> Fit:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise."""
         return self.reader.fit(formula, family)

@@ -90,7 +90,12 @@ def bandwidth(chance: random.Random, kind: str, so_far: Values) -> Any:
     return round(10 ** chance.uniform(-2.5, 0.7), 4)
 
 
-def regularisation(chance: random.Random, kind: str, so_far: Values) -> float:
+def regularisation(chance: random.Random, kind: str, so_far: Values) -> Any:
+    if chance.random() < 0.2:
+        return {
+            "private": "loss",
+            "candidates": chance.choice([[0.01, 1], [1e-7, 0.1], [0.2, 0.1]]),
+        }
     return 10 ** chance.uniform(-5, 0)
 
 

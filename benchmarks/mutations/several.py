@@ -162,7 +162,7 @@ SEVERAL: tuple[Fault, ...] = (
     ),
     of_release(
         "the density at a private bandwidth has the share of both steps",
-        "densities/tuned",
+        "tuned",
         "return self._shares[1]",
         "return self.share",
         audit="density at a private bandwidth",
@@ -173,6 +173,13 @@ SEVERAL: tuple[Fault, ...] = (
         "moved = spread(2 * (n - 1) / n**2 * twice - 4 / n * once)",
         "moved = spread(2 * (n - 1) / n**2 * twice - 4 / n * once) / 2",
         audit="density at the bandwidth of least error",
+    ),
+    of_release(
+        "the least loss of a machine moves a tenth as far as it does",
+        "machines/tuned",
+        "return (largest / rows + gap + 2 * rounded) * (1 + 2.0**-30)",
+        "return (largest / rows / 10 + gap + 2 * rounded) * (1 + 2.0**-30)",
+        audit="classifier at a private regularisation",
     ),
     # Units in several periods, and of several members
     of_survey(

@@ -41,6 +41,7 @@ from dpcore.mechanisms import (
 )
 from dpcore.releases.base import Release
 from dpcore.releases.machines.machine import KernelMachine
+from dpcore.releases.machines.tuned import TunedMachine
 from dpcore.sampling.source import RandomSource, SystemSource
 
 SECONDS = 3.0
@@ -115,7 +116,8 @@ def short_audit(
 def duration(releases: Iterable[Release]) -> str:
     """The expected duration of a short audit of these releases, in words, from public facts alone."""
     releases = list(releases)
-    trained = [release.name for release in releases if isinstance(release, KernelMachine)]
+    machines = KernelMachine | TunedMachine
+    trained = [release.name for release in releases if isinstance(release, machines)]
     seconds = audit_seconds(releases)
     words = f"the short audit before the release takes about {seconds:.0f} s of processor time"
     return words + (f", and two trainings of {' and '.join(trained)}" if trained else "")

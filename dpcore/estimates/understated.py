@@ -17,8 +17,9 @@ with shares p, n records, and w = (x - mean x) (y - mean y - slope (x - mean x))
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,11 +28,28 @@ from dpcore.post.tables.consistency import Agreement
 
 
 def understated(agreement: Agreement, scores: Sequence[Floats], rows: float) -> Floats:
-    """The factor for each pair of columns that were measured together, where the first one varies.
+    """The factor for each pair of columns that were measured together.
 
     ``scores``: for each attribute the number of each of its cells; ``rows``: of the survey.
     """
-    found = []
+    found = [
+        (1 + slope.privacy / slope.sampling) ** 0.5 for slope in slopes(agreement, scores, rows)
+    ]
+    return np.array(found)
+
+
+class Slope(NamedTuple):
+    """Of one column on another: ``weights`` of the cells of their table in it, to first order, and both
+    parts of its variance."""
+
+    pair: tuple[int, int]
+    weights: Floats
+    sampling: float
+    privacy: float
+
+
+def slopes(agreement: Agreement, scores: Sequence[Floats], rows: float) -> Iterator[Slope]:
+    """Of each pair of columns that were measured together, where the first one varies."""
     for pair in combinations(range(len(scores)), 2):
         if agreement.covers(pair):
             table = agreement.margin(pair).table
@@ -40,8 +58,7 @@ def understated(agreement: Agreement, scores: Sequence[Floats], rows: float) -> 
             sampling = float(np.sum(weights**2 * shares)) / rows
             if sampling > 0:
                 privacy = agreement.combination_variance({pair: weights}) / rows**2
-                found.append((1 + privacy / sampling) ** 0.5)
-    return np.array(found)
+                yield Slope(pair, weights, sampling, privacy)
 
 
 def _weights(shares: Floats, x: Floats, y: Floats) -> Floats:

@@ -24,6 +24,14 @@ def explain(
     /,
     *,
     changes: Changes = (),
+    target: Annotated[
+        str | None,
+        Parameter(
+            metavar="RELEASE[:STATEMENT]=ERROR",
+            help="print the smallest alpha of the plan for an expected error of at most this value. It"
+            " is the release's first error statement, or the statement with STATEMENT in its name",
+        ),
+    ] = None,
     analysis: Annotated[
         str | None,
         Parameter(
@@ -45,17 +53,28 @@ def explain(
     from schemas.plan import load_plan
     from tasks.explain import explain as words
     from tasks.explain.account import in_the_ledger
+    from tasks.explain.target import find_target, target_facts, target_text
 
     loaded = load_plan(plan, read_changes(changes))
+    if loaded.series and target:
+        raise InputError(
+            "--target: not for a series, because the price of a run depends on earlier runs; compare"
+            " plans with `dprelease explain`"
+        )
     if analysis is not None:
         _say_analysis(loaded, analysis, family, output)
         return
     asked = loaded, granted, spent, refusal = in_the_ledger(loaded)
     requested = total(loaded.prices.values())
-    if output.as_json:
-        output.answer("", words.explanation(*asked))
+    if target is None:
+        if output.as_json:
+            output.answer("", words.explanation(*asked))
+        else:
+            print(words.explain(*asked))
     else:
-        print(words.explain(*asked))
+        found = find_target(loaded, *_read_target(target))
+        output.answer(target_text(loaded, found), target_facts(found))
+        requested = found.requested
     grant = loaded.budget.caps if granted is None else granted
     if refusal:  # it may say why the grant does not cover the release
         raise BudgetError(refusal)
@@ -73,3 +92,16 @@ def _say_analysis(plan: "Plan", formula: str, family: str, output: Output) -> No
     output.answer("", found)
     if not found["supported"]:
         raise InputError(found["reason"])
+
+
+def _read_target(text: str) -> tuple[str, float, str]:
+    """The release, the wanted error and part of the statement's name."""
+    place, separator, value = text.rpartition("=")
+    release, _, quantity = place.partition(":")
+    try:
+        wanted = float(value)
+    except ValueError:
+        wanted = 0.0
+    if not separator or not 0 < wanted < float("inf"):
+        raise InputError(f"--target {text}: write RELEASE=ERROR with a positive number")
+    return release, wanted, quantity

@@ -11,6 +11,7 @@
   classifiers/*.parquet
   microdata/*.parquet  synthetic records
   microdata/*.members.parquet  with `linked`, the members of the synthetic units
+  microdata/*.implicates.parquet  several files of records in one, which differ as noise may have been
   microdata/*.support.parquet  which margins of the records the release determines, and how well
   draws/*.parquet      the noisy statistics, from which everything else is computed
   analyses/*.parquet   coefficients of models, with their errors from sampling and from noise
@@ -38,6 +39,18 @@ REPLICATES = (
     "Each replicate contains the published numbers with their noise drawn again, jointly for all tables"
     " of a release. The standard error of any function of the numbers is the root mean square, over"
     " replicates, of its difference from the published value."
+)
+
+
+IMPLICATES = (
+    "Each implicate has as many records as the survey, and the implicates differ from each other as"
+    " privacy noise would make them. Do not analyse them as one file, or one of them alone: repeat the"
+    " analysis in each of the M implicates as if it were the survey. With the estimates q and squared"
+    " standard errors u, the estimate is mean(q), and its variance mean(u) + (1 + 1/M) var(q) includes"
+    " sampling and privacy noise, with (M - 1) (1 + mean(u) / ((1 + 1/M) var(q)))^2 degrees of freedom."
+    " mitools::MIcombine in R and `combine` in the Python reader compute this. It is valid for questions"
+    " about columns that were measured together; the table of spread lists the pairs for which"
+    " implicates differ too little."
 )
 
 
@@ -165,6 +178,15 @@ class SynthesisRecord(Section):
         default=1,
         description="The largest number of records, or of linked members, of one privacy unit.",
     )
+    implicates: TableFile | None = Field(
+        default=None,
+        description="Several versions of the records, which differ as privacy noise would make them;"
+        " the column `implicate` numbers them.",
+    )
+    spread: TableFile | None = Field(
+        default=None,
+        description="Pairs of columns, with a grade: whether implicates differ enough.",
+    )
 
     @property
     def warning(self) -> str:
@@ -194,6 +216,17 @@ class SynthesisRecord(Section):
         )
 
     @property
+    def rules(self) -> str:
+        """Rules for the analysis of implicates."""
+        if self.rows_per_unit == 1:
+            return IMPLICATES
+        return (
+            f"{IMPLICATES} One unit may have {self.rows_per_unit} of the survey's records, which are not"
+            f" independent: take {self.rows_per_unit} times the squared standard errors of independent"
+            f" records as u (`combine(q, u, rows_per_unit={self.rows_per_unit})`)."
+        )
+
+    @property
     def microdata(self) -> list[TableFile]:
         """The tables of synthetic records."""
         return [self.file, self.members] if self.members else [self.file]
@@ -201,12 +234,13 @@ class SynthesisRecord(Section):
     @property
     def listed(self) -> list[TableFile]:
         """All tables."""
-        return [*self.microdata, self.support]
+        return [*self.microdata, *filter(None, (self.implicates, self.spread)), self.support]
 
     @property
     def warnings(self) -> dict[str, str]:
         """Warnings for everybody who computes with synthetic records, by the path of their file."""
-        return {file.path: self.warning for file in self.microdata}
+        found = {file.path: self.warning for file in self.microdata}
+        return found | ({self.implicates.path: self.rules} if self.implicates else {})
 
 
 class AnalysisRecord(Section):

@@ -186,6 +186,8 @@ def _linked(plan: PlanDocument) -> None:
                 f"linked: wide records have no {place}; write another plan, without `linked`"
             )
     for i, table in enumerate(plan.synthesis):
+        if table.implicates:
+            raise ValueError(f"synthesis[{i}].implicates: not available for linked records")
         if table.derived:
             raise ValueError(
                 f"synthesis[{i}].derived: not available for linked records; use the two tables"

@@ -8,9 +8,11 @@ from pydantic import Field, StrictInt, StrictStr
 from dpcore.domain.axes import Bins, Grid
 from dpcore.domain.cell_values import CellNumbers
 from dpcore.domain.domain import Domain
+from dpcore.post.records.weighted import LARGEST_FIT
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.base import Release
 from dpcore.releases.counts.heaping import Heaping
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.suggestion import suggestion
 from schemas.document import Section, absent
 from schemas.numbers import plain
@@ -20,6 +22,9 @@ from schemas.survey.derived import Derived, derived_columns
 from schemas.text import Line
 
 UNIFORM = "uniform"
+
+IMPLICATE = "implicate"
+"""The name of the column with the number of an implicate."""
 
 
 class Synthesis(Section):
@@ -52,6 +57,15 @@ class Synthesis(Section):
         ),
     )
 
+    implicates: StrictInt | None = Field(
+        default=None,
+        ge=5,
+        le=100,
+        description="Also publish this many files of records, each as large as the survey. They differ"
+        " from each other as the noise might have differed, so that programs for multiple imputation"
+        " compute errors that include the noise. Needs margins or microdata-margins. Costs no budget.",
+    )
+
     def sampler(self, built: Mapping[str, Release]) -> Samplable:
         """The release from which the records are drawn; ``built``: the plan's releases by name.
 
@@ -64,13 +78,33 @@ class Synthesis(Section):
         if not isinstance(release, Samplable):
             raise ValueError(f"from: records cannot be drawn from {release.name!r}")
         release.require_memory(self.rows)
+        if self.implicates:
+            self._require_tables(release)
         return release
+
+    def _require_tables(self, release: Release) -> None:
+        """Raise ``ValueError`` if implicates cannot be fitted to the release's tables."""
+        if not isinstance(release, FittedTables) or release.adjacency.weighted:
+            raise ValueError(
+                "implicates: need a release of kind margins or microdata-margins, without weights and"
+                " without compress"
+            )
+        if release.rows > LARGEST_FIT:
+            raise ValueError(
+                f"implicates: need a survey of at most {LARGEST_FIT:,} records, not {release.rows:,}"
+            )
 
     def deriving(self, release: Release, columns: Mapping[str, Column]) -> list[Derived]:
         """The columns computed from the release's columns. ``ValueError`` if a formula is not valid."""
         for name in self.derived:
             if not nameable(name):
                 raise ValueError(f"derived.{name}: is not a valid column name")
+        if self.implicates:
+            for name in (*columns, *self.derived):
+                if name.lower() == IMPLICATE:
+                    raise ValueError(
+                        f"implicates: are numbered in a column {IMPLICATE!r}; rename the plan's {name!r}"
+                    )
         follows = release.follows if isinstance(release, Samplable) else {}
         drawn = tuple(name for name in release.domain.names if name in columns)
         return derived_columns(drawn, columns, self.derived, follows)

@@ -21,10 +21,10 @@ from schemas.releases.base import (
     listed,
     one_each,
 )
+from schemas.releases.private import Regularisation, at_regularisation, stated
 from schemas.survey.columns import CategoricalColumn, Column, IntegerColumn
 
 Width = Annotated[float, Field(gt=0.01, le=100)]
-Regularisation = Annotated[float, Field(gt=0, le=1)]
 
 COARSE = 128
 """The number of cells of a numeric column in a classifier by noisy gradients."""
@@ -97,7 +97,7 @@ class ClassifierSection(ReleaseSection):
     regularisation: Regularisation | None = Field(
         default=None,
         description="gaussian-process: lambda in mean loss + lambda ||f||^2; a larger lambda needs"
-        " less noise.",
+        " less noise. Or the method of drawing lambda from the records.",
     )
     loss: LossName = Field(
         default="hinge",
@@ -167,17 +167,18 @@ class ClassifierSection(ReleaseSection):
             return replace(release, counted=counts_worth(release), weight=weight)
         assert self.bandwidth is not None
         assert self.regularisation is not None
-        return self.make(
+        machine = self.make(
             Classifier,
             domain_of([*(column.axis(name) for name, column in columns.items()), axis]),
             survey,
             share,
             bandwidths=one_each(self.bandwidth, self.features),
-            regularisation=self.regularisation,
+            regularisation=stated(self.regularisation),
             frequencies=self.frequencies,
             signs=signs,
             loss_name=self.loss,
         )
+        return at_regularisation(machine, self.regularisation, share)
 
     @property
     def subject(self) -> str:

@@ -16,7 +16,8 @@ from schemas.releases.base import (
     listed,
     one_each,
 )
-from schemas.releases.classifier import Regularisation, Width
+from schemas.releases.classifier import Width
+from schemas.releases.private import Regularisation, at_regularisation, stated
 
 
 class RegressionSection(ReleaseSection):
@@ -34,7 +35,8 @@ class RegressionSection(ReleaseSection):
         " are scaled to [0, 1]; different categories have distance 1.",
     )
     regularisation: Regularisation = Field(
-        description="The number lambda in mean loss + lambda ||f||^2. A larger lambda needs less noise."
+        description="The number lambda in mean loss + lambda ||f||^2, or a method that draws lambda"
+        " from the records. A larger lambda needs less noise."
     )
     threshold: float = Field(
         default=0.1,
@@ -53,16 +55,17 @@ class RegressionSection(ReleaseSection):
             raise ValueError("target: is also a feature")
         axes = [declared(survey.columns, name, "features").axis(name) for name in self.features]
         target = declared(survey.columns, self.target, "target").axis(self.target)
-        return self.make(
+        machine = self.make(
             Regression,
             domain_of([*axes, target]),
             survey,
             share,
             bandwidths=one_each(self.bandwidth, self.features),
-            regularisation=self.regularisation,
+            regularisation=stated(self.regularisation),
             frequencies=self.frequencies,
             threshold=self.threshold,
         )
+        return at_regularisation(machine, self.regularisation, share)
 
     @property
     def subject(self) -> str:

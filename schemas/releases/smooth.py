@@ -1,10 +1,9 @@
 """Shared parts of sections on densities and functions: scales, and bandwidths drawn from the records."""
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, StrictStr, field_validator
+from pydantic import Field, StrictStr
 
 from dpcore.accounting.budget import Budget
 from dpcore.domain.axes import Axis, Grid
@@ -14,22 +13,18 @@ from dpcore.releases.base import Release
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
-from schemas.document import Section, absent
-from schemas.numbers import WrittenRational
+from schemas.document import absent
 from schemas.releases.base import Columns, ReleaseSection, SurveyFacts, declared, domain_of
+from schemas.releases.private import PrivateSetting
 from schemas.survey.columns import CategoricalColumn, Column
 
 MOST_CELLS = 4096
 """The most cells on a transformed scale, because engines compare values with all edges."""
 
 
-class PrivateBandwidth(Section):
+class PrivateBandwidth(PrivateSetting):
     """A bandwidth chosen by the exponential mechanism, paid from the share of the release."""
 
-    share: WrittenRational = Field(
-        default=Fraction(1, 5),
-        description="Part of the release's alpha (of rho with Gaussian noise) for the choice.",
-    )
     private: BandwidthRule = Field(
         description=(
             "quantiles: Silverman's rule from both quartiles of each column. error: for one column,"
@@ -42,13 +37,6 @@ class PrivateBandwidth(Section):
         description="The smallest bandwidth, a fraction of each column's range. It is used if the"
         " records determine no bandwidth.",
     )
-
-    @field_validator("share")
-    @classmethod
-    def _a_part(cls, share: Fraction) -> Fraction:
-        if not Fraction(1, 1000) <= share <= Fraction(999, 1000):
-            raise ValueError("must lie between 0.001 and 0.999")
-        return share
 
     def tune(self, smooth: Density | SmoothFunction, share: Budget) -> TunedDensity:
         """A release that first draws its bandwidth. ``smooth`` has the smallest possible bandwidth."""

@@ -28,6 +28,7 @@ from dpcore.releases.counts.unit import BEST, TableOfCounts
 from dpcore.releases.models.by_period import EstimatesRun
 from dpcore.releases.replicates import replicates_within
 from dpcore.releases.table import MOST_FILES, Table
+from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.tables.quality import RecordQuality
 from dpcore.releases.tables.series import SeriesRun
 from schemas.bundle.draws import draw_table
@@ -44,6 +45,7 @@ from schemas.bundle.table_file import TableFile
 from schemas.documents import documents
 from schemas.plan import Plan
 from tasks.bundle.digests import DIGESTS, MANIFEST, bundle_digest, is_bundle, sha256_of
+from tasks.bundle.implicates import make_implicates
 from tasks.bundle.parquet import write_csv, write_table, write_tables
 from tasks.bundle.records import (
     Draws,
@@ -163,6 +165,16 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
         files = {"file": written(block.table(name, plan.columns) for block in blocks())}
     records = joined(seen)
     files["support"] = write_table(staging, records.support(name, noisy), columns, about)
+    if synthesis.implicates:
+        release = plan.of_period[synthesis.from_]
+        assert isinstance(release, FittedTables)
+        parts = measured_parts(plan, release_id)
+        several = make_implicates(release, synthesis, parts, draws_of_period(plan, draws))
+        said = about | {"dprelease.warning": stated.rules}
+        for key, table in zip(
+            ("implicates", "spread"), several.tables(plan, synthesis, draws), strict=True
+        ):
+            files[key] = write_table(staging, table, columns, said)
     return SynthesisRecord(
         name=name,
         source=synthesis.from_,

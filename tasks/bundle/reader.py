@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from dpcore.arrays import Floats
 from dpcore.errors import BundleError, InputError
+from dpcore.estimates.combine import combine
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.joined import DrawnRelease, parts_of
 from dpcore.estimates.model import Coefficient
@@ -40,6 +41,7 @@ from dpcore.releases.numbers.ratio_mean import RatioMean
 from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import Manifest, ReleaseRecord
 from schemas.plan import Plan, published_plan
+from schemas.plan.synthesis import IMPLICATE
 from tasks.bundle.counts import CountTables
 from tasks.bundle.digests import manifest_bytes
 from tasks.bundle.evidence import evidence_of
@@ -49,7 +51,7 @@ from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured, wider
 
-__all__ = ["BundleReader", "Columns", "open_bundle"]
+__all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,18 @@ class BundleReader(CountTables):
             raise InputError(f"{table}: rows must be a positive whole number, not {rows!r}")
         records = synthetic_records(self.plan, found, self.draw, rows)
         return dict(records.table(table, self.plan.record_columns).columns)
+
+    def implicates(self, table: str) -> list[Columns]:
+        """The implicates of a synthetic table, each as many records as the survey has.
+
+        Analyse each as if it were the survey, and ``combine`` the estimates and their variances.
+        """
+        columns = self.table(f"microdata/{table}.implicates")
+        which = columns.pop(IMPLICATE)
+        return [
+            {name: values[which == each] for name, values in columns.items()}
+            for each in np.unique(which)
+        ]
 
     def fit(self, formula: str, family: str = "gaussian") -> Fit:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.

@@ -22,7 +22,7 @@ from dpcore.post.members import members_of
 from dpcore.post.records.calibrate import Target, calibrated, target
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.margins import Margin
-from dpcore.releases.abilities import Samplable
+from dpcore.releases.abilities import Samplable, blocks_of
 from dpcore.releases.base import Release, post_processing_generator
 from dpcore.releases.counts.heaping import Heaping
 from dpcore.releases.counts.unit import TableOfCounts
@@ -249,10 +249,14 @@ class SyntheticRecords:
 
 
 def synthetic_records(
-    plan: Plan, synthesis: Synthesis, draws: Draws, rows: int | None = None
+    plan: Plan,
+    synthesis: Synthesis,
+    draws: Draws,
+    rows: int | None = None,
+    codes: Integers | None = None,
 ) -> SyntheticRecords:
     """The records of one synthetic table of the plan: all blocks of ``record_blocks`` joined."""
-    return joined([*record_blocks(plan, synthesis, draws, rows)])
+    return joined([*record_blocks(plan, synthesis, draws, rows, codes)])
 
 
 def draws_of_period(plan: Plan, draws: Draws) -> Draws:
@@ -294,11 +298,16 @@ def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:
 
 
 def record_blocks(
-    plan: Plan, synthesis: Synthesis, draws: Draws, rows: int | None = None
+    plan: Plan,
+    synthesis: Synthesis,
+    draws: Draws,
+    rows: int | None = None,
+    codes: Integers | None = None,
 ) -> Iterator[SyntheticRecords]:
     """Yield blocks of records of a synthetic table; ``rows`` replaces the plan's number of records.
 
-    The same draws and number always give the same records.
+    The same draws and number always give the same records.  ``codes``: (rows, columns) of existing
+    records, over the release's domain.
     """
     draws = draws_of_period(plan, draws)
     sampler, noisy = synthesis.sampler(plan.of_period), draws(synthesis.from_)
@@ -311,7 +320,10 @@ def record_blocks(
         else ColumnDensity.of(finer, draws(finer.name), column)
         for column, finer in refining.items()
     }
-    domain, blocks = sampler.sample_blocks(noisy, synthesis.rows if rows is None else rows)
+    if codes is None:
+        domain, blocks = sampler.sample_blocks(noisy, synthesis.rows if rows is None else rows)
+    else:
+        domain, blocks = sampler.domain, iter(np.array_split(codes, len(blocks_of(len(codes)))))
     densities |= {
         axis.name: ColumnDensity.uniform(axis)
         for axis in domain.axes
@@ -321,7 +333,7 @@ def record_blocks(
     refined_by = {column: finer.name for column, finer in refining.items()}
     before = 0
     for block in blocks:
-        followed, targets = _targets(plan, sampler, block, draws)
+        followed, targets = _targets(plan, sampler, block, draws) if codes is None else ([], [])
         if targets:
             block = block[calibrated(len(block), targets, of_choice)]
         columns = decode_records(domain, block, densities, within, sampler.rules)

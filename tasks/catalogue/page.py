@@ -18,6 +18,7 @@ from schemas.bundle.manifest import Manifest
 from schemas.plan import published_plan
 from tasks.catalogue.bundles import CheckedBundle, Dataset, UnlistedBundle
 from tasks.catalogue.changes import changes
+from tasks.catalogue.series import series_figures
 from tasks.charts.svg import figure
 from tasks.report.history import History, Spending, waterfall
 from tasks.report.page import REPORT, render
@@ -62,6 +63,7 @@ class Listing:
     title: str
     entries: Sequence[Entry]
     timeline: Figure
+    series: Sequence[Figure]
     words: str
 
     @property
@@ -135,7 +137,7 @@ def _listing(dataset: Dataset, ambiguous: bool, site: Path) -> Listing:
     ]
     said = " ".join(dict.fromkeys(words)).lower()
     title = f"{dataset.title} ({dataset.name})" if ambiguous else dataset.title
-    return Listing(dataset, title, entries, _timeline(dataset), said)
+    return Listing(dataset, title, entries, _timeline(dataset), series_figures(dataset), said)
 
 
 def _entry(bundle: CheckedBundle, before: Manifest | None, site: Path) -> Entry:

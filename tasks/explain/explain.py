@@ -15,12 +15,13 @@ from dpcore.releases.models.model import MeasuredModel
 from schemas.plan import Plan
 from schemas.plan.searches import search_words
 from tasks.explain.analysis import analyses_text
+from tasks.explain.least import least_rows
 from tasks.explain.records import records_text
 from tasks.explain.runs import runs_text, series_text
 from tasks.explain.tables import amounts, text_table
 from tasks.explain.verdicts import verdict_text, verdicts
 from tasks.explain.ways import model_widths, widths_text
-from tasks.explain.work import work_of, work_text
+from tasks.explain.work import IMPLICATE, implicate_values, work_of, work_text
 
 
 def cost_rows(plan: Plan) -> list[dict[str, str]]:
@@ -138,6 +139,8 @@ def explain(plan: Plan, granted: Budget | None, spent: Budget, refusal: str = ""
             *errors_text(plan),
             *analyses_text(plan),
             *widths_text(plan),
+            *least_text(plan),
+            *implicates_text(plan),
         ]
     )
 
@@ -221,3 +224,27 @@ def known_text(plan: Plan) -> list[str]:
     ]
     says = "All records are in one cell, and their number is public: a share of the budget is spent"
     return [f"{says} to publish it with noise in {', '.join(known)}."] if known else []
+
+
+def implicates_text(plan: Plan) -> list[str]:
+    """Lines on the largest size of files of implicates, and on their processor time."""
+    lines = []
+    for table in plan.synthesis:
+        if table.implicates:
+            values = implicate_values(plan, table)
+            lines.append(
+                f"{table.name}: {table.implicates} implicates, a file of at most {8 * values / 1e6:.3g}"
+                f" MB, made in about {IMPLICATE * values:.2g} of the processor seconds above; they cost"
+                " no budget."
+            )
+    return ["", *lines] if lines else []
+
+
+def least_text(plan: Plan) -> list[str]:
+    """Lines on the distance from the least possible errors; empty if none is known."""
+    heading = (
+        "The smallest possible error of mechanisms with the same promise: in the worst case, and on"
+        " every table if their worst case is at most the expected error"
+    )
+    rows = least_rows(plan)
+    return ["", heading, text_table(rows)] if rows else []

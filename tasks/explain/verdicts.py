@@ -30,7 +30,7 @@ from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from schemas.survey.supposed import supposed_shares
 from tasks.explain.analysis import model_error
-from tasks.explain.enough import LADDER, asked, least_loss, requesting
+from tasks.explain.target import LADDER, asked, least_loss, requesting
 
 MOST_LINES = 5
 

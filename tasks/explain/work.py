@@ -9,6 +9,7 @@ from dpcore.releases.table import MOST_FILES
 from dpcore.releases.tables.fitted import FittedTables
 from dpcore.releases.work import Work
 from schemas.plan import Plan
+from schemas.plan.synthesis import Synthesis
 
 START = Work(5.0)
 """Seconds for the start, the report and the documents of a small bundle."""
@@ -20,6 +21,9 @@ TABLE = 0.04
 
 READ = 1.2e-7
 """Seconds for each value that is read, checked and counted, and for each synthetic value."""
+
+IMPLICATE = 1e-5
+"""Approximate seconds for each value of an implicate (``python -m benchmarks.implicates``)."""
 
 DRAWN_BYTES, CODE_BYTES, STORED_BYTES = 120, 2, 4
 """Bytes of a synthetic value: in memory while its block is drawn, in memory afterwards, and on disk."""
@@ -52,6 +56,7 @@ def work_of(plan: Plan) -> Work:
         if isinstance(source, FittedTables) and again:  # not the records whose tables are published
             model = source.model_seconds if plan.series else 0.0  # else fitted for the tables
             parts.append(Work(source.fit_seconds(rows) + model))
+        parts.append(Work(IMPLICATE * implicate_values(plan, table)))
     needed = reduce(add, parts)
     return Work(needed.seconds, PROGRAM_BYTES + needed.bytes)
 
@@ -60,7 +65,14 @@ def bundle_bytes(plan: Plan) -> float:
     """The approximate bytes of a release on disk: a quarter of what its numbers take in memory."""
     tables = sum(release.work.bytes for release in plan.built.values()) / 4
     made = [(table.rows or plan.rows) * len(plan.record_columns) for table in plan.synthesis]
-    return SMALL_BUNDLE_BYTES + tables + STORED_BYTES * sum(made)
+    again = sum(implicate_values(plan, table) for table in plan.synthesis)
+    return SMALL_BUNDLE_BYTES + tables + STORED_BYTES * (sum(made) + again)
+
+
+def implicate_values(plan: Plan, table: Synthesis) -> int:
+    """The number of values of all implicates of a synthetic table together."""
+    release = plan.of_period[table.from_]
+    return (table.implicates or 0) * release.rows * len(release.domain.axes)
 
 
 def work_text(plan: Plan) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from tasks.charts.heat import heat_map, of_numbers
 from tasks.charts.marks import down
 from tasks.charts.svg import figure
 from tasks.report.cells import Columns, figure_of, measured, quoted, read_labels
-from tasks.report.parts import DataTable, Drawn, Figure, Source
+from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
 
 MOST_CURVES = 12
 """A picture shows at most this many groups; the table has all groups."""
@@ -51,12 +50,12 @@ def draw_curve(source: Source) -> Drawn:
     if len(names) == 1:
         columns, notes = source.plan.described_columns, _notes(source.release)
         drawn = _one_column(table, names[0], columns, notes)
-        return Drawn(drawn, _bandwidth_drawn(source), tables=_at_points(source, names[0], columns))
+        return Drawn(drawn, setting_drawn(source), tables=_at_points(source, names[0], columns))
     if len(names) > 2:
         return Drawn()
     shown = "density" if "density" in table else "estimate"
     maps = _two_columns(table, names, source.plan.described_columns, shown)
-    return Drawn(maps, _bandwidth_drawn(source))
+    return Drawn(maps, setting_drawn(source))
 
 
 def _at_points(source: Source, name: str, columns: Columns) -> list[DataTable]:
@@ -202,18 +201,3 @@ def _two_columns(
         return [drawn(shown, title, f"{says}; its standard error is {error.max():.2g} everywhere")]
     from_noise = "From privacy noise; compare the two scales by the numbers below"
     return [drawn(shown, title, says), drawn("standard_error", "Its standard error", from_noise)]
-
-
-def _bandwidth_drawn(source: Source) -> list[str]:
-    """A note on a bandwidth that was drawn from the records and on its cost; none for other releases."""
-    if not isinstance(source.release, TunedDensity):
-        return []
-    facts = source.record.facts
-    choice, values = facts["bandwidth_choice"], facts["bandwidths"]
-    shown = ", ".join(f"{value:.3g} of {name}" for name, value in values.items())
-    costs = {name: float(Fraction(amount)) for name, amount in choice["spent"].items()}
-    spent = ", ".join(f"{name} = {amount:.3g}" for name, amount in costs.items() if amount)
-    return [
-        f"The bandwidth was drawn from the records (`{choice['rule']}`): {shown}. The choice spent"
-        f" {spent}."
-    ]

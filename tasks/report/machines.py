@@ -10,6 +10,7 @@ from dpcore.domain.axes import Axis, Categories
 from dpcore.releases.machines.features import ordered, scaled_positions
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.machine import KernelMachine
+from dpcore.releases.machines.tuned import TunedMachine
 from dpcore.releases.table import TWO_SIDED
 from schemas.numbers import plain
 from schemas.survey.columns import CategoricalColumn
@@ -19,7 +20,7 @@ from tasks.charts.chart import Panel, alike, chart
 from tasks.charts.marks import across, dots, spans
 from tasks.charts.svg import figure
 from tasks.report.cells import Columns, called, category_text, figure_of, measured, quoted
-from tasks.report.parts import DataTable, Drawn, Figure, Source
+from tasks.report.parts import DataTable, Drawn, Figure, Source, setting_drawn
 
 MOST_FEATURES = 6
 MOST_VALUES = 200
@@ -40,6 +41,8 @@ class Along:
 def draw_features(source: Source) -> Drawn:
     """The predictions of a kernel machine along each feature."""
     release, table = source.release, source.read(source.record.tables[0])
+    if isinstance(release, TunedMachine):
+        release, _ = release.settled(source.noisy)
     assert isinstance(release, KernelMachine)
     half, boundary = TWO_SIDED * release.output_stddev, release.boundary
     positions = [scaled_positions(axis) for axis in release.feature_axes]
@@ -63,7 +66,7 @@ def draw_features(source: Source) -> Drawn:
         if boundary is None
         else f"Above {boundary:g} the prediction is {positive_text(source)}. {same}"
     )
-    notes = [meaning, *_not_drawn(len(release.feature_axes))]
+    notes = [*setting_drawn(source), meaning, *_not_drawn(len(release.feature_axes))]
     return Drawn(figures, notes)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dpcore.estimates.joined import DrawnRelease
 from dpcore.line.statistic import Noisy
 from dpcore.releases.base import Release
 from dpcore.releases.counts.unit import Unit
+from dpcore.releases.tuned import TunedRelease
 from schemas.bundle.draws import noisy_of
 from schemas.bundle.manifest import ReleaseRecord
 from schemas.bundle.table_file import TableFile
@@ -114,6 +116,22 @@ class Source:
     def read(self, file: TableFile) -> Mapping[str, NDArray[Any]]:
         """The columns of one table of the release."""
         return read_columns(self.bundle, file)
+
+
+def setting_drawn(source: Source) -> list[str]:
+    """Notes on a setting that was drawn from the records, and on its cost. Empty for other releases."""
+    if not isinstance(source.release, TunedRelease):
+        return []
+    setting, facts = source.release.setting, source.record.facts
+    choice, values = facts[f"{setting}_choice"], facts.get("bandwidths", facts.get(setting))
+    each = values.items() if isinstance(values, Mapping) else [("", values)]
+    shown = ", ".join(f"{value:.3g}{name and f' of {name}'}" for name, value in each)
+    costs = {name: float(Fraction(amount)) for name, amount in choice["spent"].items()}
+    spent = ", ".join(f"{name} = {amount:.3g}" for name, amount in costs.items() if amount)
+    return [
+        f"The {setting} was drawn from the records (`{choice['rule']}`): {shown}. The choice spent"
+        f" {spent}."
+    ]
 
 
 def read_columns(bundle: Path, file: TableFile) -> Mapping[str, NDArray[Any]]:

@@ -44,6 +44,8 @@ def draw_synthetic(record: SynthesisRecord, source: Source) -> Drawn:
         support(source),
         how_supported(supported, records, release.follows),
     ]
+    if record.implicates and record.spread:
+        notes.append(f"{record.implicates.path}: {record.rules} ({record.spread.path}.)")
     if not public:
         notes.append(
             f"Synthetic counts are rescaled to the sum of the noisy {source.unit.numbers}."

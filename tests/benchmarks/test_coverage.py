@@ -50,6 +50,7 @@ ELSEWHERE = {
     # Steps to another release, at what they found.
     "Bandwidth": f"{RELEASES_OF}/densities/test_bandwidth.py",
     "TunedDensity": f"{RELEASES_OF}/densities/test_tuned.py",
+    "TunedMachine": f"{RELEASES_OF}/machines/test_tuned_machine.py",
     "FoundBounds": f"{RELEASES_OF}/counts/test_found_bounds.py",
     "FoundCategories": f"{RELEASES_OF}/counts/test_found.py",
     # What is trained in steps is no function of one noisy statistic.

@@ -30,7 +30,7 @@ BUNDLE = "out/survey/r1"
 SIGNED = ("--who", "A. Officer", "--why", "test")
 CALLS = [
     ("init", "survey.parquet", "--out", "first.yaml"),
-    ("explain", "plan.yaml"),
+    ("explain", "plan.yaml", "--target", "people=5"),
     ("run", "plan.yaml", "--release-id", "r1", "--out", "out"),
     ("audit", "plan.yaml", "--draws", "4000"),
     ("schema",),

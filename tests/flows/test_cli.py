@@ -113,6 +113,9 @@ def test_explain_says_that_plan_and_grant_are_composed_by_other_rules(plan_path,
         (("run", "PLAN", "--set", "sauce=x"), "sauce: unknown key"),
         (("run", "PLAN", "--set", "source"), "KEY=VALUE"),
         (("run", "PLAN", "--release-id", "../r"), "release id"),
+        (("explain", "PLAN", "--target", "people"), "write RELEASE=ERROR"),
+        (("explain", "PLAN", "--target", "people=-1"), "a positive number"),
+        (("explain", "PLAN", "--target", "nobody=1"), "no release 'nobody'"),
         (("run", "PLAN", "--due", "2026-12-01"), "--due: the plan has no operation.schedule"),
         (("ledger", "show"), "no ledger yet"),
         (
@@ -286,6 +289,8 @@ def test_every_command_of_the_ledger_answers_in_json_with_exact_amounts(
     assert asked("ledger", "check") == {"bundles_compared": False, "faults": []}
     assert asked("ledger", "checkpoint", tmp_path / "witness")["draws"] == 0
     assert asked("ledger", "backup", tmp_path / "copy")["file"] == str(tmp_path / "copy")
+    found = asked("explain", plan_path, "--target", "people=3", code=3)
+    assert found["error"] <= 3 < found["error_now"]
 
 
 def test_a_file_that_is_no_ledger_is_not_restored_and_exits_with_2(tmp_path, ledger, capsys):

@@ -1,8 +1,7 @@
 """A density or function at a bandwidth that is drawn from the records first.
 
-The choice of the bandwidth and the numbers at that bandwidth each spend a part of the share
-(``dpcore.mechanisms.tuned_noise``); both form one draw.  ``rule`` is Silverman's rule, from private
-quartiles (``bandwidth``), or cross-validation (``least_error``).
+``rule`` is Silverman's rule, from private quartiles (``bandwidth``), or cross-validation
+(``least_error``).
 
 Before the choice is known, everything is stated for the smallest bandwidth, where noise is largest.  The
 noise itself is that of the smallest bandwidth: the sensitivity at any other is hardly smaller.
@@ -21,24 +20,18 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from dpcore.accounting.analytic import Inherited
 from dpcore.accounting.budget import Budget
-from dpcore.accounting.gaussian import gaussian_variance
 from dpcore.arrays import Floats, Integers
 from dpcore.domain.axes import Axis, Bins
 from dpcore.domain.domain import Domain
-from dpcore.domain.tally import Tally
-from dpcore.line.statistic import Exact, Noisy
-from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace, TunedNoise
-from dpcore.mechanisms.exponential import LARGEST_RELATIVE
-from dpcore.mechanisms.rounds import GAUSSIAN_PRICE
+from dpcore.line.statistic import Noisy
+from dpcore.mechanisms import DiscreteGaussian
 from dpcore.releases.abilities import EstimatesDensity, Samplable
-from dpcore.releases.base import ErrorStatement
 from dpcore.releases.densities.bandwidth import Bandwidth, silverman
 from dpcore.releases.densities.density import Density
 from dpcore.releases.densities.function import SmoothFunction
 from dpcore.releases.densities.least_error import LeastError
-from dpcore.releases.table import Published
+from dpcore.releases.tuned import TunedRelease
 
 MOST_COLUMNS = 2
 
@@ -49,18 +42,17 @@ BandwidthRule = Literal["quantiles", "error"]
 
 
 @dataclass(frozen=True)
-class TunedDensity(EstimatesDensity, Samplable):
+class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Samplable):
     """A density at a bandwidth that is drawn first; ``smooth``: the density at the smallest bandwidth.
 
-    ``part``: the fraction of the share for the choice (of rho or precision with Gaussian noise, else of
-    alpha); ``rule``: how the bandwidth is chosen.  The rows and the share in ``smooth`` are ignored.
+    The rows and the share in ``smooth`` are ignored.
     """
 
     smooth: Density | SmoothFunction
     part: Fraction
     rule: BandwidthRule = "quantiles"
 
-    setting = "bandwidth"
+    setting, least = "bandwidth", "smallest bandwidth"
     chart = "curve"
     refines = "density"
 
@@ -90,34 +82,7 @@ class TunedDensity(EstimatesDensity, Samplable):
         return self.smooth.resolves(axis)
 
     def _at_most_noise(self, share: Budget) -> Density | SmoothFunction:
-        """The second step at the smallest bandwidth, paid by this share."""
         return replace(self.smooth, rows=self.rows, share=share)
-
-    @cached_property
-    def _shares(self) -> tuple[Budget, Budget]:
-        """The shares of the choice and of the second step."""
-        rest = self.share * (1 - self.part)
-        law = self._at_most_noise(rest).mechanism
-        if self.share.rho or not isinstance(law, DiscreteGaussian):
-            return self.share * self.part, rest
-        # The precision of the noise and of the choices, which is 8 GAUSSIAN_PRICE of their rho, is that
-        # of one draw at the share.
-        squared, left = law.l2_sensitivity_squared, 1 - self.part
-        variance = gaussian_variance(
-            squared / left, self.share.alpha, self.share.beta, Inherited(squared)
-        )
-        spent = squared * self.part / left / variance / (8 * GAUSSIAN_PRICE)
-        return Budget(rho=spent), Budget(rho=squared / (2 * variance))
-
-    @property
-    def rest(self) -> Budget:
-        """The share of the second step."""
-        return self._shares[1]
-
-    @cached_property
-    def _first(self) -> Density | SmoothFunction:
-        """The second step, as stated before the choice is known."""
-        return self._at_most_noise(self.rest)
 
     @cached_property
     def choice(self) -> Bandwidth | LeastError:
@@ -156,61 +121,10 @@ class TunedDensity(EstimatesDensity, Samplable):
         kept = law if isinstance(law, DiscreteGaussian) else None
         return replace(self._first, bandwidths=nearest, law=kept)
 
-    def scores(self, tally: Tally) -> Integers:
-        """The exact scores of the choice: private."""
-        return self.choice.scores(tally)
-
-    @property
-    def chosen(self) -> int:
-        """The number of values in the choice."""
-        return self.choice.mechanism.choices
-
-    def settled(self, noisy: Noisy) -> tuple[Density | SmoothFunction, Noisy]:
-        """The release at the chosen bandwidths, and its draw."""
-        release = self.after(noisy.values[: self.chosen])
-        values = noisy.values[self.chosen : self.chosen + release.mechanism.size]
-        return release, replace(noisy, values=values)
-
     @property
     def _longest(self) -> int:
-        """The most numbers that are drawn at any bandwidth."""
         first = self._first
-        return first.most_numbers if isinstance(first, Density) else first.mechanism.size
-
-    @cached_property
-    def mechanism(self) -> TunedNoise:
-        law = self._first.mechanism
-        assert isinstance(law, DiscreteLaplace | DiscreteGaussian)
-        noise = replace(law, size=self._longest)
-        return TunedNoise(self.domain.size, self.domain, self.choice.mechanism, noise, self)
-
-    @property
-    def largest_statistic(self) -> int:
-        # Other scores are ranks, which ``Quantiles`` bounds.
-        return max(LARGEST_RELATIVE, self._at_most_noise(self.share).largest_statistic)
-
-    def statistic(self, tally: Tally) -> Exact:
-        return Exact(tally.counts, tally.cells)
-
-    def publish(self, noisy: Noisy) -> Published:
-        release, drawn = self.settled(noisy)
-        published = release.publish(drawn)
-        chosen = self.choice.stated(Noisy(noisy.values[: self.chosen]))
-        spent = self.choice.share.as_strings()
-        facts = {"bandwidth_choice": {"rule": self.rule, "spent": spent, **chosen}}
-        return replace(published, facts={**published.facts, **facts})
-
-    def expected_error(self) -> tuple[ErrorStatement, ...]:
-        share = self.choice.share
-        cost = f"rho = {float(share.rho):.3g}" if share.rho else f"alpha = {float(share.alpha):.3g}"
-        return tuple(
-            replace(error, note=f"{error.note}; {said}" if error.note else said)
-            for errors, said in (
-                (self.choice.expected_error(), f"the choice costs {cost}"),
-                (self._first.expected_error(), "at the smallest bandwidth"),
-            )
-            for error in errors
-        )
+        return first.most_numbers if isinstance(first, Density) else super()._longest
 
     def require_publishable(self) -> None:
         self.choice.require_publishable()

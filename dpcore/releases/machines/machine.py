@@ -168,10 +168,10 @@ class KernelMachine(Release):
 
     def numbers(self, tally: Tally) -> Integers:
         """The exact statistic: private."""
-        return self.lattice.encode(self.trained(tally))
+        return self.lattice.encode(self.trained(tally)[0])
 
-    def trained(self, tally: Tally) -> Floats:
-        """The weights (D,) without noise: private."""
+    def trained(self, tally: Tally) -> tuple[Floats, float]:
+        """The weights (D,) without noise, and the minimised problem: private."""
         share = self.adjacency.taper(int(tally.counts.sum()), self.most_rows)
         codes = tally.domain.unpack(tally.cells)
         points = np.column_stack(
@@ -179,7 +179,10 @@ class KernelMachine(Release):
         )
         features, targets = self.features.transform(points), self.targets[codes[:, -1]]
         counts = tally.counts * share
-        return self.loss.train(features, targets, counts, self.most_rows, self.strength).weights
+        weights = self.loss.train(features, targets, counts, self.most_rows, self.strength).weights
+        losses = self.loss.value(features @ weights, targets)
+        minimum = losses @ counts / self.most_rows + self.strength * (weights @ weights)
+        return weights, float(minimum)
 
     def weights(self, noisy: Noisy) -> Floats:
         """The noisy weights (D,)."""

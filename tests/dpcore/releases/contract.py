@@ -57,6 +57,7 @@ from dpcore.releases.densities.tuned import BandwidthRule, TunedDensity
 from dpcore.releases.machines.classifier import Classifier
 from dpcore.releases.machines.gradients import GradientClassifier
 from dpcore.releases.machines.regression import Regression
+from dpcore.releases.machines.tuned import TunedMachine
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
 from dpcore.releases.models.rounds import Family
@@ -451,6 +452,17 @@ CASES: dict[str, Case] = {
             SmoothFunction("f", FEW, 3, APPROXIMATE, "gaussian", (0.3,), (6,)),
             Fraction(1, 3),
         ),
+        fault=4,
+    ),
+    "classifier at a private regularisation": Case(
+        TunedMachine(
+            *("c", LABELLED, 2, APPROXIMATE),
+            Classifier("c", LABELLED, 2, APPROXIMATE, (0.5,), 0.5, 4, signs=(-1, 1)),
+            Fraction(1, 2),
+            (0.25, 1.0),
+        ),
+        near=(1, 1),
+        far=(1, 0),
         fault=4,
     ),
     # A number at both its bounds, with the ends of an odd number of columns: the lemma's equality.

@@ -112,6 +112,7 @@ REFUSED = [
     "density at the bandwidth of least error",
     "density at private bandwidths of two columns",
     "function at a private bandwidth",
+    "classifier at a private regularisation",
     "body density",
     "periodic body density",
 ]

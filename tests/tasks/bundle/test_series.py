@@ -12,6 +12,8 @@ from dpcore.errors import BudgetError, BundleError, InputError
 from dpcore.post.series import QUANTITIES
 from tasks.bundle.reader import open_bundle
 from tasks.bundle.series import earlier_runs
+from tasks.catalogue.bundles import find_bundles
+from tasks.catalogue.series import series_figures
 from tasks.ledger import Ledger
 from tasks.report.page import REPORT
 from tasks.workplace.home import ledger_url
@@ -86,6 +88,9 @@ def test_estimates_and_their_changes_are_published_drawn_and_answer_their_model(
     page = require_sound((second.path / REPORT).read_text(), second.path)
     assert "Intercept: change from the period before" in page.words
     assert "share of sex = M: change from the period before" in page.words
+    ((dataset,), _) = find_bundles(out)
+    titles = [figure.title for figure in series_figures(dataset)]
+    assert titles[0] == "share, term Intercept: estimate of the period"
 
 
 @pytest.mark.slow
@@ -150,7 +155,7 @@ RECORDS = {
             "mechanism": "discrete-laplace",
         },
     ],
-    "synthesis": [{"name": "people", "from": "pairs", "rows": 500}],
+    "synthesis": [{"name": "people", "from": "pairs", "rows": 500, "implicates": 5}],
     "analyses": [{"name": "share", "title": "Kind b by sex", "formula": "{kind == 'b'} ~ sex"}],
     "budget": {"granted": {"alpha": "200"}, "requested": {"alpha": "20"}},
 }
@@ -180,9 +185,10 @@ def test_records_and_models_of_a_run_are_those_of_its_period(out):
         (term,) = [c for c in bundle.fit("{kind == 'b'} ~ sex").coefficients if "sex" in c.name]
         assert bundle.table("analyses/share")["estimate"][1] == pytest.approx(term.estimate)
         assert [*bundle.sample("people", 7)["week"]] == [f"w{week}"] * 7
-        assert bundle.evidence.rows == pytest.approx(
-            counts.sum(), rel=0.1
-        )  # in records, not in steps
+        weeks = bundle.implicates("people")[0]["week"]
+        assert {*weeks} == {f"w{week}"}
+        assert len(weeks) == pytest.approx(counts.sum(), rel=0.1)  # in records, not in steps
+        assert bundle.evidence.rows == pytest.approx(counts.sum(), rel=0.1)
         require_sound((path / REPORT).read_text(), path)
     first, second = (open_bundle(path).table("microdata/people") for path in made)
     assert np.sum(first["kind"] == "a") != np.sum(second["kind"] == "a")

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.bundle.reader import combine
 from tasks.report.page import REPORT
 from tests.conftest import plan_of_every_kind
 from tests.tasks.made_up import opened_once
@@ -20,7 +21,7 @@ BOUND = "One unit may have 4 records"
 def published(document, folder, changes, *releases):
     document["releases"] = [r for r in document["releases"] if r["name"] == "pairs"]
     document["releases"] += releases
-    document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100}]
+    document["synthesis"] = [{"name": "all", "from": "pairs", "rows": 100, "implicates": 5}]
     document["budget"]["granted"] = document["budget"]["requested"] | {"alpha": "400"}
     document["budget"]["requested"]["alpha"] = "100"
     return opened_once(folder, document | {"analyses": [MODEL]} | changes)
@@ -57,12 +58,20 @@ def test_notes_tables_report_and_readme_say_that_the_sampling_error_is_a_bound(p
     assert words((panel.path / "README.md").read_text()).count(BOUND) >= 2
 
 
-def test_records_warn_of_units_too(panel):
+def test_records_and_implicates_warn_of_units_too(panel):
     (record,) = panel.manifest.synthesis
+    readme = (panel.path / "README.md").read_text()
     assert "One unit may have 4 of the survey's records" in record.warning
-    assert record.warning in (panel.path / "README.md").read_text()
-    metadata = pq.read_schema(panel.path / record.file.path).metadata
-    assert metadata[b"dprelease.warning"].decode() == record.warning
+    assert "rows_per_unit=4" in record.rules
+    assert record.rules in readme
+    metadata = pq.read_schema(panel.path / record.implicates.path).metadata
+    assert metadata[b"dprelease.warning"].decode() == record.rules
+    q, u = np.array([[1.0], [2.0]]), np.full((2, 1), 9.0)
+    one, four = combine(q, u), combine(q, u, rows_per_unit=4)
+    assert four.sampling_error == pytest.approx(2 * one.sampling_error)
+    assert four.privacy_error == one.privacy_error
+    with pytest.raises(ValueError, match="rows_per_unit"):
+        combine(q, u, rows_per_unit=0)
 
 
 def test_models_of_moments_and_their_tables_have_the_errors_of_units(panel):
