@@ -75,10 +75,10 @@ def grant(
     except ValueError as error:
         raise InputError(str(error)) from None
     words = [f"{dataset}: granted {known.promised(dataset)} in all"]
-    if new:
+    if new and os.environ.get("PREFECT_API_URL"):
         print(
-            f"This ledger is new: {ledger_file()}. Who has another DPRELEASE_HOME or DPRELEASE_LEDGER,"
-            " such as a server, does not know this grant.",
+            f"This ledger is new: {ledger_file()}. A server with another DPRELEASE_HOME or"
+            " DPRELEASE_LEDGER does not know this grant.",
             file=sys.stderr,
         )
     if composition == "concentrated":

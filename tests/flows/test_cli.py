@@ -86,8 +86,10 @@ def test_a_budget_that_does_not_suffice_exits_with_3(prefect, plan_path, ledger,
     assert dprelease("run", plan_path, *arguments, capsys=capsys)[0] == 0
 
 
-def test_a_first_grant_says_which_ledger_it_made(tmp_path, capsys):
+def test_a_first_grant_beside_a_server_says_which_ledger_it_made(tmp_path, capsys, monkeypatch):
     """A server with another home does not know it."""
+    monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example.org/api")
+    monkeypatch.setattr("flows.cli.ledger._resume_schedules", list)
     url, who = f"sqlite:///{tmp_path}/new.sqlite", ("--who", "the board", "--why", "a year")
     for first in (True, False):
         _, _, said = dprelease(
