@@ -157,20 +157,20 @@ def headers_with(key: str) -> str:
 def make_key(folder: Path) -> str:
     """The key of the server in this private folder, which is made once."""
     file = folder / "agency-key"
-    if not file.exists():
+    if not file.exists() or not file.read_text():  # whoever wrote it may have been killed
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as made:
             made.write(secrets.token_urlsafe(32))
     return file.read_text()
 
 
 def trouble(error: Exception) -> str:
-    """What is wrong with a server that a request failed at so; follows "the server"."""
+    """What is wrong with the server at which a request failed; the text follows "the server"."""
     from httpx import HTTPStatusError, codes
 
     if isinstance(error, HTTPStatusError) and REFUSAL in error.response.text:
         return (
-            f'says that {REFUSAL}: set {HEADERS}=\'{{"{NAME}": "KEY"}}\', with the KEY that {KEY}'
-            " is on the server; beside `dprelease serve`, use its DPRELEASE_HOME instead"
+            f"says that {REFUSAL}: set {KEY} as on the server, or beside `dprelease serve` its"
+            " DPRELEASE_HOME"
         )
     if isinstance(error, HTTPStatusError) and error.response.status_code == codes.UNAUTHORIZED:
         return "asks for a login: set PREFECT_API_AUTH_STRING=user:password"

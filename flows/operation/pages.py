@@ -45,6 +45,9 @@ def start(arguments: list[str]) -> None:
             sys.exit(
                 f"{argument}: leave it out; this server runs in one process, in the foreground"
             )
+    key = os.environ.get(KEY)
+    if key == "":
+        sys.exit(f"{KEY} is empty: write a long random word, or leave it out")
     folder = Path(PREFECT_UI_STATIC_DIRECTORY.value() or PREFECT_HOME.value() / "pages").absolute()
     os.environ[_STATIC] = str(folder)
     os.environ.pop(HEADERS, None)  # a page of the server shows its settings
@@ -54,7 +57,7 @@ def start(arguments: list[str]) -> None:
     _fetch_no_lists()
     record_decisions()
     write_in_turn()
-    if key := os.environ.get(KEY):
+    if key:
         guard(key, PREFECT_SERVER_API_BASE_PATH.value() or "/api")
     else:
         print(

@@ -70,8 +70,9 @@ HEADER = (
 TYPES = ("categorical", "integer", "continuous", "date", "time")
 DATES = ("date", "time")
 ROLES = ("unit", "weight", "ignored")
-CODES = ("values", "levels", "special", "missing")
 """Types of columns that a plan does not publish."""
+CODES = ("values", "levels", "special", "missing")
+"""Fields of numbers that stand for something else, which a weight cannot have."""
 DESIGN = {"stratum": "strata", "cluster": "cluster"}
 """Types of columns that a plan publishes, with the plan's key that also names the column."""
 PERIOD = "period"

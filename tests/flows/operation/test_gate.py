@@ -10,6 +10,7 @@ import re
 import httpx
 import pytest
 
+from flows.operation import pages
 from flows.operation.gate import (
     HEADERS,
     KEY,
@@ -224,6 +225,15 @@ def test_the_key_is_made_once_and_only_its_owner_reads_it(tmp_path):
     assert len(key) > 40
     assert make_key(tmp_path) == key
     assert (tmp_path / "agency-key").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "agency-key").write_text("")  # as a process that is killed leaves it
+    assert len(make_key(tmp_path)) > 40
+
+
+def test_a_server_with_an_empty_key_does_not_start_open(monkeypatch):
+    """An empty secret of a container, for example."""
+    monkeypatch.setenv(KEY, "")
+    with pytest.raises(SystemExit, match="is empty"):
+        pages.start(["start"])
 
 
 @pytest.mark.parametrize(
