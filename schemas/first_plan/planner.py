@@ -360,6 +360,8 @@ class Draft(Written):
         for section in self.sections:
             if "mechanism" in section.keys:
                 section = section.but(mechanism=plan.section(section.name).mechanism)
+            if self.concentrated:
+                section = section.with_gaussian_noise
             if section.name not in reached:
                 why = " ".join((section.why.get("", ""), HIDDEN.format(rows=ROWS))).strip()
                 section = section.but({"": why})

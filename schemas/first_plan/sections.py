@@ -49,6 +49,8 @@ UNWEIGHTED = (
 
 GAUSSIAN_NOISE = "Noise grows with the root of the number of tables; the mechanism spends beta."
 
+CONCENTRATED = "The budget is split by rho, at which Gaussian noise is smaller than Laplace noise."
+
 
 @dataclass(frozen=True)
 class PlannedRelease:
@@ -74,6 +76,17 @@ class PlannedRelease:
             return self
         kept = {key: value for key, value in self.keys.items() if key != "weighted"}
         return replace(self, keys=kept, why={**self.why, "": self.why.get("", "") + reason})
+
+    @property
+    def with_gaussian_noise(self) -> PlannedRelease:
+        """The section with Gaussian noise, if it has requested tables; these are then ``margins``."""
+        if not self.wishes or any(wish.kind != "table" for wish in self.wishes):
+            return self
+        keys = {**self.keys}
+        if keys["kind"] == "histogram":
+            keys |= {"kind": "margins", "sets": [keys["columns"]]}
+        why = {**self.why, "mechanism": CONCENTRATED}
+        return replace(self, keys={**keys, "mechanism": "discrete-gaussian"}, why=why)
 
     def serving(self, *wishes: Wish) -> PlannedRelease:
         return replace(self, wishes=(*self.wishes, *wishes))

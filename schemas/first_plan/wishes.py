@@ -28,6 +28,8 @@ from schemas.releases.formulas import FUNCTIONS
 
 Purpose = Literal["tables", "records", "functions"]
 Family = Literal["gaussian", "binomial", "poisson"]
+MODELS: dict[str, Family] = {"linear": "gaussian", "logistic": "binomial"}
+"""The names by which most people call these families."""
 
 NUMERIC = (ColumnType.WHOLE, ColumnType.REAL, ColumnType.PART, ColumnType.OPEN)
 GROUPS = (
@@ -206,9 +208,10 @@ def _model(text: str, of: Described, option: str = "") -> Wish:
     family, formula = named.groups() if named else ("", text)
     # Dots and blanks mean nothing else in a formula; a hyphen may be a minus.
     formula = with_backticks(formula, [name for name in of.columns if "-" not in name])
+    family = MODELS.get(family, family)
     if family and family not in get_args(Family):
-        near = _near(family, get_args(Family))
-        raise InputError(f"{option}: {family!r} is not one of {', '.join(get_args(Family))}{near}")
+        known = [*MODELS, *(each for each in get_args(Family) if each not in MODELS.values())]
+        raise InputError(f"{option}: there is no {family!r} model, only {', '.join(known)}")
     try:
         read = ModelFormula.read(formula)
     except ValueError as error:

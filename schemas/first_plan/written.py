@@ -92,7 +92,6 @@ class Written:
     @property
     def text(self) -> str:
         of, use = self.of, self.use
-        gaussian = sum(s.keys.get("mechanism") in GAUSSIAN for s in self.sections)
         lists = [of.said[name].keys.get("categories") for name in use.columns if name in of.said]
         types = {of.columns[name] for name in use.columns}
         return TEMPLATES.get_template("plan.yaml.jinja").render(
@@ -103,8 +102,8 @@ class Written:
             weights=_weights(*role) if self.weighted and (role := of.role("weight")) else None,
             series=of.series,
             design=of.design if any(s.keys["kind"] == "model" for s in self.sections) else {},
-            beta=BLANK if gaussian or OPEN in lists else '"0"',
-            concentrated=gaussian > (0 if of.period else 1),
+            beta=BLANK if self._gaussian or OPEN in lists else '"0"',
+            concentrated=self.concentrated,
             lines=of.lines([*use.columns, of.period], use.more),
             unnamed=of.unnamed,
             misnamed=of.misnamed,
@@ -117,6 +116,15 @@ class Written:
             analyses=[*self._analyses()],
             BLANK=BLANK,
         )
+
+    @property
+    def _gaussian(self) -> int:
+        return sum(section.keys.get("mechanism") in GAUSSIAN for section in self.sections)
+
+    @property
+    def concentrated(self) -> bool:
+        """Whether the budget is split by rho, which suits Gaussian noise."""
+        return self._gaussian > (0 if self.of.period else 1)
 
     @property
     def weighted(self) -> bool:

@@ -253,6 +253,17 @@ def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
         raise ValueError(f"formula: {error}") from None
 
 
+def columns_together(formula: str, axes: Sequence[Axis]) -> set[tuple[str, ...]]:
+    """The sets of columns whose cells the terms of a formula combine, and those of its response.
+
+    Raises ``InputError`` if the formula cannot be read.
+    """
+    written, domain, _ = without_dots(formula, Domain(tuple(axes)), {})
+    asked, _ = read_formula(written, domain)
+    sets = _Cells(written, domain.axes).together(asked)
+    return {tuple(axes[i].name for i in used) for used in sets}
+
+
 class _Cells:
     """The values of all cells of some columns, without null."""
 
@@ -265,6 +276,15 @@ class _Cells:
         """A data frame of the values of records with these codes (n, axes)."""
         values = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
         return formula_frame(self.axes, self.levels, values)
+
+    def together(self, asked: Any) -> set[tuple[int, ...]]:
+        """The positions of the columns of each term, and of the response."""
+        few = np.arange(max(min(size, MOST_TERMS) for size in self.sizes))
+        found = matrices(self.formula, asked, self.frame(few[:, None] % self.sizes), "ignore")
+        sides = found.rhs, found.lhs
+        return {
+            self._used(side.model_spec, place) for side in sides for place in range(side.shape[1])
+        }
 
     def terms(self, asked: Any, family: str) -> ModelTerms:
         """The terms of a formula, and its response."""
@@ -318,7 +338,7 @@ class _Cells:
             columns = ", ".join(self.axes[a].name for a in attributes)
             raise InputError(
                 f"{self.formula}: {columns} together have {np.prod(shape, dtype=float):,.0f} cells,"
-                f" more than {MOST_CELLS:,}; state a coarser `grid`"
+                f" more than {MOST_CELLS:,}; leave out the product, or merge categories"
             )
         grid = np.indices(shape).reshape(len(shape), -1).T if shape else np.zeros((1, 0), dtype=int)
         codes = np.zeros((len(grid), len(self.axes)), dtype=np.int64)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.axes import Axis, Grid
 from dpcore.releases.base import Release
 from dpcore.releases.models.design import MOST_MEMBERS, SurveyDesign
 from dpcore.releases.models.model import MeasuredModel
@@ -17,7 +16,7 @@ from schemas.releases.formulas import (
     checked_columns,
     terms_of,
 )
-from schemas.survey.columns import Column, ContinuousColumn
+from schemas.releases.resolution import axes_of
 
 
 class ModelSection(ReleaseSection):
@@ -32,8 +31,9 @@ class ModelSection(ReleaseSection):
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
         columns, names = survey.columns, checked_columns(self.formula, survey.columns)
-        axes = domain_of([_axis(declared(columns, name), name) for name in names]).axes
+        read = {name: declared(columns, name) for name in names}
         try:
+            axes = domain_of(axes_of(self.formula, read)).axes
             terms, design = terms_of(self.formula, self.family, axes), _design(survey)
         except ValueError as error:
             asked = WORD.findall(self.formula.partition("~")[0])
@@ -77,11 +77,3 @@ def _design(survey: SurveyFacts) -> SurveyDesign:
         if name:
             own[key] = declared(survey.columns, name, key).axis(name)
     return SurveyDesign(**own)
-
-
-def _axis(column: Column, name: str) -> Axis:
-    """The fine cells of a column. Each point mass has a separate cell."""
-    axis = column.axis(name)
-    if isinstance(column, ContinuousColumn) and isinstance(axis, Grid):
-        return replace(axis, points=tuple(map(float, column.point_masses)))
-    return axis

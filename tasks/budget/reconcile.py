@@ -13,7 +13,13 @@ from dpcore.errors import DPReleaseError, UnreadableError
 from tasks.budget.checkpoint import lost_draws
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
-from tasks.bundle.verify import read_manifest, verify_budget, verify_files, verify_seal
+from tasks.bundle.verify import (
+    is_unrecorded,
+    read_manifest,
+    verify_budget,
+    verify_files,
+    verify_seal,
+)
 from tasks.ledger import ChargeRecord, Fault, Ledger, State
 
 PUBLISH = (
@@ -23,6 +29,10 @@ PUBLISH = (
 WITHDRAW = (
     "withdraw this bundle: move it out of the folder and run the plan with this release id, which"
     " publishes it again from the same draws"
+)
+ENTER_OR_WITHDRAW = (
+    "if an old copy of the ledger was in use, and your key signed the bundle, enter its approval and its"
+    " digest with `dprelease ledger recover`; otherwise " + WITHDRAW
 )
 RESTORE_OR_WITHDRAW = (
     "the ledger was lost, is an old copy or another one, or the bundle is forged: restore the ledger,"
@@ -74,6 +84,7 @@ def _compare(ledger: Ledger, dataset: str, folder: Path) -> Iterator[Fault]:
 
 def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> tuple[str, str] | None:
     """The fault of a bundle and its remedy; None if it has no fault."""
+    remedy = WITHDRAW
     try:
         if is_bundle(bundle) and not ledger.release(dataset, bundle.name):
             return "published, but never charged", RESTORE_OR_WITHDRAW
@@ -81,12 +92,14 @@ def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> tuple[str, str] |
         if (manifest.dataset, manifest.release_id) != (dataset, bundle.name):
             return "the bundle belongs to another release", WITHDRAW
         verify_files(bundle, manifest)
+        if is_unrecorded(bundle, manifest, ledger):
+            remedy = ENTER_OR_WITHDRAW
         verify_budget(manifest, ledger)
         verify_seal(bundle, manifest, ledger)
     except UnreadableError as error:
         return str(error), MAKE_READABLE
     except DPReleaseError as error:
-        return str(error), WITHDRAW
+        return str(error), remedy
     return None
 
 

@@ -8,6 +8,7 @@ contain grants and allowances, which must be entered first.
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,12 +20,15 @@ from tasks.bundle.digests import bundle_digest, is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.reader import BundleReader
 from tasks.bundle.sign import signing_key, verify_signature
-from tasks.bundle.verify import read_manifest, verify_files
+from tasks.bundle.verify import is_unrecorded, read_manifest, verify_files
 from tasks.ledger import Ledger, charges_of
 
 
 def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     """Enter every bundle in a dataset's folder that is missing in the ledger, the oldest first.
+
+    If the configured key signed a bundle whose draws the ledger has, its missing approval and digest are
+    entered too: draws prove what was charged, but not the rest of a bundle.
 
     Returns their release ids.  Raises ``BundleError`` for a bundle that is damaged, not signed with the
     configured key or not in the configured witness, and ``BudgetError`` if grants or allowances are
@@ -32,6 +36,8 @@ def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     """
     lost = sorted(_unknown(ledger, published), key=lambda each: each.manifest.drawn_at)
     _require_allowances(ledger, published.name, lost)
+    if signing_key():
+        lost += [*_unrecorded(ledger, published, {bundle.path for bundle in lost})]
     for bundle in lost:
         _require_genuine(bundle)
         _enter(ledger, bundle, who, why)
@@ -47,6 +53,14 @@ def _unknown(ledger: Ledger, published: Path) -> Iterator[BundleReader]:
             if (manifest.dataset, manifest.release_id) != (published.name, bundle.name):
                 raise BundleError(f"{bundle}: the bundle belongs to another release") from None
             yield BundleReader(bundle, manifest)
+
+
+def _unrecorded(ledger: Ledger, published: Path, lost: set[Path]) -> Iterator[BundleReader]:
+    for bundle in filter(is_bundle, folders_in(published).values()):
+        with suppress(BundleError):  # damaged: `ledger check` says so
+            manifest = read_manifest(bundle)
+            if bundle not in lost and is_unrecorded(bundle, manifest, ledger):
+                yield BundleReader(bundle, manifest)
 
 
 def _require_allowances(ledger: Ledger, dataset: str, lost: Sequence[BundleReader]) -> None:

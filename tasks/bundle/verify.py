@@ -156,3 +156,13 @@ def verify_seal(bundle: Path, manifest: Manifest, ledger: Ledger) -> None:
             f"{bundle}: this bundle is not recorded in the ledger: it is forged, or its {DIGESTS} was"
             " changed"
         )
+
+
+def is_unrecorded(bundle: Path, manifest: Manifest, ledger: Ledger) -> bool:
+    """Whether the ledger lacks only a bundle's approval or its digest: an old copy was in use then."""
+    names = manifest.dataset, manifest.release_id
+    decision = ledger.decision(*names)
+    if decision is not None and not decision.approved:
+        return False
+    undecided = manifest.approval is not None and decision is None
+    return undecided or bundle_digest(bundle) not in ledger.seals(*names)

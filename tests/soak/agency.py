@@ -24,7 +24,7 @@ import yaml
 
 from flows.operation import gate
 from schemas.plan import Plan, load_plan
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, State
 from tasks.workplace.schedule import due_times, run_id
 from tests.bare import PLAN
 from tests.flows.served import PASSWORD, free_port, own_environment
@@ -74,6 +74,7 @@ class Agency:
         self.folder, self.postgresql, self.briefly = folder, postgresql, briefly
         self.number_of_plans = number_of_plans
         self.plans, self.out = folder / "plans", folder / "published"
+        self.witness, self.signing_key = folder / "checkpoint", folder / "private.pem"
         self.random = np.random.default_rng(seed)
         self.server: subprocess.Popen[bytes] | None = None
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
@@ -97,15 +98,18 @@ class Agency:
                 yield Due(path, plan, at)
 
     def state(self, due: Due) -> str | None:
-        """``published`` or ``refused``, by an officer or for want of budget; None: neither."""
+        """``published``, ``refused`` by an officer or for want of budget, or ``given up`` with its draw;
+        None: none of these."""
         dataset, release_id = due.plan.dataset, due.release_id
         if (self.out / dataset / release_id / "manifest.json").exists():
             return "published"
         decision = self.ledger.decision(dataset, release_id)
         rejected = decision is not None and not decision.approved
         poor = not self.ledger.remaining(dataset).covers(due.plan.requested)
-        charged = bool(self.ledger.release(dataset, release_id))
-        return "refused" if rejected or (poor and not charged) else None
+        charges = self.ledger.release(dataset, release_id)
+        if any(charge.state is State.VOID for charge in charges.values()):
+            return "given up"
+        return "refused" if rejected or (poor and not charges) else None
 
     def environment(self, home: str) -> dict[str, str]:
         """What a machine of the agency has set; the second one is behind a proxy that never answers."""
@@ -133,7 +137,8 @@ class Agency:
             "DPRELEASE_LEDGER": self.ledger_url,
             "DPRELEASE_PLANS": str(self.plans),
             "DPRELEASE_OUT": str(self.out),
-            "DPRELEASE_CHECKPOINT": str(self.folder / "checkpoint"),
+            "DPRELEASE_SIGNING_KEY": str(self.signing_key),
+            "DPRELEASE_CHECKPOINT": str(self.witness),
             "DPRELEASE_EVENTS": str(self.folder / "events.jsonl"),
             "DPRELEASE_WEBHOOK": f"http://127.0.0.1:{self.webhook}/",
         }
@@ -146,6 +151,8 @@ class Agency:
             mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(self.out)]
             subprocess.run(mount, check=True, capture_output=True)
             self.own_disk = True
+        make_key = ["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(self.signing_key)]
+        subprocess.run(make_key, check=True, capture_output=True)
         self._write_plans()
         self.webhook = self._listen()
         self.postgresql.start()

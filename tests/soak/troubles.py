@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from unittest.mock import patch
 
 import httpx
 
 from flows.operation.lost import FORGOTTEN_AFTER
+from tasks.budget.checkpoint import lost_draws
 from tests.soak.agency import LITTLE, POOR, Agency, end
 
 Deed = Callable[[], None]
@@ -151,7 +153,22 @@ class Life:
         time.sleep(45)
         self._stop_workers()
         server.administer("DROP DATABASE ledger", "ALTER DATABASE right_one RENAME TO ledger")
+        self._recover()
         self._start_workers()
+
+    def _recover(self) -> None:
+        """Enter what was published from the copy, and give up draws that were not."""
+        why = ("--who", "the operator", "--why", "an old copy of the ledger was in use")
+        for dataset in self.agency.ledger.datasets():
+            where = ("--out", str(self.agency.out))
+            self.agency.command("ledger", "recover", dataset, *where, *why)
+            with patch.dict(os.environ, DPRELEASE_SIGNING_KEY=str(self.agency.signing_key)):
+                all_lost = lost_draws(self.agency.ledger, dataset, self.agency.witness)
+            for lost in all_lost:
+                self.counts["a draw given up, which no bundle shows"] += 1
+                self.agency.command(
+                    "ledger", "void", dataset, lost.release_id, lost.release_name, *why
+                )
 
     def _stop_workers(self) -> None:
         for process in self.agency.workers.values():

@@ -83,7 +83,7 @@ def test_a_share_that_what_is_found_may_leave_constant_is_refused_for_that(tmp_p
             {
                 "all-pairs": "microdata-margins",
                 "shared-values": "heaping",
-                "table-health-insured": "histogram",
+                "table-health-insured": "margins",
             },
         ),
         (
@@ -91,7 +91,7 @@ def test_a_share_that_what_is_found_may_leave_constant_is_refused_for_that(tmp_p
             {
                 "all-pairs": "microdata-margins",
                 "shared-values": "heaping",
-                "table-health-income": "histogram",
+                "table-health-income": "margins",
             },
         ),
     ],
@@ -104,6 +104,33 @@ def test_each_wish_gets_the_kind_that_serves_it(tmp_path, said, made):
     assert sum(isinstance(each, MeasuredModel) for each in loaded.built.values()) == len(
         said.models
     )
+
+
+def test_a_table_beside_records_has_the_smaller_noise_for_its_share(tmp_path):
+    plan = filled(planned(tmp_path, Said(records=True, tables=["health x income"]), PERSONS))
+    table = plan["releases"][-1]
+    laplace = {k: v for k, v in table.items() if k != "sets"}
+    laplace |= {"kind": "histogram", "mechanism": "discrete-laplace"}
+
+    def noise(section):
+        changed = plan | {"releases": [*plan["releases"][:-1], section]}
+        loaded = dprelease.load_plan(changed)
+        return loaded.built[section["name"]].expected_error()[0].value
+
+    assert plan["budget"]["composition"] == "concentrated"
+    assert noise(table) < 0.75 * noise(laplace)
+
+
+def test_a_logistic_model_may_be_called_so(tmp_path):
+    text = planned(tmp_path, Said(models=["logistic: insured ~ age"]), PERSONS)
+    (model,) = yaml.safe_load(text)["releases"]
+    assert (model["formula"], model["family"]) == ("{insured == 'yes'} ~ age", "binomial")
+
+
+def test_a_condition_on_an_amount_of_many_whole_numbers_is_measured(tmp_path):
+    text = PERSONS.replace("income,,,0,20000", "income,,,0,20000000")
+    made = planned(tmp_path, Said(models=["{income > 0} ~ age * wage"]), text)
+    assert [*kinds(made).values()] == ["model"]
 
 
 @pytest.mark.slow
@@ -293,7 +320,7 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
         ),
         (
             Said(models=["possion: visits ~ age"]),
-            "'possion' is not one of .*did you mean 'poisson'",
+            "there is no 'possion' model, only linear, logistic, poisson",
         ),
         (Said(models=["health ~ age"]), r"name a category.*\{health == 'CATEGORY'\}"),
         (Said(means=["health"]), r"--mean 'health': .* name a category.*\{health == 'CATEGORY'\}"),

@@ -1,12 +1,14 @@
 """A ledger that has forgotten draws stops their dataset alone, and their bundles bring it back."""
 
+import hashlib
 import io
 import shutil
+import subprocess
 
 import pytest
 
 from dpcore.accounting.budget import Budget
-from dpcore.errors import BudgetError, BundleError, LostLedgerError
+from dpcore.errors import ApprovalError, BudgetError, BundleError, LostLedgerError
 from flows.cli import main
 from flows.course import carry_out
 from flows.question import select_releases
@@ -43,6 +45,14 @@ def agency(tmp_path, monkeypatch):
 
 def cli(*arguments: object) -> int:
     return main(["ledger", *map(str, arguments)])
+
+
+def sign_from_now_on(agency, monkeypatch) -> None:
+    key = agency / "private.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True)
+    monkeypatch.setenv("DPRELEASE_SIGNING_KEY", str(key))
+    (agency / "witness").unlink()
+    assert cli("checkpoint") == 0
 
 
 def forget(agency, dataset: str) -> None:
@@ -106,6 +116,43 @@ def test_a_bundle_brings_its_charges_draws_and_approval_back(agency, capsys):
     assert bundle.stat().st_mtime_ns == before
     publish(agency, dataset, "r2")
     assert ledger.spent(dataset) == Budget.of(3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_signed_bundle_brings_back_the_approval_of_draws_that_the_ledger_has(
+    agency, monkeypatch, capsys, signed
+):
+    if signed:
+        sign_from_now_on(agency, monkeypatch)
+    with pytest.raises(ApprovalError):
+        bare.release(agency / "other.yaml", "r1", agency / "out")
+    forget(agency, "other")
+    assert cli("check") == 6
+    assert "an old copy of the ledger was in use" in " ".join(capsys.readouterr().out.split())
+    assert cli("recover", "other", *WHO_WHY) == 0
+    assert f"entered {'r1' if signed else 'nothing'};" in capsys.readouterr().out
+    left = reconcile(Ledger(ledger_url()), agency / "out")
+    assert [each.what for each in left] == [
+        "the approval in the manifest is not the one in the ledger"
+    ] * (not signed)
+    assert Ledger(ledger_url()).spent("other") == Budget.of(1)
+
+
+@pytest.mark.slow
+def test_a_bundle_of_which_more_was_changed_than_its_draws_show_enters_nothing(agency, monkeypatch):
+    sign_from_now_on(agency, monkeypatch)
+    with pytest.raises(ApprovalError):
+        bare.release(agency / "other.yaml", "r1", agency / "out")
+    forget(agency, "other")
+    forged = agency / "out" / "other" / "r1"
+    (forged / "README.md").write_text("other words")
+    digests = (forged / "SHA256SUMS").read_text().splitlines()
+    changed = hashlib.sha256(b"other words").hexdigest()
+    digests = [f"{changed}  README.md" if d.endswith(" README.md") else d for d in digests]
+    (forged / "SHA256SUMS").write_text("\n".join(digests) + "\n")
+    assert cli("recover", "other", *WHO_WHY) == 6
+    assert Ledger(ledger_url()).decision("other", "r1") is None
 
 
 @pytest.mark.slow
