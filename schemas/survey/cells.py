@@ -2,11 +2,12 @@
 
 Records get many cells, because the release merges those that hold too few people (``compress``): one for
 each value where there are at most ``MOST_VALUES``, otherwise cells that grow from zero, where amounts
-and counts of events crowd, or equal cells if the bounds are of similar size.  Tables for people get few.
+and counts of events crowd, but not beyond those of equal cells, which are enough if the bounds are of
+similar size.  Tables for people get few.
 
     hours a week, 0 to 99             one for each value
-    visits, 0 to 5,000                0, 1, ..., 20, then 22, 25, 28, 30, 35, ...
-    income, 0 to 200,000              0 alone, then to 1.1, 1.2, 1.3, ..., 190,000
+    visits, 0 to 5,000                0, 1, ..., 20, then 22, 25, 28, ..., 950, 1000, 1100, ...
+    income, 0 to 200,000              0 alone, then to 1.1, 1.2, ..., 19,000, 20,000, 22,000, ...
     turnover, 0 to 10,000 million     0 alone, then to 1.1, ...; in tables to 10, 100, 1000, ...
     temperature, 34 to 42             equal cells
 
@@ -162,8 +163,10 @@ class Numbers:
         above = growing(max(self.lower, least), self._top, self.step_or_one, steps)
         below = growing(max(-self.upper, least), -self.lower, self.step_or_one, steps)
         small_numbers = not self.whole and self._largest <= ALIKE
-        even = self._equal(MOST_OF_SMALL if steps is FEW else EQUAL, FEW) if small_numbers else []
-        if steps is FEW:
+        if steps is FINE:  # equal cells too: values need not crowd at zero
+            even = self._equal(EQUAL, FEW)
+        else:
+            even = self._equal(MOST_OF_SMALL, FEW) if small_numbers else []
             most = MOST_OF_SMALL if single or even else MOST_IN_TABLES
             above, below = (
                 thinned(with_even(grown, [way * edge for edge in even]), most)
