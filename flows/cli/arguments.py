@@ -177,7 +177,10 @@ def existing_ledger() -> "Ledger":
     from tasks.workplace.home import ledger_exists, ledger_url
 
     if not ledger_exists():
-        raise InputError("there is no ledger yet; name one with --ledger or DPRELEASE_LEDGER")
+        raise InputError(
+            "there is no ledger yet: `dprelease ledger grant` makes one; or name another with --ledger"
+            " or DPRELEASE_LEDGER"
+        )
     return Ledger(ledger_url(), create=False)
 
 

@@ -30,6 +30,7 @@ from dpcore.releases.tables.fitted import FittedTables
 from schemas.first_plan.described import ColumnType, Described, with_names
 from schemas.first_plan.question import Question
 from schemas.first_plan.sections import (
+    FOR_MODELS,
     GAUSSIAN_NOISE,
     UNWEIGHTED,
     WEIGHTLESS,
@@ -246,7 +247,8 @@ class Draft(Written):
         if held is not None and any(w.kind == "records" for w in held.wishes):
             yield draft.having(held.serving(wish))
         else:
-            before, also = (held.wishes, held.keys.get("also", ())) if held else ((), ())
+            own = next((each for each in self.sections if each.name == FOR_MODELS), None)
+            before, also = (own.wishes, own.keys.get("also", ())) if own else ((), ())
             yield draft.having(self.use.for_models([*before, wish], also))
 
     def _sharing(self) -> Iterator[Draft]:

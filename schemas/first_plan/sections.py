@@ -35,6 +35,9 @@ MOST_HEAPED = 2**21
 ALONE = "single-columns"
 """The release of single columns that records of periods follow inside their bins."""
 
+FOR_MODELS = "tables-for-models"
+"""The release of tables to which models are fitted."""
+
 WEIGHTLESS = (
     " Each record counts once, so the synthetic records represent the respondents, not the population."
     " Weights are not used because noise on their sums grows with the largest weight."
@@ -228,6 +231,11 @@ class ColumnUse:
             "rules": "Who was asked: outside its universe, a column is missing in every record.",
             "mechanism": GAUSSIAN_NOISE,
         }
+        if self._not_heaped:
+            why["bins"] += (
+                f" Values that many people share are lost in {', '.join(self._not_heaped)}, which have"
+                " too many values: list them as `special` in the questionnaire."
+            )
         if self.of.period:
             why["bins"] = "Bins are not merged in a series, so pairs have few; you may list edges."
         require_published(self.of.said, self.of.columns)
@@ -260,6 +268,12 @@ class ColumnUse:
                 found.append(name)
                 left -= int(of.number) + 1
         return found
+
+    @property
+    def _not_heaped(self) -> list[str]:
+        """Columns that share a cell, but have too many values for a release of shared values."""
+        many = {n for n, of in self.numbers.items() if of.step_or_one and of.number > MOST_HEAPED}
+        return [] if self.of.period else [n for n in self.numbers if n in many]
 
     def heaping(self) -> PlannedRelease:
         why = (
@@ -295,7 +309,7 @@ class ColumnUse:
         needed = {name for wish in wishes for name in wish.columns}
         columns = tuple(name for name in self.columns if name in needed)
         made = self.records(Wish("records", columns=columns))
-        keys = {**made.keys, "name": "tables-for-models"}
+        keys = {**made.keys, "name": FOR_MODELS}
         pairs = [p for p in combinations(columns, 2) if any({*p} <= {*w.columns} for w in wishes)]
         if len(pairs) < math.comb(len(columns), 2):
             keys["pairs"] = [[*pair] for pair in pairs]

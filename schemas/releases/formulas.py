@@ -253,6 +253,20 @@ def terms_of(formula: str, family: str, axes: tuple[Axis, ...]) -> ModelTerms:
         raise ValueError(f"formula: {error}") from None
 
 
+def _cell_values(axis: Axis) -> Any:
+    """A value (size,) in each cell: its middle, or the multiple of the column's step next to it."""
+    found = middles(axis)
+    if isinstance(axis, Categories) or axis.integer or axis.step is None:
+        return found
+    number = np.arange(axis.cells)
+    above, below = axis.edge(number), axis.edge(number + 1)
+    up, down = axis.step.numerator, axis.step.denominator
+    multiples = np.round(found[: axis.cells].data * (down / up)) * up / down  # rounded once
+    inside = (above <= multiples) & (multiples < below)
+    found[: axis.cells] = np.where(inside, multiples, found[: axis.cells].data)
+    return found
+
+
 def columns_together(formula: str, axes: Sequence[Axis]) -> set[tuple[str, ...]]:
     """The sets of columns whose cells the terms of a formula combine, and those of its response.
 
@@ -271,10 +285,11 @@ class _Cells:
         self.formula, self.axes = formula, axes
         self.sizes = [axis.size - axis.nullable for axis in axes]
         self.levels = {a.name: np.arange(n) for a, n in zip(axes, self.sizes, strict=True)}
+        self.values = [_cell_values(axis) for axis in axes]
 
     def frame(self, codes: Integers) -> Any:
         """A data frame of the values of records with these codes (n, axes)."""
-        values = {axis.name: middles(axis)[codes[:, i]] for i, axis in enumerate(self.axes)}
+        values = {axis.name: self.values[i][codes[:, i]] for i, axis in enumerate(self.axes)}
         return formula_frame(self.axes, self.levels, values)
 
     def together(self, asked: Any) -> set[tuple[int, ...]]:

@@ -1,58 +1,84 @@
-"""The cells in which a model reads the numbers of its columns: as fine as the plan states, if possible.
+"""The cells in which a model reads numbers: as fine as the plan states, if possible.
 
 Terms are computed in all cells of their columns, so columns that one term combines have at most
-``MOST_CELLS`` cells together.  Beyond that, numbers are rounded to fewer equal cells.  Point masses stay
-exact, and so does zero among whole numbers, as conditions such as ``{debt > 0}`` need it.
+``MOST_CELLS`` cells together.  Beyond that, numbers are rounded to fewer cells.  Cells of amounts grow,
+so that small amounts and their logarithms stay precise:
+
+    0 to 20,000,000 euros      0, 1, 2, ..., 200, ..., 10,000, 10,050, ...      4,096 cells
+
+Values that many people share stay exact: point masses, zero, both bounds and the numbers in the formula,
+because a condition such as ``{debt > 0}`` needs them.
 """
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
-from dpcore.domain.axes import Axis, Grid
+import numpy as np
+
+from dpcore.domain.axes import Axis, Bins, Grid
 from dpcore.errors import InputError
 from dpcore.releases.models.terms import MOST_CELLS
 from schemas.releases.formulas import columns_together
-from schemas.survey.columns import Column, ContinuousColumn, IntegerColumn
+from schemas.survey.cells import Numbers
+from schemas.survey.columns import CategoricalColumn, Column, ContinuousColumn, IntegerColumn
 
-MOST_ALONE = 65536
-"""The most cells of whole numbers that are rounded, as of real numbers."""
+MOST_ALONE, MOST_TOGETHER = 4096, 2**18
+"""The most cells of a column that is rounded, and of rounded columns together."""
 
-ROUNDING = 1e-9
-"""Above the rounding error of a root that is a whole number."""
+FEWEST = 128
+"""Numbers rounded to fewer cells would bias the model by more than the noise."""
+
+MOST_EQUAL = 65536
+"""If equal cells, as many as a grid may have, are at most 1 wide, they are precise enough."""
+
+NUMBER = re.compile(r"(?<![\w.'\"])\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 
 
 def axes_of(formula: str, columns: Mapping[str, Column]) -> list[Axis]:
     """The axes of a formula's columns, in the order of ``columns``.
 
-    Raises ``ValueError`` if the formula cannot be read.
+    Raises ``ValueError`` if the formula cannot be read, or combines too many columns of many values.
     """
     exact = {name: _exact(name, column) for name, column in columns.items()}
-    if math.prod(_size(axis) for axis in exact.values()) <= MOST_CELLS:
+    coarse = {name for name, column in columns.items() if _coarse(column, exact[name])}
+    if not coarse and math.prod(_size(axis) for axis in exact.values()) <= MOST_CELLS:
         return [*exact.values()]
     try:
         together = columns_together(formula, [*exact.values()])
     except InputError as error:
         raise ValueError(f"formula: {error}") from None
-    most = dict.fromkeys(columns, MOST_CELLS)
+    most = {name: MOST_ALONE if name in coarse else MOST_CELLS for name in columns}
     for names in together:
-        sizes = {name: _size(exact[name]) for name in names}
-        numbers = [name for name in names if _number(exact[name])]
-        if math.prod(sizes.values()) > MOST_CELLS and numbers:
-            left = MOST_CELLS / math.prod(sizes[name] for name in {*names} - {*numbers})
-            for name in numbers:
-                each = math.floor(max(left, 1) ** (1 / len(numbers)) + ROUNDING)
-                most[name] = min(most[name], each, MOST_ALONE)
-    return [_rounded(column, exact[name], most[name]) for name, column in columns.items()]
+        sizes = {name: min(_size(exact[name]), most[name]) for name in names}
+        if math.prod(sizes.values()) > MOST_CELLS:
+            _round_together(formula, sizes, [n for n in names if isinstance(exact[n], Grid)], most)
+    said = {abs(float(each)) for each in NUMBER.findall(formula)}
+    return [_rounded(column, exact[n], most[n], said) for n, column in columns.items()]
+
+
+def _round_together(
+    formula: str, sizes: Mapping[str, int], numbers: Collection[str], most: dict[str, int]
+) -> None:
+    """Lower the ``most`` cells of columns of numbers that one term combines with others."""
+    wide = sorted(numbers, key=lambda name: sizes[name])
+    left = MOST_TOGETHER / math.prod(n for name, n in sizes.items() if name not in wide)
+    for place, name in enumerate(wide):  # those of few values keep them
+        each = math.floor(max(left, 0.0) ** (1 / (len(wide) - place)) + 1e-9)
+        if each < min(FEWEST, sizes[name]):
+            raise ValueError(
+                f"formula: {formula}: a term combines {', '.join(sizes)}, which have too many values"
+                " together; leave a column out of the product or condition"
+            )
+        most[name] = min(most[name], max(each, 2))
+        left /= min(sizes[name], each)
 
 
 def _size(axis: Axis) -> int:
     return axis.size - axis.nullable
-
-
-def _number(axis: Axis) -> bool:
-    return isinstance(axis, Grid)
 
 
 def _exact(name: str, column: Column) -> Axis:
@@ -63,19 +89,56 @@ def _exact(name: str, column: Column) -> Axis:
     return axis
 
 
-def _rounded(column: Column, axis: Axis, most: int) -> Axis:
-    """The axis with at most so many cells, if it has numbers."""
-    if not isinstance(axis, Grid) or _size(axis) <= most:
+def _coarse(column: Column, axis: Axis) -> bool:
+    """Whether each cell of a column holds several values, of which small ones may matter."""
+    if not isinstance(axis, Grid) or isinstance(column, CategoricalColumn):
+        return False
+    if isinstance(column, IntegerColumn):
+        return axis.cells > MOST_CELLS
+    width = (axis.upper - axis.lower) / axis.cells
+    return width > float(axis.step or 0) and _grows(column)
+
+
+def _grows(column: IntegerColumn | ContinuousColumn) -> bool:
+    """Whether cells that grow suit a column: a wide range whose ends differ in size."""
+    lower, upper = (Decimal(str(bound)) for bound in column.bounds)
+    alike = Numbers(lower, upper, None, isinstance(column, IntegerColumn)).alike
+    return upper - lower > MOST_EQUAL and not alike
+
+
+def _rounded(column: Column, axis: Axis, most: int, said: Collection[float]) -> Axis:
+    """The axis with at most so many cells, if it has numbers. ``said``: in the formula."""
+    if not isinstance(axis, Grid) or not isinstance(column, IntegerColumn | ContinuousColumn):
         return axis
-    if not isinstance(column, IntegerColumn):
-        return replace(axis, cells=max(most - len(axis.points), 2))
-    lower, upper = column.bounds
-    points = sorted({*column.point_masses, *({0} if lower <= 0 <= upper else ())})
-    return replace(
-        axis,
-        integer=False,
-        upper=upper,
-        cells=max(most - len(points), 2),
-        step=axis.step or Fraction(1),
-        points=tuple(map(float, points)),
-    )
+    if _size(axis) <= most and not _coarse(column, axis):
+        return axis
+    lower, upper = map(float, column.bounds)
+    own = {float(point) for point in column.point_masses} | {0.0, lower, upper}
+    own |= {way * each for each in said for way in (1.0, -1.0)}
+    whole = isinstance(column, IntegerColumn)
+    points = sorted(p for p in own if lower <= p <= upper and (not whole or p == int(p)))
+    number = max(most - 2 * len(points), 2)
+    inner = _growing(lower, upper, number) if _grows(column) else _equal(lower, upper, number)
+    if whole:
+        ends = {e for point in points for e in (point, point + 1)}
+        kept = {float(round(edge)) for edge in inner} | ends | {lower, upper + 1}
+        edges = tuple(sorted(edge for edge in kept if lower <= edge <= upper + 1))
+        masses = tuple(map(float, column.point_masses))
+        step = axis.step or Fraction(1)
+        return Bins(axis.name, edges, axis.nullable, True, step, masses)
+    kept = {float(f"{edge:.9g}") for edge in inner} - {*points}
+    edges = tuple(sorted([*(e for e in kept if lower < e < upper), *points, *points]))
+    return Bins(axis.name, edges, axis.nullable, step=axis.step)
+
+
+def _equal(lower: float, upper: float, number: int) -> list[float]:
+    return [float(edge) for edge in np.linspace(lower, upper, number + 1)]
+
+
+def _growing(lower: float, upper: float, number: int) -> list[float]:
+    """Edges with a distance of about 1 near zero, which grows with the amount: s sinh(u), u equal."""
+    scale = 1.0
+    for _ in range(50):
+        start, end = math.asinh(lower / scale), math.asinh(upper / scale)
+        scale = max(1.0, number / (end - start))
+    return [float(edge) for edge in scale * np.sinh(np.linspace(start, end, number + 1))]

@@ -105,8 +105,8 @@ class Numbers:
     def for_records(self, points: Sequence[float] | None = None) -> Cells:
         """Many cells, for synthetic records. ``points``: values with a separate cell in all tables."""
         if self.number > MOST_VALUES:
-            alike = self._equal(EQUAL, FEW) if self._alike else ()
-            return self._as_cells([*(alike or self._growing(FINE, ALONE)), *self.cuts], points)
+            even = self._equal(EQUAL, FEW) if self.alike else ()
+            return self._as_cells([*(even or self._growing(FINE, ALONE)), *self.cuts], points)
         if self.step_or_one == 1 and self.whole:
             return Cells(None, [])
         assert self.step_or_one is not None
@@ -123,7 +123,7 @@ class Numbers:
         """Few cells, for readers' tables."""
         if self.whole and self.step_or_one == 1 and self._top - self.lower <= MOST_IN_TABLES:
             return Cells(None, [])
-        if self._alike or is_measure(self.unit):
+        if self.alike or is_measure(self.unit):
             return self._as_cells(self._equal(MOST_IN_TABLES, FEW), points, self.special)
         events = self._largest <= MOST_VALUES
         return self._as_cells(self._growing(FEW, ALONE_IN_TABLES if events else 0), points)
@@ -139,11 +139,11 @@ class Numbers:
     @property
     def amount(self) -> bool:
         """Whether a logarithmic scale is suitable: most values near zero, some far away."""
-        measure = self._alike or is_measure(self.unit)
+        measure = self.alike or is_measure(self.unit)
         return self.lower >= 0 and self.upper >= MOST_VALUES and not measure
 
     @property
-    def _alike(self) -> bool:
+    def alike(self) -> bool:
         """Whether the bounds are of similar size. Then values need not be concentrated near zero."""
         ends = sorted((abs(self.lower), abs(self.upper)))
         beside_zero = self.lower * self.upper < 0 and self._top - self.lower > MOST_VALUES
@@ -155,7 +155,7 @@ class Numbers:
 
     def _growing(self, steps: Sequence[Decimal], alone: int) -> Sequence[Decimal]:
         """Edges that grow from zero; small whole numbers are cells by themselves."""
-        if self._alike:
+        if self.alike:
             return ()
         single = self.whole and self.step_or_one == 1
         small = range(-alone, alone + 2) if single else ()

@@ -153,8 +153,8 @@ def verify_seal(bundle: Path, manifest: Manifest, ledger: Ledger) -> None:
     """
     if bundle_digest(bundle) not in ledger.seals(manifest.dataset, manifest.release_id):
         raise BundleError(
-            f"{bundle}: this bundle is not recorded in the ledger: it is forged, or its {DIGESTS} was"
-            " changed"
+            f"{bundle}: this bundle is not recorded in the ledger: it is forged, its {DIGESTS} was"
+            " changed, or an old copy of the ledger is in use; see `dprelease ledger check`"
         )
 
 
