@@ -13,6 +13,7 @@ Every plan without a blank in its columns has been read in the same way as by ``
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,9 @@ MOST_TOGETHER = 2**16
 """If all columns together have more cells than this, tables of pairs are more accurate."""
 
 SHARED = "These shares of the budget minimise the sum of the expected errors of all releases."
+
+REFUSED = re.compile(r"^no plan can fulfil these wishes:\s*releases\[0\]\.(formula: )?")
+"""The beginning of a refusal of the only release of a plan."""
 
 ModelError = Callable[[Plan, str, str], float]
 """Gives the privacy error of a plan's model, in sampling errors; raises ``InputError`` if there is
@@ -231,9 +235,11 @@ class Draft(Written):
             if self.sections:
                 _ = self.trial  # else the fault is that of an earlier wish
             try:
+                _ = options[0].errors  # the reason why the model cannot be measured comes first
                 options[-1]._fit(wish)
             except InputError as error:
-                raise InputError(f"--model {wish.text!r}: {error}") from None
+                reason = REFUSED.sub("", str(error))
+                raise InputError(f"--model {wish.text!r}: {reason}") from None
         return best
 
     def _fitting(self, wish: Wish) -> Iterator[Draft]:

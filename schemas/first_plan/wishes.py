@@ -24,7 +24,7 @@ from dpcore.errors import InputError
 from dpcore.model_formula import ModelFormula, backticks_wanted, with_backticks
 from schemas.first_plan.described import ColumnType, Described
 from schemas.plan.analysis import Analysis
-from schemas.releases.formulas import FUNCTIONS
+from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED
 
 Purpose = Literal["tables", "records", "functions"]
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -216,6 +216,15 @@ def _model(text: str, of: Described, option: str = "") -> Wish:
         read = ModelFormula.read(formula)
     except ValueError as error:
         raise InputError(f"{option}: {backticks_wanted(formula, of.columns) or error}") from None
+    for token in read.tokens:
+        if token.kind == "name" and token.word not in of.columns:
+            if token.word in JOINED:
+                raise InputError(f"{option}: {JOIN}")
+            if token.called and token.word not in FUNCTIONS:
+                functions = ", ".join(FUNCTIONS)
+                raise InputError(
+                    f"{option}: {token.word!r} is not one of the functions {functions}"
+                )
     names = dict.fromkeys(
         token.word
         for token in read.tokens

@@ -35,10 +35,16 @@ MOST_TERMS = 60
 CONSTANT = "Intercept"
 """The name of a model's intercept."""
 
-ONE_NUMBER = "the response must be a number; for a category write {status == 'married'} ~ ..."
+ONE_NUMBER = (
+    "the response must be a number; for a category write {status == 'married'} ~ ..., and arithmetic in"
+    " braces, such as {debt / income} ~ ..."
+)
 TRUE_OR_FALSE = (
     "a binomial response is true or false; write a condition in braces, such as {hours > 40} ~ ..."
 )
+
+JOINED = ("and", "or", "not")
+JOIN = "join conditions with & or |, each in brackets: {(debt > 0) & (income > 0)} ~ ..."
 
 SAME = "the response is the same in every cell, because each value counts as the middle of its cell"
 
@@ -78,12 +84,14 @@ def checked_columns(text: str, columns: Collection[str]) -> list[str]:
     before, found = "", dict[str, None]()
     for kind, word, called in formula.tokens:
         if kind == "name" and not (called and word in FUNCTIONS):
-            if word not in columns:
+            if word in JOINED and word not in columns:
+                raise ValueError(f"formula: {JOIN}")
+            if word not in columns and not called:
                 reason = f"{word!r} is not one of {', '.join(columns)}"
                 raise ValueError(f"formula: {backticks_wanted(text, columns) or reason}")
             if called:
                 raise ValueError(
-                    f"formula: {word} is not one of the functions {', '.join(FUNCTIONS)}"
+                    f"formula: {word!r} is not one of the functions {', '.join(FUNCTIONS)}"
                 )
             found[word] = None
         if kind == "text" and before != "compared":
@@ -180,7 +188,9 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
             warnings.simplefilter("ignore", RuntimeWarning)
             found = formulaic.model_matrix(asked, frame, na_action=nulls)
     except Exception as error:
-        raise InputError(f"{formula}: cannot be computed: {error}") from None
+        bare = re.search(r"'r?(and|or)_'|unsupported operand type", str(error)) and "{" in formula
+        reason = JOIN if bare and re.search(r"[&|]", formula) else f"cannot be computed: {error}"
+        raise InputError(f"{formula}: {reason}") from None
     texts = {name for name in frame.columns if frame[name].dtype == "category"}
     found.rhs.columns = [
         WHOLE_LEVEL.sub(lambda of: of[0] if of[2] in texts else f"{of[1]}]", str(name))
@@ -331,7 +341,8 @@ class _Cells:
         if not len(values):
             return ONE_NUMBER
         if values.min() == values.max():
-            return f"{SAME}; state a finer `grid`, or list single values in `point_masses`"
+            finer = "state a finer `grid`, or list single values in `point_masses`"
+            return f"{SAME}; a condition must lie within the bounds; otherwise {finer}"
         if family == "binomial" and not {*np.unique(values)} <= {0.0, 1.0}:
             return TRUE_OR_FALSE
         if family == "poisson" and values.min() < 0:

@@ -322,6 +322,17 @@ def test_the_plan_has_what_the_wishes_need_and_says_why(tmp_path):
             Said(models=["possion: visits ~ age"]),
             "there is no 'possion' model, only linear, logistic, poisson",
         ),
+        (
+            Said(models=["{income > 5 and age > 9} ~ sex"]),
+            r"join conditions with & or \|, each in brackets",
+        ),
+        (Said(models=["{income > 5 & age > 9} ~ insured"]), r"join conditions with &"),
+        (Said(models=["sqrt(income) ~ age"]), "'sqrt' is not one of the functions C, exp, log"),
+        (Said(models=["income/age ~ insured"]), r"arithmetic in braces, such as"),
+        (
+            Said(models=["{income > 30000} ~ age"]),
+            r"^--model '\{income > 30000\} ~ age': .* a condition must lie within the bounds",
+        ),
         (Said(models=["health ~ age"]), r"name a category.*\{health == 'CATEGORY'\}"),
         (Said(means=["health"]), r"--mean 'health': .* name a category.*\{health == 'CATEGORY'\}"),
         (Said(means=["health"]), r"CATEGORY'\}$"),
@@ -430,6 +441,22 @@ def test_a_model_is_answered_by_the_release_that_has_its_columns(tmp_path):
     )
     assert expected_fit(loaded, "visits ~ age", "poisson")[0] == "tables-for-models"
     assert answering(loaded)[0].name == "tables"
+
+
+def test_tables_for_models_keep_those_of_earlier_models_beside_a_requested_table(tmp_path):
+    """They replaced them, and the plan was refused."""
+
+    def only_tables(plan, formula, family):
+        if plan.releases[0].kind != "microdata-margins":
+            raise InputError("not measured")
+        return 0.1
+
+    asked = questions(tmp_path, PERSONS)
+    columns = dict.fromkeys(asked, ColumnType.OPEN)
+    said = Said(tables=["region x insured"], models=["poisson: visits ~ age", "insured ~ income"])
+    found = yaml.safe_load(first_plan("d", "t.csv", columns, said, asked, only_tables))
+    release = found["releases"][-1]
+    assert {*release["columns"]} == {"visits", "age", "insured", "income"}
 
 
 @pytest.mark.slow
