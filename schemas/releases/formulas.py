@@ -271,7 +271,8 @@ def _cell_values(axis: Axis) -> Any:
     number = np.arange(axis.cells)
     above, below = axis.edge(number), axis.edge(number + 1)
     up, down = axis.step.numerator, axis.step.denominator
-    multiples = np.round(found[: axis.cells].data * (down / up)) * up / down  # rounded once
+    # Of two multiples as far away, the lower one; what is divided is exact, so each is rounded once.
+    multiples = np.ceil(found[: axis.cells].data * (down / up) - 0.5 - 1e-6) * up / down
     inside = (above <= multiples) & (multiples < below)
     found[: axis.cells] = np.where(inside, multiples, found[: axis.cells].data)
     return found

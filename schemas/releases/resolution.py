@@ -6,8 +6,8 @@ so that small amounts and their logarithms stay precise:
 
     0 to 20,000,000 euros      0, 1, 2, ..., 200, ..., 10,000, 10,050, ...      4,096 cells
 
-Values that many people share stay exact: point masses, zero, both bounds and the numbers in the formula,
-because a condition such as ``{debt > 0}`` needs them.
+Values that many people share stay exact: point masses, zero, the lower bound and numbers in conditions,
+because ``{debt > 0}`` needs them.
 """
 
 import math
@@ -35,7 +35,9 @@ FEWEST = 128
 MOST_EQUAL = 65536
 """If equal cells, as many as a grid may have, are at most 1 wide, they are precise enough."""
 
-NUMBER = re.compile(r"(?<![\w.'\"])\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+NUMBER = r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)"
+COMPARED = re.compile(rf"[<>=]\s*-?\s*{NUMBER}|{NUMBER}\s*[<>=!]")
+"""A number that a formula compares with something."""
 
 
 def axes_of(formula: str, columns: Mapping[str, Column]) -> list[Axis]:
@@ -56,7 +58,7 @@ def axes_of(formula: str, columns: Mapping[str, Column]) -> list[Axis]:
         sizes = {name: min(_size(exact[name]), most[name]) for name in names}
         if math.prod(sizes.values()) > MOST_CELLS:
             _round_together(formula, sizes, [n for n in names if isinstance(exact[n], Grid)], most)
-    said = {abs(float(each)) for each in NUMBER.findall(formula)}
+    said = {float(one or other) for one, other in COMPARED.findall(formula)}
     return [_rounded(column, exact[n], most[n], said) for n, column in columns.items()]
 
 
@@ -107,28 +109,34 @@ def _grows(column: IntegerColumn | ContinuousColumn) -> bool:
 
 
 def _rounded(column: Column, axis: Axis, most: int, said: Collection[float]) -> Axis:
-    """The axis with at most so many cells, if it has numbers. ``said``: in the formula."""
+    """The axis with at most so many cells, if it has numbers. ``said``: numbers in conditions."""
     if not isinstance(axis, Grid) or not isinstance(column, IntegerColumn | ContinuousColumn):
         return axis
     if _size(axis) <= most and not _coarse(column, axis):
         return axis
     lower, upper = map(float, column.bounds)
-    own = {float(point) for point in column.point_masses} | {0.0, lower, upper}
-    own |= {way * each for each in said for way in (1.0, -1.0)}
-    whole = isinstance(column, IntegerColumn)
-    points = sorted(p for p in own if lower <= p <= upper and (not whole or p == int(p)))
-    number = max(most - 2 * len(points), 2)
+    whole, step = isinstance(column, IntegerColumn), float(axis.step or 0)
+    masses = {float(point) for point in column.point_masses}
+    own = {*masses, 0.0, *said, *(-each for each in said), *((lower, upper) if whole else (lower,))}
+    unit = 1.0 if whole else step
+    alone = sorted(p for p in own if lower <= p <= upper and (not whole or p == int(p)))
+    number = max(most - 2 * len(alone), 2)
     inner = _growing(lower, upper, number) if _grows(column) else _equal(lower, upper, number)
     if whole:
-        ends = {e for point in points for e in (point, point + 1)}
-        kept = {float(round(edge)) for edge in inner} | ends | {lower, upper + 1}
-        edges = tuple(sorted(edge for edge in kept if lower <= edge <= upper + 1))
-        masses = tuple(map(float, column.point_masses))
-        step = axis.step or Fraction(1)
-        return Bins(axis.name, edges, axis.nullable, True, step, masses)
-    kept = {float(f"{edge:.9g}") for edge in inner} - {*points}
-    edges = tuple(sorted([*(e for e in kept if lower < e < upper), *points, *points]))
+        ends = {end for each in alone for end in (each, each + unit)} | {lower, upper + unit}
+        kept = {float(round(edge)) for edge in inner} | ends
+        edges = tuple(sorted(edge for edge in kept if lower <= edge <= upper + unit))
+        found = axis.step or Fraction(1)
+        return Bins(axis.name, edges, axis.nullable, True, found, tuple(sorted(masses)))
+    points = {p for p in alone if p in masses or not step}  # else a cell of one step is enough
+    singles = {_written(e) for p in alone if p not in points for e in (p, p + unit)}
+    kept = ({_written(edge) for edge in inner} | singles | {lower, upper}) - points
+    edges = tuple(sorted([*(e for e in kept if lower <= e <= upper), *points, *points]))
     return Bins(axis.name, edges, axis.nullable, step=axis.step)
+
+
+def _written(edge: float) -> float:
+    return float(f"{edge:.12g}")
 
 
 def _equal(lower: float, upper: float, number: int) -> list[float]:

@@ -97,3 +97,14 @@ def test_a_product_of_categories_is_left_to_the_refusal():
     assert all(isinstance(axis, Categories) for axis in axes[:2])
     with pytest.raises(ValueError, match="leave out the product, or merge categories"):
         terms_of(formula, "gaussian", tuple(axes))
+
+
+def test_a_step_of_real_amounts_has_a_cell_of_its_own_where_conditions_need_it():
+    wealth = ContinuousColumn(type="continuous", bounds=(0.0, 5e7), step=0.01)
+    formula = "{wealth > 1250.5} ~ age"
+    axes = axes_of(formula, {"wealth": wealth, "age": COLUMNS["age"]})
+    assert axes[0].points == ()  # as a point has a large share of the assumed records
+    terms = terms_of(formula, "binomial", tuple(axes))
+    cells = np.searchsorted(axes[0].edges, [0.0, 1250.4, 1250.5, 1250.51], side="right") - 1
+    answers = terms.responses(np.array([[cell, 3] for cell in cells]))
+    assert answers.tolist() == [0.0, 0.0, 0.0, 1.0]
