@@ -46,7 +46,7 @@ class CompressSection(Section):
         " different groups. Default: as many as the noise in a pair allows for this number of records.",
     )
     share: WrittenRational = Field(
-        default=Fraction(3, 10),
+        default=Fraction(1, 4),
         description="The share of the release's budget for tables of single wide columns.",
     )
 

@@ -84,7 +84,7 @@ def test_bad_sets_are_refused_at_their_place(document, also, says):
 
 @pytest.mark.parametrize(
     ("given", "keep", "part"),
-    [({"keep": 4}, 4, "3/10"), ({"keep": 3, "share": "1/10"}, 3, "1/10")],
+    [({"keep": 4}, 4, "1/4"), ({"keep": 3, "share": "1/10"}, 3, "1/10")],
 )
 def test_wide_columns_are_compressed_where_the_plan_says_so(document, given, keep, part):
     document["releases"][0]["compress"] = given
