@@ -20,6 +20,9 @@ from tests.soak.agency import LITTLE, POOR, Agency, end
 
 Deed = Callable[[], None]
 
+STAYS = ("rejected", "budget", "Budget", "out of date")
+"""Words of refusals that no retry changes; retries of these would keep workers from what is due."""
+
 
 class Life:
     """Troubles and deeds at random; ``counts`` says how often each came."""
@@ -88,7 +91,7 @@ class Life:
     def _retry(self, run: dict) -> None:
         """Staff press Retry, unless the run was refused for a reason that stays."""
         said = run["state"]["message"] or ""
-        if any(word in said for word in ("rejected", "budget", "Budget")) or run["run_count"] > 6:
+        if any(word in said for word in STAYS) or run["run_count"] > 6:
             return
         self.agency.set_state(run["id"], type="SCHEDULED", name="AwaitingRetry")
         self.counts["a run retried"] += 1
