@@ -42,7 +42,7 @@ from tasks.bundle.staging import staging_folder
 from tasks.draw import draw, records_file, tally_survey
 from tasks.ledger import Ledger
 from tasks.ledger.runs_and_grant import as_found
-from tasks.survey.reading import closing_survey
+from tasks.survey.reading import held_open
 from tasks.survey.steps import ingest_survey, validate_survey
 from tasks.workplace.events import recorded_run
 from tasks.workplace.home import ledger_url, one_at_a_time, private_workspace, remove_abandoned
@@ -110,8 +110,7 @@ def draw_missing(
     if not missing_draws(plan, release_id):
         return passed_audit(plan)
     with one_at_a_time(plan.dataset), private_workspace(plan.dataset, release_id) as workspace:
-        survey = ingest_survey(plan, workspace)
-        with closing_survey(survey):
+        with held_open(ingest_survey(plan, workspace)) as survey:
             validate_survey(plan, survey)
             audited = passed_audit(plan)
             reserve_budget(plan, release_id, sources, part)

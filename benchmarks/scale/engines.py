@@ -32,7 +32,7 @@ from dpcore.domain.tally import Tally
 from schemas.survey.source import SparkSource
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.ingest import ingest
-from tasks.survey.reading import Survey, closing_survey
+from tasks.survey.reading import Survey, held_open
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 
@@ -88,9 +88,9 @@ def measure(engine: str, source: Path, rows: int) -> Line:
             survey: Survey = open_spark(place, columns, rows)
         else:
             survey = ingest(str(source), columns, rows, source.parent / "work")
-        with closing_survey(survey):
-            validate(survey, columns)
-            return tallies(survey, margins, rows)
+        with held_open(survey) as opened:
+            validate(opened, columns)
+            return tallies(opened, margins, rows)
 
     _, start, start_cpu = timed(start_spark if engine == "spark" else lambda: None)
     found, wall, cpu = timed(read)

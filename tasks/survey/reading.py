@@ -7,7 +7,7 @@ Session    a survey that stays in its engine (``tasks.survey.engines``); open fr
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -72,11 +72,14 @@ def open_survey(survey: Survey) -> Iterator[tuple[Any, Unread, Sequence[str]]]:
 
 
 @contextmanager
-def held_open(survey: Survey) -> Iterator[Survey]:
-    """Yield the survey for several readings; a private copy is opened only once, as it does
-    not change."""
+def held_open(survey: Survey) -> Iterator[Session]:
+    """Yield the survey for several readings, and close it at the end; a private copy is opened only
+    once, as it does not change."""
     if isinstance(survey, Session):
-        yield survey
+        try:
+            yield survey
+        finally:
+            survey.close()
         return
     with open_survey(survey) as (table, unread, unfit):
         yield Session(table, unread, unfit, close=_nothing, unchanged=_nothing)
@@ -92,11 +95,3 @@ def _rows(connection: DuckDBPyConnection, table: str) -> list[tuple[Any, ...]]:
         DataError,
         "the private copy of the survey is damaged: run again",
     )
-
-
-def closing_survey(survey: Survey) -> AbstractContextManager[object]:
-    """A context that closes the session at its end; a copy needs no closing."""
-    stack = ExitStack()
-    if isinstance(survey, Session):
-        stack.callback(survey.close)
-    return stack

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
     from dpcore.domain.adjacency import Relation
     from dpcore.line.statistic import Noisy
     from dpcore.releases.counts.histogram import Histogram
+    from tasks.survey.reading import Session
 
 NEIGHBOURS: Relation = "replace-one"
-Table = tuple[Path, "Histogram"]
+OPEN = ExitStack()
+"""Holds the copy open to the end of the process: all readings of a run share one connection."""
+Table = tuple["Session", "Histogram"]
 
 
 def start() -> None:
@@ -32,7 +36,7 @@ def start() -> None:
 
 
 def load(_: None, survey: Survey) -> Table:
-    """The private copy of the survey, typed, and what is to be released of it."""
+    """The private copy of the survey, typed and opened as a run opens it, and what is to be released."""
     from dpcore.accounting.budget import Budget
     from dpcore.domain.adjacency import Adjacency
     from dpcore.domain.axes import Categories
@@ -40,6 +44,7 @@ def load(_: None, survey: Survey) -> Table:
     from dpcore.releases.counts.histogram import Histogram
     from schemas.survey.columns import CategoricalColumn
     from tasks.survey.ingest import ingest
+    from tasks.survey.reading import held_open
 
     columns = survey.columns.items()
     described = {
@@ -51,7 +56,8 @@ def load(_: None, survey: Survey) -> Table:
     near = Adjacency(NEIGHBOURS)
     database = ingest(survey.source, described, survey.rows, workspace, near)
     share = Budget(Fraction(EPSILON))
-    return database, Histogram("table", domain, survey.rows, share, adjacency=near)
+    opened = OPEN.enter_context(held_open(database))
+    return opened, Histogram("table", domain, survey.rows, share, adjacency=near)
 
 
 def noisy(table: Table, survey: Survey) -> Noisy:
@@ -60,8 +66,8 @@ def noisy(table: Table, survey: Survey) -> Noisy:
     from dpcore.sampling.source import SystemSource
     from tasks.survey.tally import tallies
 
-    database, release = table
-    (tally,) = tallies(database, [release.domain], survey.rows, release.adjacency)
+    opened, release = table
+    (tally,) = tallies(opened, [release.domain], survey.rows, release.adjacency)
     return perturb(release.statistic(tally), release.mechanism, release.share, SystemSource())
 
 

@@ -22,7 +22,7 @@ from schemas.survey.unit import WEIGHT, UnitColumn, Weights
 from tasks.survey.bounding import keep_records
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest
-from tasks.survey.reading import closing_survey, open_survey
+from tasks.survey.reading import held_open, open_survey
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.tasks.survey.tables import column, in_postgresql
@@ -268,7 +268,7 @@ def test_postgresql_keeps_and_weighs_the_records_that_duckdb_does(tmp_path, monk
     source = in_postgresql(frame, tmp_path, monkeypatch)
     domains, periods = [BY_SEX, EVERYTHING], Periods(COLUMNS["age"].axis("age"), 2)
     session = open_postgresql(source, READ, 1, HOMES)
-    with closing_survey(session):
+    with held_open(session):
         validate(session, READ)
         there = keep_records(session.table, TWO).to_pyarrow().select(columns).to_pydict()
         weighted = tallies(session, domains, unit=TWO, weights=HALVES)

@@ -16,7 +16,7 @@ from schemas.survey.unit import COUNT, UnitColumn
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.found import tally_texts
 from tasks.survey.ingest import ingest
-from tasks.survey.reading import Survey, closing_survey
+from tasks.survey.reading import Survey, held_open
 from tasks.survey.tally import tallies
 from tests.tasks.survey.tables import AWKWARD, column, in_postgresql
 
@@ -99,9 +99,11 @@ def test_postgresql_finds_and_clamps_what_duckdb_does(tmp_path, monkeypatch):
         known = tallies(survey, [both], 7, homes, HOME, columns=read, invalid="own-cell")
         return [*known, tally_texts(survey, "town", texts("town"), 7, HOME)]
 
-    with closing_survey(there):
-        found = counted(there)
-    for one, other in zip(found, counted(here), strict=True):
+    with held_open(there) as survey:
+        found = counted(survey)
+    with held_open(here) as survey:
+        copied = counted(survey)
+    for one, other in zip(found, copied, strict=True):
         assert one.cells.tolist() == other.cells.tolist()
         assert one.counts.tolist() == other.counts.tolist()
     codes = both.unpack(found[0].cells)

@@ -18,7 +18,7 @@ from schemas.survey.unit import UnitColumn, Weights
 from tasks.survey.engines.postgresql import open_postgresql
 from tasks.survey.ingest import ingest
 from tasks.survey.linked import wide_records
-from tasks.survey.reading import closing_survey, open_survey
+from tasks.survey.reading import held_open, open_survey
 from tasks.survey.tally import tallies
 from tests.tasks.survey.tables import column, in_postgresql
 
@@ -183,6 +183,6 @@ def test_postgresql_makes_the_records_that_duckdb_does(tmp_path, monkeypatch):
     frame = pd.DataFrame(records, columns=["home", *COLUMNS]).astype({"owns": "boolean"})
     source = in_postgresql(frame, tmp_path, monkeypatch)
     session = open_postgresql(source, READ, 1, HOMES)
-    with closing_survey(session):
+    with held_open(session):
         there = wide_records(session.table, TWO, OLDEST).to_pyarrow().to_pylist()
     assert Counter(tuple(record.items()) for record in there) == oracle(records, TWO, OLDEST)

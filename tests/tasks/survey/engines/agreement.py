@@ -18,7 +18,7 @@ from dpcore.errors import DPReleaseError
 from schemas.survey.columns import Column, IdentifierColumn, Invalid, ReadColumn, made_total
 from schemas.survey.dates import RANGES
 from tasks.survey.ingest import ingest
-from tasks.survey.reading import Survey, closing_survey
+from tasks.survey.reading import Survey, held_open
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.tasks.survey.tables import AWKWARD, SECRETS, column
@@ -205,7 +205,7 @@ def outcome(
 ) -> Any:
     """The refusal, or every cell and count of every tally."""
     try:
-        with closing_survey(survey := begin()):
+        with held_open(begin()) as survey:
             validate(survey, columns)
             found = tallies(survey, domains, rows)
     except DPReleaseError as error:
@@ -228,7 +228,7 @@ def settled(begin: Callable[[Mapping[str, ReadColumn]], Survey], invalid: Invali
     """Every cell and count of a table with every fault, by a rule for values that are not valid."""
     columns = {name: made_total(of, invalid) for name, of in FAULTY.items()}
     domains = [Domain((of.axis(name),)) for name, of in columns.items()]
-    with closing_survey(survey := begin(columns)):
+    with held_open(begin(columns)) as survey:
         found = tallies(survey, domains, 7, ADDED, None, None, columns, invalid)
     return [(t.cells.tolist(), t.counts.tolist()) for t in found]
 

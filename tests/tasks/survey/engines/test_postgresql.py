@@ -10,7 +10,7 @@ from schemas.survey.dates import PartOfDate
 from schemas.survey.source import PostgreSQLSource
 from schemas.survey.unit import COUNT
 from tasks.survey.engines.postgresql import open_postgresql
-from tasks.survey.reading import closing_survey
+from tasks.survey.reading import held_open
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.tasks.ledger.test_postgresql import PASSWORD, fresh_url
@@ -67,12 +67,12 @@ def test_counts_are_added_up_in_the_engine(database):
     table = pa.table({"age": [30, 40, 30], "n": [2, 5, 7]})
     ibis.postgres.from_connection(database).create_table("survey", table)
     survey = open_postgresql(SOURCE, read, 14, counts="n")
-    with closing_survey(survey):
+    with held_open(survey):
         (tally,) = tallies(survey, [Domain((AGE["age"].axis("age"),))], 14, counts="n")
         assert (tally.cells.tolist(), tally.counts.tolist()) == ([30, 40], [9, 5])
     database.execute("UPDATE survey SET n = NULL WHERE age = 40")
     survey = open_postgresql(SOURCE, read, 9, counts="n")
-    with closing_survey(survey), pytest.raises(DataError, match="column 'n', counts: 1 row"):
+    with held_open(survey), pytest.raises(DataError, match="column 'n', counts: 1 row"):
         validate(survey, read)
 
 
@@ -80,7 +80,7 @@ def test_what_changes_meanwhile_is_not_seen(database):
     database.execute("CREATE TABLE survey AS SELECT 7 AS age FROM generate_series(1, 5)")
     domain = Domain((AGE["age"].axis("age"),))
     session = open_postgresql(SOURCE, AGE, 5)
-    with closing_survey(session):
+    with held_open(session):
         validate(session, AGE)
         database.execute("UPDATE survey SET age = 987654321")
         database.execute("INSERT INTO survey VALUES (8)")
@@ -93,7 +93,7 @@ def test_what_changes_meanwhile_is_not_seen(database):
 def test_the_session_can_write_nothing(database):
     database.execute("CREATE TABLE survey AS SELECT 7 AS age")
     session = open_postgresql(SOURCE, AGE, 1)
-    with closing_survey(session):
+    with held_open(session):
         for statement in ("DELETE FROM public.survey", "CREATE TEMPORARY TABLE t (x int)"):
             with pytest.raises(Exception, match="read-only transaction"):
                 session.table.get_backend().raw_sql(statement)
@@ -107,7 +107,7 @@ def test_dates_without_parts_are_counted_and_stop_no_query(kind, database):
     listed = ["infinity", "-infinity", "0044-03-15 BC", "10000-01-02", "250000-01-01", "2026-11-22"]
     rows = ", ".join(f"('{written}'::{kind})" for written in listed)
     database.execute(f'CREATE TABLE survey AS SELECT * FROM (VALUES {rows}, (NULL)) AS t("on")')
-    with closing_survey(session := open_postgresql(SOURCE, columns, 7)):
+    with held_open(open_postgresql(SOURCE, columns, 7)) as session:
         with pytest.raises(DataError, match="'year', type: 5 rows"):
             validate(session, columns)
         (tally,) = tallies(
@@ -153,7 +153,7 @@ def test_a_table_gives_the_tally_of_its_other_forms_whatever_its_collation(datab
         plan = forms.plan_of(rule, unit)
         source = forms.parquet(forms.arrow(forms.TABLE), folder)
         session = open_postgresql(SOURCE, plan.read_columns, plan.rows, plan.adjacency)
-        with closing_survey(session):
+        with held_open(session):
             assert forms.tallied(plan, session) == forms.counted(plan, source, folder / "w")
 
 

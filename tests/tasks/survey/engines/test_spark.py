@@ -18,7 +18,7 @@ from schemas.survey.source import SparkSource
 from schemas.survey.unit import COUNT
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.linked import wide_records
-from tasks.survey.reading import closing_survey
+from tasks.survey.reading import held_open
 from tasks.survey.tally import tallies
 from tasks.survey.validate import validate
 from tests.bare import leave_out_audits, release, small_plan
@@ -87,7 +87,7 @@ def test_a_table_gives_the_tally_of_its_other_forms(spark, tmp_path):
     plan = forms.plan_of("own-cell", True)
     source = at(spark, written(tmp_path / "parts", table[:4], table[4:]))
     session = open_spark(source, plan.read_columns, plan.rows, plan.adjacency)
-    with closing_survey(session):
+    with held_open(session):
         found = forms.tallied(plan, session)
     first = forms.parquet(forms.arrow(forms.TABLE), tmp_path)
     assert found == forms.counted(plan, first, tmp_path / "w")
@@ -97,12 +97,12 @@ def test_counts_are_added_up_in_the_engine(spark, tmp_path):
     read, domain = {**AGE, "n": COUNT}, Domain((AGE["age"].axis("age"),))
     table = pa.table({"age": [7, 8, 7], "n": [2, 5, 2**40]})
     session = open_spark(at(spark, written(tmp_path / "a", table)), read, 7 + 2**40, counts="n")
-    with closing_survey(session):
+    with held_open(session):
         (found,) = tallies(session, [domain], 7 + 2**40, counts="n")
     assert (found.cells.tolist(), found.counts.tolist()) == ([7, 8], [2 + 2**40, 5])
     broken = at(spark, written(tmp_path / "b", pa.table({"age": [7, 8], "n": [2, -5]})))
     session = open_spark(broken, read, 2, counts="n")
-    with closing_survey(session), pytest.raises(DataError, match="column 'n', counts: 1 row"):
+    with held_open(session), pytest.raises(DataError, match="column 'n', counts: 1 row"):
         validate(session, read)
 
 
@@ -118,7 +118,7 @@ def catalogued(spark, tmp_path):
 
 
 def counted(session):
-    with closing_survey(session):
+    with held_open(session):
         validate(session, AGE)
         (found,) = tallies(session, [Domain((AGE["age"].axis("age"),))], 4)
     return dict(zip(found.cells.tolist(), found.counts.tolist(), strict=True))
@@ -152,7 +152,7 @@ def test_files_that_change_meanwhile_are_refused(change, form, spark, catalogued
         folder = written(folder.parent / "parts", *map(pq.read_table, folder.iterdir()))
         source = at(spark, folder)
     session = open_spark(source, AGE, 4)
-    with closing_survey(session):
+    with held_open(session):
         validate(session, AGE)
         if change == "fewer":
             (folder / "1.parquet").unlink()
@@ -176,7 +176,7 @@ def sent(spark, folder: Path, rows: int) -> int:
     (log,) = Path(context.getConf().get("spark.eventLog.dir")).iterdir()
     before = log.stat().st_size
     session = open_spark(at(spark, folder), AGE, rows)
-    with closing_survey(session):
+    with held_open(session):
         validate(session, AGE)
         tallies(session, [Domain((AGE["age"].axis("age"),))], rows)
     context._jsc.sc().listenerBus().waitUntilEmpty()
@@ -242,13 +242,13 @@ from schemas.survey.columns import Column
 from schemas.survey.source import SparkSource
 from tasks.survey.engines.spark import open_spark
 from tasks.survey.linked import wide_records
-from tasks.survey.reading import closing_survey
+from tasks.survey.reading import held_open
 from tasks.survey.validate import validate
 
 age = {"age": TypeAdapter(Column).validate_python({"type": "integer", "bounds": (0, 9)})}
 survey = open_spark(SparkSource(spark="local[1]", parquet=sys.argv[1]), age, 2)
 try:
-    with closing_survey(survey):
+    with held_open(survey):
         validate(survey, age)
 finally:
     assert SparkSession.getActiveSession() is None
@@ -273,7 +273,7 @@ def test_wide_records_are_those_that_duckdb_makes(spark, tmp_path):
     frame = pd.DataFrame(records, columns=["home", *linked.COLUMNS]).astype({"owns": "boolean"})
     source = at(spark, written(tmp_path / "parts", pa.Table.from_pandas(frame)))
     session = open_spark(source, linked.READ, 1, linked.HOMES)
-    with closing_survey(session):
+    with held_open(session):
         table = wide_records(session.table, linked.TWO, linked.OLDEST)
         there = table.to_pyarrow().to_pylist()
     expected = linked.oracle(records, linked.TWO, linked.OLDEST)
