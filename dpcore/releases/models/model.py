@@ -9,8 +9,10 @@ variance ``meat`` of scores of units (Huber 1967; Binder 1983), so that it needs
 residuals, or on the similarity of the records of a unit.  The effect of clipping on scores is estimated
 from counts of their lengths (``tails``), and is an additional standard error in every direction; the
 scores of a mean without weights are not clipped.  If noise may change the information on a coefficient
-by the fraction b, its errors are divided by sqrt(1 - b); if b is at least ``MOST_BLUR`` it has no
-errors.
+by the fraction b, its errors are divided by sqrt(1 - b^2), because the same noisy information divides
+scores and their errors; or by sqrt(1 - b) with weights, and in a Poisson model, whose curvature changes
+most over a step.
+If b is at least ``MOST_BLUR`` it has no errors.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.post.levels import SIGMAS_95
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.models.design import SIMPLE, STRATUM, SurveyDesign
-from dpcore.releases.models.rounds import Family, ScorePoint
+from dpcore.releases.models.rounds import USUAL_NOISE, Family, ScorePoint
 from dpcore.releases.models.scores import ScoredRecords
 from dpcore.releases.models.steps import LEAST, MOST_STEP, ModelScores, noise_share
 from dpcore.releases.models.terms import ModelTerms
@@ -67,6 +69,10 @@ TRIES = 32
 
 NO_INTERVAL = 100.0
 """The expected relative width that is stated if most groups would have no interval."""
+
+STEEP = 0.32
+"""If noise may be this fraction of the information on a usual term, the first rounds no longer come near
+the solution, and intervals get wide or are not given (found by simulation)."""
 
 FAR = 3.0
 """A last step beyond this multiple of its expected length counts as an error."""
@@ -131,7 +137,9 @@ class MeasuredModel(Release):
                 replace(design, strata=None),
             )
         rows = max(self.rows // parts, 1)
-        return ModelScores(terms, self.family, rows, self.adjacency, design=design, parts=parts)
+        usual = ModelScores(terms, self.family, rows, self.adjacency, design=design, parts=parts)
+        noise = self._noise_of(usual).stddev / max(usual.steps.values())
+        return replace(usual, clear=USUAL_NOISE / noise)
 
     @cached_property
     def scores(self) -> ModelScores:
@@ -139,11 +147,12 @@ class MeasuredModel(Release):
 
     @cached_property
     def _noise(self) -> DiscreteGaussian:
-        laws = self._unpriced.laws
-        size, squared = (
-            sum(width for width, _ in laws),
-            sum((each for _, each in laws), Fraction(0)),
-        )
+        return self._noise_of(self._unpriced)
+
+    def _noise_of(self, scores: ModelScores) -> DiscreteGaussian:
+        """The noise that the share pays for, in steps."""
+        size = sum(width for width, _ in scores.laws)
+        squared = sum((each for _, each in scores.laws), Fraction(0))
         return DiscreteGaussian.within(self.share, size, squared)
 
     @cached_property
@@ -226,7 +235,7 @@ class MeasuredModel(Release):
         if unknown_scale.any():
             vectors, values = _least_known(inverse, LEAST * blur * math.sqrt(size))
             left = unit * back @ (vectors * np.sqrt(MOST_EXPLAINED * float(point.rows[0]) / values))
-        values, wider = terms.basis[0] @ point.theta[0], np.maximum(1 - doubt, 1e-9) ** -0.5
+        values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt)
         covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
         both = np.outer(wider, wider)
         if self.family != "gaussian":
@@ -256,6 +265,12 @@ class MeasuredModel(Release):
             )
             hidden |= length > MOST_STEP
         return ModelFit(values, sampling, privacy, hidden)
+
+    def _wider(self, doubt: Floats) -> Floats:
+        """By how much errors grow if noise may change the information by these fractions."""
+        far = self.family == "poisson" or self.design.steps
+        changed = doubt if far else doubt**2
+        return np.asarray(np.maximum(1 - changed, 1e-9) ** -0.5)
 
     def publish(self, noisy: Noisy) -> Published:
         assert self.terms is not None
@@ -344,7 +359,9 @@ class MeasuredModel(Release):
         sampling = rows * (2 if self.design.steps else 1)
         own, added = scores.usually(middle, sampling)
         doubt = min(blur * math.sqrt(scores.terms.size), MOST_BLUR)
-        return math.sqrt((own + added) / sampling / (1 - doubt))
+        # Some terms of most models have less information than others.
+        usual = math.sqrt((own + added) / sampling / (1 - doubt))
+        return usual * (1 + (doubt / STEEP) ** 6)
 
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         usual = (

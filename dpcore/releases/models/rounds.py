@@ -86,17 +86,22 @@ from dpcore.releases.models.terms import ModelTerms
 STEPS = 2**18
 """K of the round with the largest share."""
 
-FEW, MANY = 5_000, 50_000
-"""The two numbers of records between which shares and radii are interpolated as powers of the number."""
+FEW, MANY = 1_250, 50_000
+"""The two numbers of units, at ``USUAL_NOISE``, between which shares and radii are interpolated as
+powers of the number."""
+
+USUAL_NOISE = 12.0
+"""The noise at alpha 1, in lengths of a unit's vector.  Units with a third of it count as three times as
+many."""
 
 SHARES = {
-    "response": (0.03, 0.01),
-    "moments": (0.08, 0.03),
-    "rough": (0.08, 0.04),
-    "again": (0.1, 0.06),
-    "middle": (0.3, 0.2),
+    "response": (0.06, 0.01),
+    "moments": (0.14, 0.03),
+    "rough": (0.12, 0.04),
+    "again": (0.14, 0.06),
+    "middle": (0.38, 0.2),
 }
-"""Shares of the precision, with few and with many records; the last round has the rest, including the
+"""Shares of the precision, with few and with many units; the last round has the rest, including the
 shares of rounds that a family does not have."""
 
 PARTS = {
@@ -119,13 +124,13 @@ long, so the noise of their squares is the largest error."""
 BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 """Additional parts of the middle round if there are strata."""
 
-LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.8, 3.2), (3.0, 5.0), (4.5, 4.5), (4.2, 5.5)
+LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.3, 3.2), (2.2, 5.0), (2.8, 2.8), (3.0, 4.2)
 """A, B and the smallest C (shortening, or bounding by weights), in roots of the number of terms."""
 
 ROUGHLY = 3.5
 """C of the rough Newton steps, in square roots of the number of terms and in units of S."""
 
-WIDE, ALIKE = (2.5, 4.0), 0.1
+WIDE, ALIKE = (1.9, 4.0), 0.1
 """R, in lengths of the sum of a cluster's typical scores if they have this correlation."""
 
 WIDER = 2.0
@@ -186,7 +191,7 @@ class ModelRounds:
     """The rounds of a model.
 
     ``stddev``: the standard deviation of the noise in a number, in steps; ``parts``: the number of
-    separate groups of records, of which this is one.
+    separate groups of records, of which this is one; ``clear``: ``USUAL_NOISE`` over the noise.
     """
 
     terms: ModelTerms
@@ -196,6 +201,7 @@ class ModelRounds:
     stddev: float = 0.0
     design: SurveyDesign = SIMPLE
     parts: int = 1
+    clear: float = 1.0
 
     @property
     def rounds(self) -> tuple[str, ...]:
@@ -208,17 +214,19 @@ class ModelRounds:
         if the survey's weights depend on the response."""
         return self.family == "binomial" and not self.design.steps
 
-    def scaled(self, few_and_many: tuple[float, float]) -> float:
-        """Interpolate between the numbers for few and for many units."""
+    def scaled(self, few_and_many: tuple[float, float], least: float = 1.0) -> float:
+        """Interpolate between the numbers for few and for many units, of which there are ``least``."""
         few, many = few_and_many
-        units = max(self.rows / self.design.members, 1)
+        units = max(self.rows / self.design.members * self.clear, least)
         place = math.log(units / FEW) / math.log(MANY / FEW)
         return float(few * (many / few) ** min(max(place, 0.0), 1.0))
 
     @cached_property
     def shares(self) -> dict[str, float]:
         """The share of the precision for each round."""
-        found = {name: self.scaled(SHARES[name]) for name in self.rounds[:-1]}
+        # A single mean comes near in the first rounds, however few units there are.
+        least = 4.0 * FEW if self.terms.size == 1 else 1.0
+        found = {name: self.scaled(SHARES[name], least) for name in self.rounds[:-1]}
         return found | {"last": 1 - sum(found.values())}
 
     @cached_property

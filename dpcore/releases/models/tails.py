@@ -15,7 +15,9 @@ for Pareto, log-normal, exponential and normal laws.  From one of the first ends
 
 while bins before that end may have any count: much of a skew response is a little below its mean.  All
 averages are over the posterior of m, a, d and the end, with a flat prior, given the noisy counts.  So
-the less is known of a tail, the larger the estimated loss from cutting.  A small group of scores that
+the less is known of a tail, the larger the estimated loss from cutting.  In a linear model most of the
+mean square would be long tails that noise does not rule out, but that are unlikely: its excess is the
+mean, with the fraction ``UNSEEN`` of the variance.  A small group of scores that
 are far longer than the rest, and too few to be seen in noisy counts, follows no such law.
 
 The tail of a mean with weights may begin at nearly any end: few records may have most of a total.  Then
@@ -52,6 +54,10 @@ EXCESS, HARM = 0.4, 0.5
 """The average relative excess of scores beyond C; and to choose C, the bias from cutting counts 1/HARM
 times as much as noise."""
 
+UNSEEN = 0.3
+"""The fraction of the variance of the excess that counts in a linear model.  With all of it, intervals
+of usual models hold 98 to 100% of the time at 5,000 units and alpha 1."""
+
 UNLIKE = 2.0
 """How far predictors move in groups of a quarter of the records, relative to the average, if nothing
 moves in the others."""
@@ -74,7 +80,8 @@ CERTAIN = 3.0
 class Tail:
     """The tail of scores at possible radii ``lengths`` (m,).
 
-    ``excess``, ``longer``: (t, m) root mean squares of the excess and of the number N of longer scores.
+    ``excess``, ``longer``: (t, m) root mean squares of the excess (of the mean and a fraction of the
+    variance in a linear model) and of the number N of longer scores.
     """
 
     lengths: Floats
@@ -89,12 +96,14 @@ class Tail:
         noise: Floats,
         longest: Floats,
         weights: bool = False,
+        unseen: float = 1.0,
     ) -> Tail:
         """The tail from noisy counts (t, ends + 1) of the scores between ``ends``, below and above
         them.
 
         ``noise``: (t,) the standard deviation in each count; ``longest``: (t,) a bound on the length of
-        scores; ``weights``: whether the scores are those of a mean with weights.
+        scores; ``weights``: whether the scores are those of a mean with weights; ``unseen``: the
+        fraction of the variance of the excess that counts.
         """
         most, cost = FREE_BY_WEIGHTS if weights else FREE
         lengths = ends[0] * 2.0 ** (np.arange(DOUBLINGS * FINE + 1) / FINE)
@@ -114,11 +123,12 @@ class Tail:
         squared = weight @ beyond**2 - 2 * (weight * end) @ beyond
         squared += np.sum(weight * end**2, axis=1, keepdims=True)
         within = lengths < longest[:, None]
-        excess = np.sqrt(np.maximum(squared, 0.0)) * within
+        means *= likely
+        mean = np.maximum(means @ beyond - np.sum(means * end, axis=1, keepdims=True), 0.0) * within
+        excess = np.sqrt(np.maximum(squared, mean**2)) * within
         if weights:
-            means *= likely
-            mean = means @ beyond - np.sum(means * end, axis=1, keepdims=True)
-            excess = _standing_for(np.maximum(mean, 0.0) * within, excess)
+            excess = _standing_for(mean, excess)
+        excess = np.sqrt(unseen * excess**2 + (1 - unseen) * mean**2)
         return cls(lengths, excess, np.sqrt(weight @ shapes**2) * within)
 
     def lacking(self, cut: float) -> Floats:
@@ -195,9 +205,7 @@ class CutScores(ModelSums):
         if not self.weighed:
             noise = self.per_step("counts", usual) * self.stddev
             drawn = np.random.default_rng(0).normal(0, 1, (len(one), len(self.lengths) + 1))
-            counted = drawn * noise[:, None] * (self.design.steps == 0), noise
-            if self.design.steps and self.terms.size == 1:
-                counted = self._usual_counts + drawn * noise[:, None], noise
+            counted = self._usual_counts + drawn * noise[:, None], noise
         cut, tail, lacking, trusted = self.clipped_at(usual, counted, sampling * one)
         end = replace(usual, number=usual.number + 1, radius=cut)
         noise = trusted * self.per_step("scores", end) * self.stddev
@@ -206,12 +214,14 @@ class CutScores(ModelSums):
 
     @property
     def _usual_counts(self) -> Floats:
-        """Counts (ends + 1,) of the lengths of scores, if weights are log-normal with a coefficient of
-        variation of 1, and residuals have equal size."""
-        sigma = math.sqrt(math.log(2.0))
-        far = np.log(self.lengths / math.sqrt(self.design.members)) / sigma + sigma / 2
-        beyond = self.rows / self.design.members * np.r_[1.0, ndtr(-far), 0.0]
-        return np.asarray(-np.diff(beyond))
+        """Counts (ends + 1,) of the lengths of scores: exponential, as of residuals that follow a
+        Laplace law; or, if there are weights, log-normal with a coefficient of variation of 1."""
+        longer = np.exp(-self.lengths * math.sqrt(2 / self.terms.size) / self.design.size)
+        if self.design.steps:
+            sigma = math.sqrt(math.log(2.0))
+            far = np.log(self.lengths / math.sqrt(self.design.members)) / sigma + sigma / 2
+            longer = ndtr(-far)
+        return np.asarray(-np.diff(self.rows / self.design.members * np.r_[1.0, longer, 0.0]))
 
     @property
     def whole(self) -> bool:
@@ -250,7 +260,9 @@ class CutScores(ModelSums):
         if self.design.steps and self.terms.size > 1:
             return *self._by_weights(point, counts, noise, typical), none, none + 1
         p, longest = self.terms.size, self._longest(point)
-        tail = Tail.of(self.lengths, counts, noise, longest, weights=self.design.steps > 0)
+        weights = self.design.steps > 0
+        unseen = UNSEEN if self.family == "gaussian" and p > 1 else 1.0
+        tail = Tail.of(self.lengths, counts, noise, longest, weights, unseen)
         moved, lacking = tail.excess / math.sqrt(p), tail.lacking(self.radii["squared"]) / p
         radii = np.maximum(tail.lengths, self.radii["shortest"])
         variance = (by_noise[:, None] * radii) ** 2
