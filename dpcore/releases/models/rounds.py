@@ -4,24 +4,26 @@ With rows x, responses y and coefficients theta (``terms``), the score of a reco
 r = y - mean, and its curvature x x' slope, of the predictor x.theta (``estimates.families``).  A
 whitening matrix V, public, makes u = V x have about unit second moments.  The rounds measure:
 
-    response   how many responses lie in each of some public bins: location and spread of y
-    moments    (x, y)(x, y)': a first V, and a first theta by least squares
+    response   how many responses, and values of each numeric term, lie in public bins: location and
+               spread of y, and an interval that holds most values of each term
+    moments    (x, y)(x, y)', of terms relative to these intervals: a first V, and a first theta by least
+               squares
     rough      scores and curvature: a Newton step, and a better V
     again      the same once more
     middle     scores, curvature, squared scores, and counts of their lengths: a Newton step, the
                variance of scores, and where to clip them
     last       scores: the last Newton step, averaged with the one before by their precisions
 
-A binomial model has no first round, and a linear one does not step again.  If no score is shortened,
-their lengths are not counted.  Records of large leverage count less, in both scores and curvature, so
-that the estimating equation keeps its solution if the model is right.
+The first round of a binomial model has terms only, and a linear one does not step again.  If no score
+is shortened, their lengths are not counted.  Records of large leverage count less, in both scores and
+curvature, so that the estimating equation keeps its solution if the model is right.
 
 A privacy unit has up to m records, which count by their weights g, 1 without (``design``).  The sums
 are over its records, and its total contribution is clipped.  S is the typical length of a unit's score
 relative to that of one record, M = S^2 and w = min(1, A^2 M/sum g |u|^2 slope):
 
-    response   sum g e, and
-    moments    sum g (x, y)(x, y)', both times min(1, M/sum g)
+    response   sum g e, and for each of t terms another, and
+    moments    sum g (x, y)(x, y)', all times min(1, M/sum g)
     score      w sum g u r, shortened to length C.  In a binomial model without weights w is at most
                C/sum g |u| max(mean, 1 - mean): then no score is shortened, and none has a bias (Kuensch,
                Stefanski & Carroll 1989)
@@ -105,7 +107,7 @@ SHARES = {
 shares of rounds that a family does not have."""
 
 PARTS = {
-    "response": {"bins": 1.0},
+    "response": {"bins": 0.4, "terms": 0.6},
     "moments": {"moments": 1.0},
     "rough": {"scores": 0.5, "curvature": 0.5},
     "again": {"scores": 0.5, "curvature": 0.5},
@@ -157,7 +159,8 @@ class ScorePoint:
     ``theta``: (t, p); ``white``: (t, p, p) V'; ``spread``: (t,) of residuals, squared; ``slope``: (t,) a
     typical one; ``radius``: (t,) C; ``rows``: (t,) about how many records there are, by weight.
 
-    ``location``, ``width``: (t,) of the response, that the moments take.  The rest is for errors:
+    ``location``, ``width``: (t,) of the response, and ``middle``, ``reach``: (t, p) of the terms, that
+    the moments take.  The rest is for errors:
     ``inverse``: (t, p, p) of the noisy curvature over ``slope``; ``blur``: (t,) the noise in it;
     ``meat``: (t, p, p) the variance of the sum of scores; ``tail``: (t,) about what cutting at C
     moves in one direction; ``moved``: (t, p) the last step; ``aimed``: (t, p) the full Newton step, of
@@ -175,6 +178,8 @@ class ScorePoint:
     rows: Floats
     location: Floats
     width: Floats
+    middle: Floats
+    reach: Floats
     inverse: Floats
     blur: Floats
     meat: Floats
@@ -205,7 +210,9 @@ class ModelRounds:
 
     @property
     def rounds(self) -> tuple[str, ...]:
-        left_out = {"binomial": "response", "gaussian": "again"}.get(self.family)
+        left_out = "again" if self.family == "gaussian" else ""
+        if not self.parts_of("response"):
+            left_out = "response"
         return tuple(name for name in PARTS if name != left_out)
 
     @property
@@ -262,6 +269,11 @@ class ModelRounds:
 
     def parts_of(self, name: str) -> Mapping[str, float]:
         """The parts that a round measures, with weights that add up to 1."""
+        if name == "response":
+            known = {"bins"} if self.family == "binomial" else set()
+            known |= set() if self.terms.edges else {"terms"}
+            parts = {part: weight for part, weight in PARTS[name].items() if part not in known}
+            return {part: weight / sum(parts.values()) for part, weight in parts.items()}
         if name != "middle":
             return PARTS[name]
         parts = WEIGHED_PARTS if self.weighed else PARTS[name]
@@ -281,6 +293,7 @@ class ModelRounds:
         curved = p * (p + 1) // 2
         (strata, _), ends = self.design.sizes, len(self.lengths)
         sizes = {"bins": BINS, "moments": together, "scores": p, "counts": ends + 1}
+        sizes["terms"] = sum(len(each) - 1 for each in self.terms.edges.values())
         return (sizes | {"strata": strata * p, "sizes": strata}).get(part, curved)
 
     @property
@@ -338,6 +351,7 @@ class ModelRounds:
         most = float(self.design.members)
         constant = {
             "bins": most,
+            "terms": most * math.sqrt(len(self.terms.edges)),
             "counts": 1.0,
             "moments": most * (self.terms.norm_squared + 1.0 + (self.terms.constant is None)),
             "curvature": self.radii["curvature"] ** 2,

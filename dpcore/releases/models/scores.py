@@ -31,10 +31,12 @@ AT_ONCE = 2**21
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords:
-    """Units and their records: private.  ``rows``: (n, m, p); ``responses``, ``bins``, ``weights``: (n,
-    m); ``strata``, ``clusters``, ``counts``: (n,)."""
+    """Units and their records: private.  ``rows``: (n, m, p); ``places``: (n, m, t) of numeric terms in
+    their bins; ``responses``, ``bins``, ``weights``: (n, m); ``strata``, ``clusters``, ``counts``:
+    (n,)."""
 
     rows: Floats
+    places: Integers
     responses: Floats
     bins: Integers
     weights: Floats
@@ -65,9 +67,14 @@ class ModelSums(ModelRounds):
         weights = np.where(kept.reshape(shape), weights, 0.0)
         responses = self.terms.responses(codes)
         bins = np.clip(np.searchsorted(self.edges, responses, side="right") - 1, 0, BINS - 1)
-        rows = self.terms.rows(codes).reshape(*shape, self.terms.size)
+        rows = self.terms.rows(codes)
+        places = np.zeros((len(codes), len(self.terms.edges)), dtype=np.int64)
+        for k, (j, edges) in enumerate(self.terms.edges.items()):
+            at = np.searchsorted(edges, rows[:, j], side="right") - 1
+            places[:, k] = np.clip(at, 0, len(edges) - 2)
         found = (
-            rows,
+            rows.reshape(*shape, self.terms.size),
+            places.reshape(*shape, places.shape[1]),
             responses.reshape(shape),
             bins.reshape(shape),
             weights,
@@ -133,14 +140,23 @@ class ModelSums(ModelRounds):
                 1.0, self.design.members / _over(block.weights, 1)[:, None]
             )
         if name == "response":
-            bins = (block.bins[:, :, None] == np.arange(BINS)).astype(np.float64)
-            yield "bins", _over(bins * weight[:, :, None], 1)[None]
+            placed = {"bins": [(block.bins, BINS)], "terms": []}
+            for k, edges in enumerate(self.terms.edges.values()):
+                placed["terms"].append((block.places[:, :, k], len(edges) - 1))
+            for part in self.parts_of(name):
+                each = [at[:, :, None] == np.arange(number) for at, number in placed[part]]
+                bins = np.concatenate(each, axis=2).astype(np.float64)
+                yield part, _over(bins * weight[:, :, None], 1)[None]
             return
         if name == "moments":
             location, width = point.location[:, None, None], point.width[:, None, None]
             y = np.clip((block.responses - location) / width, -1.0, 1.0)
             columns = [np.ones(y.shape)] * (self.terms.constant is None)
-            columns += [np.broadcast_to(x, y.shape) for x in np.moveaxis(block.rows, 2, 0)]
+            for j, x in enumerate(np.moveaxis(block.rows, 2, 0)):
+                if j in self.terms.edges:
+                    middle, reach = point.middle[:, j, None, None], point.reach[:, j, None, None]
+                    x = np.clip((x - middle) / reach, -1.0, 1.0)
+                columns.append(np.broadcast_to(x, y.shape))
             squares = _squares(np.stack([*columns, y], axis=3))
             yield "moments", _over(squares * weight[:, :, None], 2)
             return

@@ -20,6 +20,9 @@ LARGEST_COEFFICIENT = 1e4
 MOST_STEP = 1.5
 """The largest root mean square change of predictors in a step of a curved model."""
 
+MOST, SURELY, ROOM = 0.95, 0.6, 1.25
+"""Of records in the interval of a term (``_within_intervals``)."""
+
 LEAST = 0.6
 """Curvature is taken as at least this multiple of its noise and of the root of the number of terms."""
 
@@ -40,6 +43,7 @@ class ModelScores(CutScores):
         middle = {"binomial": 0.5, "gaussian": 0.0, "poisson": 0.0}[self.family]
         rows = one * self.rows
         named = {"location": one * middle, "width": one * (0.5 if middle else 1.0)}
+        named |= {"middle": none, "reach": none + 1}
         later = {"inverse": square, "blur": one, "meat": square, "tail": 0 * one, "moved": none}
         later |= {"aimed": none, "heard": one, "trusted": one, "unsure": none}
         return ScorePoint(0, none, square, one, one, one, rows, **named, **later)
@@ -57,6 +61,10 @@ class ModelScores(CutScores):
         return replace(found, theta=theta, number=point.number + 1)
 
     def _after_response(self, point: ScorePoint, parts: Measured) -> ScorePoint:
+        if "terms" in parts:
+            point = self._within_intervals(point, *parts["terms"])
+        if "bins" not in parts:
+            return point
         counts, _ = parts["bins"]
         total = np.maximum(counts.sum(axis=1), 1.0)
         below = np.clip(np.maximum.accumulate(np.cumsum(counts, axis=1), axis=1), 0, None)
@@ -72,6 +80,31 @@ class ModelScores(CutScores):
             return replace(point, location=zero, width=np.maximum(2 * at[:, 2], 2 * self.edges[1]))
         width = np.maximum(at[:, 2] - at[:, 0], least)
         return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
+
+    def _within_intervals(self, point: ScorePoint, counts: Floats, noise: Floats) -> ScorePoint:
+        """The middle and the reach of each numeric term: those of the narrowest interval of bins that
+        may hold ``MOST`` of the records and surely holds ``SURELY``, widened by the factor ``ROOM``.
+
+        Where a column fills little of its bounds, its second moment would be less than the noise in it.
+        """
+        number = counts.sum(axis=1) / len(self.terms.edges)
+        middle, reach, place = point.middle.copy(), point.reach.copy(), 0
+        for j, edges in self.terms.edges.items():
+            below = np.cumsum(counts[:, place : place + len(edges) - 1], axis=1)
+            below, place = np.c_[np.zeros(len(below)), below], place + len(edges) - 1
+            first, last = np.triu_indices(len(edges), 1)
+            inside = below[:, last] - below[:, first]
+            chance = noise[:, None] * np.sqrt(last - first)
+            fits = inside + chance >= MOST * number[:, None]
+            fits &= inside - chance >= SURELY * number[:, None]
+            fits[:, (first == 0) & (last == len(edges) - 1)] = True
+            width = edges[last] - edges[first]
+            best = np.argmin(np.where(fits, width, np.inf), axis=1)
+            whole = width[best] * ROOM >= edges[-1] - edges[0]
+            centre = (edges[last[best]] + edges[first[best]]) / 2
+            middle[:, j] = np.where(whole, 0.0, centre)
+            reach[:, j] = np.where(whole, 1.0, ROOM * width[best] / 2)
+        return replace(point, middle=middle, reach=reach)
 
     def _variance(self, counts: Floats, noise: Floats) -> Floats:
         """A lower bound (t,) on the likely variance of the response; it includes values far from the
@@ -96,6 +129,9 @@ class ModelScores(CutScores):
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)
         width, location = point.width, point.location
+        # From coordinates relative to the intervals of terms to those of the basis.
+        back = np.eye(p) / point.reach[:, None, :]
+        back[:, base] -= point.middle / point.reach * (np.arange(p) != base)
         if self.family == "gaussian":
             theta = _times(inverse, products)
             left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows
@@ -119,14 +155,14 @@ class ModelScores(CutScores):
             theta *= np.minimum(1.0, MOST_STEP / moved)[:, None]
             width = np.ones(len(rows))
             start = np.log(mean / (1 - mean)) if self.family == "binomial" else np.log(mean)
-        theta = theta * width[:, None]
+        theta = _times(back, theta * width[:, None])
         if self.terms.constant is not None:
             theta[:, base] += start
-        white = _product(vectors / np.sqrt(values)[:, None, :], vectors)
+        white = back @ _product(vectors / np.sqrt(values)[:, None, :], vectors)
         white = white * np.sqrt(rows)[:, None, None]
         radius = np.full(len(rows), self.rough_radius)
         found = {"theta": theta, "white": white, "spread": spread, "slope": slope}
-        unsure = noise[:, None] * noise_share(self.terms.basis[0], inverse)
+        unsure = noise[:, None] * noise_share(self.terms.basis[0] @ back, inverse)
         return replace(point, rows=rows, radius=radius, unsure=unsure, **found)
 
     def _after_rough(self, point: ScorePoint, parts: Measured) -> ScorePoint:

@@ -23,6 +23,7 @@ no row of it is longer than 1.  So a row x in this basis has |x|^2 <= number of 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,6 +34,12 @@ from dpcore.domain.axes import Axis
 
 MOST_CELLS = 2**20
 """The most cells of the columns of a group."""
+
+FEW_VALUES = 16
+"""A term of no more values cannot lie within a small part of its bounds."""
+
+EVEN, DOUBLINGS = 16, 10
+"""The bins of a term: so many of equal width, and narrower ones towards zero, each half of the next."""
 
 COLLINEAR = 1e-9
 """A term is a linear combination of others if less than this fraction of it is left after projection."""
@@ -93,6 +100,26 @@ class ModelTerms:
         indicates = np.all((group.values == 0) | (group.values == 1), axis=1)
         one = np.all(indicates & (group.values.sum(axis=1) == 1))
         return group.values.argmax(axis=1) if one and 1 < self.size == len(group.places) else None
+
+    @cached_property
+    def edges(self) -> dict[int, Floats]:
+        """By the position of each numeric term in the new basis, the edges of bins of its values.
+
+        Only of terms that alone are functions of their columns, and of models with a constant.
+        """
+        if self.constant is None:
+            return {}
+        found = {}
+        for group, table in zip(self.groups, self.basis[1], strict=True):
+            values = table[:, 0]
+            if len(group.places) > 1 or len(np.unique(values)) <= FEW_VALUES:
+                continue
+            zero = values[np.argmin(np.abs(group.values[:, 0]))]
+            first, last = float(values.min()), float(values.max())
+            near = (last - first) / EVEN * 0.5 ** np.arange(1, DOUBLINGS - math.log2(EVEN) + 1)
+            edges = np.r_[np.linspace(first, last, EVEN + 1), zero - near, zero, zero + near]
+            found[group.places[0]] = np.unique(edges[(first <= edges) & (edges <= last)])
+        return found
 
     @property
     def binary(self) -> bool:

@@ -111,13 +111,14 @@ def test_intervals_of_amounts_with_long_tails_hold(law, formula):
 
 
 @pytest.mark.slow
-def test_a_column_that_fills_little_of_its_bounds_has_no_interval_that_is_wrong():
-    """Farms of 24 hectares, bounds of 2,000: with little budget the slope came out as a quarter."""
+def test_intervals_hold_where_a_column_fills_little_of_its_bounds():
+    """Farms of 24 hectares, bounds of 2,000: when moments were relative to bounds, noise hid them, and
+    the slope came out as a quarter."""
     kinds, farms, surveys = Categories("kind", tuple("abcdef")), 1_200, 30
     axes = (Grid("area", 0.0, 2000.0, 2**16), kinds, Grid("profit", -2e5, 8e5, 2**16))
     written = "profit ~ area + kind"
     terms = terms_of(written, "gaussian", axes)
-    for alpha, few, many in (("2", 0, 6), ("16", surveys - 6, surveys)):
+    for alpha in ("2", "16"):
         budget = Budget.of(alpha, "1e-6")
         release = MeasuredModel("m", Domain(axes), farms, budget, written, "gaussian", terms)
         given = held = 0
@@ -135,7 +136,7 @@ def test_a_column_that_fills_little_of_its_bounds_has_no_interval_that_is_wrong(
             error = np.sqrt(found.sampling[1, 1] + found.privacy[1, 1])
             given += not found.hidden[1]
             held += not found.hidden[1] and abs(found.values[1] - 350) <= SIGMAS_95 * error
-        assert few <= given <= many
+        assert given >= 0.8 * surveys
         assert binom.cdf(held + surveys - given, surveys, 0.95) > FALSE_ALARM
 
 

@@ -10,6 +10,7 @@ from dpcore.domain.axes import Categories
 from dpcore.domain.tally import Tally
 from dpcore.releases.models.design import SIMPLE, SurveyDesign
 from dpcore.releases.models.rounds import PARTS
+from dpcore.releases.models.terms import ModelTerms, TermGroup
 from tests.dpcore.releases.contract import IN_STRATA, means_of_groups, measured_model
 
 FAMILIES = ("gaussian", "binomial", "poisson")
@@ -96,6 +97,43 @@ def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(famil
         steps = release.scores.steps[name] / one.scores.steps[name]
         ratio = float(of_all / of_one) / steps**2 / min(release.parts, design.members)
         assert ratio == pytest.approx(1, rel=0.01)  # but for rounding
+
+
+def with_many_values(family, number, design=SIMPLE):
+    """A model of so many terms of 18 values each, which are measured within intervals, and of y."""
+    small = measured_model(family, Budget.of("1", "1e-6"), design)
+    axes = tuple(Categories(f"x{i}", tuple(range(18))) for i in range(number))
+    values = np.arange(18.0)[:, None] ** 2
+    terms = [TermGroup((i,), (i + 1,), values) for i in range(number)]
+    one, y = (
+        TermGroup((), (0,), np.ones((1, 1))),
+        TermGroup((number,), (0,), np.arange(2.0)[:, None]),
+    )
+    names = ("Intercept", *(axis.name for axis in axes))
+    scale = small.terms.scale
+    axes = (*axes, Categories("y", (0, 1)))
+    found = ModelTerms(axes, names, (one, *terms), y, scale)
+    assert len(found.edges) == number
+    return replace(small, domain=design.domain(axes), terms=found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("number", "design"), [(2, SIMPLE), (1, DESIGNS["units"])])
+def test_nor_are_tables_of_terms_that_are_measured_within_intervals(family, number, design):
+    require_near(with_many_values(family, number, design), company=0)
+
+
+def test_an_interval_holds_most_values_of_a_term_whatever_its_bounds():
+    release = with_many_values("binomial", 1)
+    (point,), (edges,) = release.first_point(1), release.scores.terms.edges.values()
+    values = release.scores.terms.rows(np.array([[x, 0] for x in range(18)]))[:, 1]
+    for some in ([0, 1, 2], [9, 10], [16, 17], list(range(18))):
+        counts, _ = np.histogram(np.repeat(values[some], 500), edges)
+        found = release.scores._within_intervals(point, counts[None] * 1.0, np.array([5.0]))
+        reach, middle = found.reach[0, 1], found.middle[0, 1]
+        assert np.all(np.abs(values[some] - middle) <= reach)
+        assert (reach < 0.5) == (len(some) < 18)
 
 
 def test_a_group_has_the_sums_of_its_records_alone():
