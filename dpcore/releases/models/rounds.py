@@ -126,7 +126,7 @@ long, so the noise of their squares is the largest error."""
 BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 """Additional parts of the middle round if there are strata."""
 
-LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.3, 3.2), (2.2, 5.0), (2.8, 2.8), (3.0, 4.2)
+LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.3, 3.7), (2.2, 5.0), (2.8, 2.8), (3.0, 4.2)
 """A, B and the smallest C (shortening, or bounding by weights), in roots of the number of terms."""
 
 ROUGHLY = 3.5
