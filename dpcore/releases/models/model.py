@@ -127,8 +127,8 @@ class MeasuredModel(Release):
         return 1 if self.terms.separate is None else self.terms.size
 
     @cached_property
-    def _unpriced(self) -> ModelScores:
-        """The rounds of one part, without the noise."""
+    def _usual(self) -> ModelScores:
+        """The rounds of one part, if noise is as usual."""
         assert self.terms is not None
         terms, parts, design = self.terms, self.parts, self.design
         if parts > 1:  # strata hold units of other groups, which are not counted here
@@ -137,9 +137,13 @@ class MeasuredModel(Release):
                 replace(design, strata=None),
             )
         rows = max(self.rows // parts, 1)
-        usual = ModelScores(terms, self.family, rows, self.adjacency, design=design, parts=parts)
-        noise = self._noise_of(usual).stddev / max(usual.steps.values())
-        return replace(usual, clear=USUAL_NOISE / noise)
+        return ModelScores(terms, self.family, rows, self.adjacency, design=design, parts=parts)
+
+    @cached_property
+    def _unpriced(self) -> ModelScores:
+        """The rounds of one part for the noise that the share pays for, but without that noise."""
+        noise = self._noise_of(self._usual).stddev / max(self._usual.steps.values())
+        return replace(self._usual, clear=USUAL_NOISE / noise)
 
     @cached_property
     def scores(self) -> ModelScores:
@@ -162,7 +166,7 @@ class MeasuredModel(Release):
 
     @property
     def largest_statistic(self) -> int:
-        return self.most_rows * self._unpriced.largest
+        return self.most_rows * self._usual.largest  # the same for any noise
 
     def statistic(self, tally: Tally) -> Exact:
         return Exact(tally.counts, tally.cells)
@@ -342,7 +346,7 @@ class MeasuredModel(Release):
 
     @property
     def work(self) -> Work:
-        seen, pairs = min(self.rows, self.domain.size), self._unpriced.terms.size**2
+        seen, pairs = min(self.rows, self.domain.size), self._usual.terms.size**2
         pairs += sum(self.design.sizes)
         return Work(SCORED * seen * pairs * len(self.scores.rounds), 64 * seen) + publishing(pairs)
 
