@@ -224,7 +224,10 @@ class ModelRounds:
     def scaled(self, few_and_many: tuple[float, float], least: float = 1.0) -> float:
         """Interpolate between the numbers for few and for many units, of which there are ``least``."""
         few, many = few_and_many
-        units = max(self.rows / self.design.members * self.clear, least)
+        units = self.rows / self.design.members * self.clear
+        if self.design.steps:  # usual weights leave half of the information
+            units /= 2
+        units = max(units, least)
         place = math.log(units / FEW) / math.log(MANY / FEW)
         return float(few * (many / few) ** min(max(place, 0.0), 1.0))
 
