@@ -115,24 +115,35 @@ def _rounded(column: Column, axis: Axis, most: int, said: Collection[float]) -> 
     if _size(axis) <= most and not _coarse(column, axis):
         return axis
     lower, upper = map(float, column.bounds)
-    whole, step = isinstance(column, IntegerColumn), float(axis.step or 0)
     masses = {float(point) for point in column.point_masses}
-    own = {*masses, 0.0, *said, *(-each for each in said), *((lower, upper) if whole else (lower,))}
-    unit = 1.0 if whole else step
-    alone = sorted(p for p in own if lower <= p <= upper and (not whole or p == int(p)))
+    alone = {*masses, 0.0, lower, *said, *(-each for each in said)}
+    alone = {point for point in alone if lower <= point <= upper}
     number = max(most - 2 * len(alone), 2)
-    inner = _growing(lower, upper, number) if _grows(column) else _equal(lower, upper, number)
-    if whole:
-        ends = {end for each in alone for end in (each, each + unit)} | {lower, upper + unit}
-        kept = {float(round(edge)) for edge in inner} | ends
-        edges = tuple(sorted(edge for edge in kept if lower <= edge <= upper + unit))
-        found = axis.step or Fraction(1)
-        return Bins(axis.name, edges, axis.nullable, True, found, tuple(sorted(masses)))
-    points = {p for p in alone if p in masses or not step}  # else a cell of one step is enough
-    singles = {_written(e) for p in alone if p not in points for e in (p, p + unit)}
-    kept = ({_written(edge) for edge in inner} | singles | {lower, upper}) - points
-    edges = tuple(sorted([*(e for e in kept if lower <= e <= upper), *points, *points]))
-    return Bins(axis.name, edges, axis.nullable, step=axis.step)
+    inner = (_growing if _grows(column) else _equal)(lower, upper, number)
+    of_type = _whole_cells if isinstance(column, IntegerColumn) else _real_cells
+    return of_type(axis, inner, alone, masses)
+
+
+def _whole_cells(axis: Grid, inner: list[float], alone: set[float], masses: set[float]) -> Axis:
+    """Cells of whole numbers between ``inner`` edges; the values ``alone`` and both bounds have their
+    own."""
+    first, end = float(axis.lower), float(axis.upper)
+    own = {point for point in alone if point == int(point)} | {end - 1}
+    edges = {float(round(edge)) for edge in inner} | {e for p in own for e in (p, p + 1)}
+    edges = {edge for edge in edges if first <= edge <= end} | {first, end}
+    step = axis.step or Fraction(1)
+    return Bins(axis.name, tuple(sorted(edges)), axis.nullable, True, step, tuple(sorted(masses)))
+
+
+def _real_cells(axis: Grid, inner: list[float], alone: set[float], masses: set[float]) -> Axis:
+    """Cells of real numbers between ``inner`` edges; the values ``alone`` are points, or cells of one
+    step."""
+    step = float(axis.step or 0)
+    points = {p for p in alone if p in masses or not step}
+    singles = {_written(e) for p in alone - points for e in (p, p + step)}
+    edges = {_written(edge) for edge in inner} | singles | {axis.lower, axis.upper}
+    kept = {edge for edge in edges if axis.lower <= edge <= axis.upper} - points
+    return Bins(axis.name, tuple(sorted([*kept, *points, *points])), axis.nullable, step=axis.step)
 
 
 def _written(edge: float) -> float:

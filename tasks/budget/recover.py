@@ -7,7 +7,7 @@ contain grants and allowances, which must be entered first.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -34,17 +34,20 @@ def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     configured key or not in the configured witness, and ``BudgetError`` if grants or allowances are
     missing too.
     """
-    lost = sorted(_unknown(ledger, published), key=lambda each: each.manifest.drawn_at)
+    lost, unrecorded = _lost(ledger, published)
+    lost.sort(key=lambda each: each.manifest.drawn_at)
     _require_allowances(ledger, published.name, lost)
     if signing_key():
-        lost += [*_unrecorded(ledger, published, {bundle.path for bundle in lost})]
+        lost += unrecorded
     for bundle in lost:
         _require_genuine(bundle)
         _enter(ledger, bundle, who, why)
     return [bundle.manifest.release_id for bundle in lost]
 
 
-def _unknown(ledger: Ledger, published: Path) -> Iterator[BundleReader]:
+def _lost(ledger: Ledger, published: Path) -> tuple[list[BundleReader], list[BundleReader]]:
+    """The bundles whose draws the ledger lacks, and those whose approval or digest it lacks."""
+    unknown, unrecorded = [], []
     for bundle in filter(is_bundle, folders_in(published).values()):
         try:
             require_known(bundle, published.name, ledger)
@@ -52,15 +55,13 @@ def _unknown(ledger: Ledger, published: Path) -> Iterator[BundleReader]:
             manifest = read_manifest(bundle)
             if (manifest.dataset, manifest.release_id) != (published.name, bundle.name):
                 raise BundleError(f"{bundle}: the bundle belongs to another release") from None
-            yield BundleReader(bundle, manifest)
-
-
-def _unrecorded(ledger: Ledger, published: Path, lost: set[Path]) -> Iterator[BundleReader]:
-    for bundle in filter(is_bundle, folders_in(published).values()):
+            unknown.append(BundleReader(bundle, manifest))
+            continue
         with suppress(BundleError):  # damaged: `ledger check` says so
             manifest = read_manifest(bundle)
-            if bundle not in lost and is_unrecorded(bundle, manifest, ledger):
-                yield BundleReader(bundle, manifest)
+            if is_unrecorded(bundle, manifest, ledger):
+                unrecorded.append(BundleReader(bundle, manifest))
+    return unknown, unrecorded
 
 
 def _require_allowances(ledger: Ledger, dataset: str, lost: Sequence[BundleReader]) -> None:
