@@ -11,8 +11,7 @@ from counts of their lengths (``tails``), and is an additional standard error in
 scores of a mean without weights are not clipped.  If noise may change the information on a coefficient
 by the fraction b, its errors are divided by sqrt(1 - b^2), because the same noisy information divides
 scores and their errors; or by sqrt(1 - b) with weights, and in a Poisson model, whose curvature changes
-most over a step.
-If b is at least ``MOST_BLUR`` it has no errors.
+most over a step.  If b is at least ``MOST_BLUR`` the coefficient has no errors.
 """
 
 from __future__ import annotations

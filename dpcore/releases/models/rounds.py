@@ -273,9 +273,8 @@ class ModelRounds:
     def parts_of(self, name: str) -> Mapping[str, float]:
         """The parts that a round measures, with weights that add up to 1."""
         if name == "response":
-            known = {"bins"} if self.family == "binomial" else set()
-            known |= set() if self.terms.edges else {"terms"}
-            parts = {part: weight for part, weight in PARTS[name].items() if part not in known}
+            needed = {"bins": self.family != "binomial", "terms": bool(self.terms.edges)}
+            parts = {part: weight for part, weight in PARTS[name].items() if needed[part]}
             return {part: weight / sum(parts.values()) for part, weight in parts.items()}
         if name != "middle":
             return PARTS[name]
