@@ -121,7 +121,7 @@ def with_many_values(family, number, design=SIMPLE):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("number", "design"), [(2, SIMPLE), (1, DESIGNS["units"])])
 def test_nor_are_tables_of_terms_that_are_measured_within_intervals(family, number, design):
-    require_near(with_many_values(family, number, design), company=0)
+    require_near(with_many_values(family, number, design), company=0, every=7)
 
 
 def test_an_interval_holds_most_values_of_a_term_whatever_its_bounds():
@@ -147,10 +147,10 @@ def test_a_group_has_the_sums_of_its_records_alone():
     assert release.at(parts, last).shape[1] == release.parts
 
 
-def require_near(release, company):
+def require_near(release, company, every=1):
     """Neighbours: one unit of any cell is replaced by any other, or left out; beside equal units."""
     largest = dict.fromkeys(release.scores.rounds, 0.0)
-    everywhere = range(release.domain.size)
+    everywhere = range(0, release.domain.size, every)
     others = company * [release.domain.size - 2]
     for point in points(release, 12):
         number = point[0].number
