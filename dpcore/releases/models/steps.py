@@ -86,6 +86,7 @@ class ModelScores(CutScores):
         may hold ``MOST`` of the records and surely holds ``SURELY``, widened by the factor ``ROOM``.
 
         Where a column fills little of its bounds, its second moment would be less than the noise in it.
+        Without a constant the middle is zero.
         """
         number = counts.sum(axis=1) / len(self.terms.edges)
         middle, reach, place = point.middle.copy(), point.reach.copy(), 0
@@ -98,12 +99,13 @@ class ModelScores(CutScores):
             fits = inside + chance >= MOST * number[:, None]
             fits &= inside - chance >= SURELY * number[:, None]
             fits[:, (first == 0) & (last == len(edges) - 1)] = True
-            width = edges[last] - edges[first]
-            best = np.argmin(np.where(fits, width, np.inf), axis=1)
-            whole = width[best] * ROOM >= edges[-1] - edges[0]
-            centre = (edges[last[best]] + edges[first[best]]) / 2
-            middle[:, j] = np.where(whole, 0.0, centre)
-            reach[:, j] = np.where(whole, 1.0, ROOM * width[best] / 2)
+            centre, half = (edges[last] + edges[first]) / 2, (edges[last] - edges[first]) / 2
+            if self.terms.constant is None:
+                centre, half = 0 * centre, half + np.abs(centre)
+            best = np.argmin(np.where(fits, half, np.inf), axis=1)
+            whole = half[best] * ROOM >= half[(first == 0) & (last == len(edges) - 1)]
+            middle[:, j] = np.where(whole, 0.0, centre[best])
+            reach[:, j] = np.where(whole, 1.0, ROOM * half[best])
         return replace(point, middle=middle, reach=reach)
 
     def _variance(self, counts: Floats, noise: Floats) -> Floats:

@@ -36,7 +36,7 @@ MOST_CELLS = 2**20
 """The most cells of the columns of a group."""
 
 FEW_VALUES = 16
-"""A term of no more values cannot lie within a small part of its bounds."""
+"""Terms of no more values are not numeric."""
 
 EVEN, DOUBLINGS = 16, 10
 """The bins of a term: so many of equal width, and narrower ones towards zero, each half of the next."""
@@ -105,14 +105,12 @@ class ModelTerms:
     def edges(self) -> dict[int, Floats]:
         """By the position of each numeric term in the new basis, the edges of bins of its values.
 
-        Only of terms that alone are functions of their columns, and of models with a constant.
+        Only of terms that alone are functions of their columns.
         """
-        if self.constant is None:
-            return {}
         found = {}
         for group, table in zip(self.groups, self.basis[1], strict=True):
             values = table[:, 0]
-            if len(group.places) > 1 or len(np.unique(values)) <= FEW_VALUES:
+            if len(group.places) > 1 or not _numeric(group):
                 continue
             zero = values[np.argmin(np.abs(group.values[:, 0]))]
             first, last = float(values.min()), float(values.max())
@@ -120,6 +118,12 @@ class ModelTerms:
             edges = np.r_[np.linspace(first, last, EVEN + 1), zero - near, zero, zero + near]
             found[group.places[0]] = np.unique(edges[(first <= edges) & (edges <= last)])
         return found
+
+    @property
+    def powers(self) -> list[int]:
+        """The positions of numeric terms that are not the only function of their columns."""
+        several = [each for each in self.groups if len(each.places) > 1 and _numeric(each)]
+        return [place for each in several for place in each.places]
 
     @property
     def binary(self) -> bool:
@@ -222,3 +226,8 @@ class ModelTerms:
         if self.constant is not None:
             moved[self.constant] += middle
         return moved, [each * half**2 for each in covariances]
+
+
+def _numeric(group: TermGroup) -> bool:
+    """Whether a term may lie within a small part of its bounds."""
+    return len(np.unique(group.values[:, 0])) > FEW_VALUES
