@@ -151,7 +151,7 @@ def test_a_token_given_in_a_served_form_publishes_and_is_found_nowhere(served):
     assert "| left of that afterwards | 0.5 |" in told
     assert served.ledger.spent("thesis") == Budget()
     with pytest.raises(httpx.HTTPStatusError, match="409"):
-        served.api("POST", f"/flow_runs/{run}/resume", run_input={"token": "0" * 32})
+        served.answer(run, token="0" * 32)
     served.answer(run, token=token)
     ended = served.settled(run)
     assert ended["state_type"] == "COMPLETED", ended["state"]["message"]
