@@ -54,8 +54,8 @@ MOST_UNSURE = 0.35
 curvature, nobody knows the scale of its term, and steps may end at any part of the way.  A column may
 fill a hundredth of its bounds."""
 
-MOST_UNSURE_POWERS = 0.2
-"""The same for powers and interactions of numbers, which are not measured within intervals."""
+MOST_UNSURE_NUMERIC = 0.2
+"""The same for terms of many values, which noise may hide altogether."""
 
 MOST_EXPLAINED = 4.0
 """The largest variance, relative to that of residuals, that such terms explain, or else the others."""
@@ -237,8 +237,7 @@ class MeasuredModel(Release):
         out = unit * back @ inverse
         spread = np.sum((back @ inverse) * back, axis=1)
         doubt = blur * noise_share(back, inverse[None])[0]
-        most = np.full(size, MOST_UNSURE)
-        most[terms.powers] = MOST_UNSURE_POWERS
+        most = np.where(terms.numeric, MOST_UNSURE_NUMERIC, MOST_UNSURE)
         unknown_scale = (size > 1) & (np.minimum(doubt, point.unsure[0]) >= most)
         if unknown_scale.any():
             vectors, values = _least_known(inverse, LEAST * blur * math.sqrt(size))

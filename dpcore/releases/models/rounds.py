@@ -129,8 +129,10 @@ BY_STRATUM = {"strata": 0.15, "sizes": 0.05}
 LEVERAGE, SQUARED, SHORTEST, CONDITIONAL = (1.3, 3.7), (2.2, 5.0), (2.8, 2.8), (3.0, 4.2)
 """A, B and the smallest C (shortening, or bounding by weights), in roots of the number of terms."""
 
-ROUGHLY = 3.5
-"""C of the rough Newton steps, in square roots of the number of terms and in units of S."""
+ROUGHLY = (3.5, 6.0)
+"""C of the rough Newton steps, in square roots of the number of terms and in units of S.  Where a rare
+category has lower counts, cut scores move its coefficient alone: a small radius led it astray, the more
+certainly the larger the budget was."""
 
 WIDE, ALIKE = (1.9, 4.0), 0.1
 """R, in lengths of the sum of a cluster's typical scores if they have this correlation."""
@@ -216,6 +218,15 @@ class ModelRounds:
         return tuple(name for name in PARTS if name != left_out)
 
     @property
+    def located(self) -> Mapping[int, Floats]:
+        """The edges of bins of the terms of which an interval is found (``ModelTerms.edges``).
+
+        None in a Poisson model: if the interval leaves out a small cluster far away, its records have so
+        much leverage that they count for nothing, and no later round finds out.
+        """
+        return {} if self.family == "poisson" else self.terms.edges
+
+    @property
     def weighed(self) -> bool:
         """Whether scores are bounded by weights beforehand, instead of shortened.  That would be biased
         if the survey's weights depend on the response."""
@@ -261,7 +272,7 @@ class ModelRounds:
     @property
     def rough_radius(self) -> float:
         """The radius C to which scores are clipped in the rough Newton steps."""
-        return ROUGHLY * math.sqrt(self.terms.size) * self.design.size
+        return self.scaled(ROUGHLY) * math.sqrt(self.terms.size) * self.design.size
 
     @cached_property
     def lengths(self) -> Floats:
@@ -273,7 +284,7 @@ class ModelRounds:
     def parts_of(self, name: str) -> Mapping[str, float]:
         """The parts that a round measures, with weights that add up to 1."""
         if name == "response":
-            needed = {"bins": self.family != "binomial", "terms": bool(self.terms.edges)}
+            needed = {"bins": self.family != "binomial", "terms": bool(self.located)}
             parts = {part: weight for part, weight in PARTS[name].items() if needed[part]}
             return {part: weight / sum(parts.values()) for part, weight in parts.items()}
         if name != "middle":
@@ -295,7 +306,7 @@ class ModelRounds:
         curved = p * (p + 1) // 2
         (strata, _), ends = self.design.sizes, len(self.lengths)
         sizes = {"bins": BINS, "moments": together, "scores": p, "counts": ends + 1}
-        sizes["terms"] = sum(len(each) - 1 for each in self.terms.edges.values())
+        sizes["terms"] = sum(len(each) - 1 for each in self.located.values())
         return (sizes | {"strata": strata * p, "sizes": strata}).get(part, curved)
 
     @property
@@ -353,7 +364,7 @@ class ModelRounds:
         most = float(self.design.members)
         constant = {
             "bins": most,
-            "terms": most * math.sqrt(len(self.terms.edges)),
+            "terms": most * math.sqrt(len(self.located)),
             "counts": 1.0,
             "moments": most * (self.terms.norm_squared + 1.0 + (self.terms.constant is None)),
             "curvature": self.radii["curvature"] ** 2,

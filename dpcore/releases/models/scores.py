@@ -68,8 +68,8 @@ class ModelSums(ModelRounds):
         responses = self.terms.responses(codes)
         bins = np.clip(np.searchsorted(self.edges, responses, side="right") - 1, 0, BINS - 1)
         rows = self.terms.rows(codes)
-        places = np.zeros((len(codes), len(self.terms.edges)), dtype=np.int64)
-        for k, (j, edges) in enumerate(self.terms.edges.items()):
+        places = np.zeros((len(codes), len(self.located)), dtype=np.int64)
+        for k, (j, edges) in enumerate(self.located.items()):
             at = np.searchsorted(edges, rows[:, j], side="right") - 1
             places[:, k] = np.clip(at, 0, len(edges) - 2)
         found = (
@@ -141,7 +141,7 @@ class ModelSums(ModelRounds):
             )
         if name == "response":
             placed = {"bins": [(block.bins, BINS)], "terms": []}
-            for k, edges in enumerate(self.terms.edges.values()):
+            for k, edges in enumerate(self.located.values()):
                 placed["terms"].append((block.places[:, :, k], len(edges) - 1))
             for part in self.parts_of(name):
                 each = [at[:, :, None] == np.arange(number) for at, number in placed[part]]
@@ -153,7 +153,7 @@ class ModelSums(ModelRounds):
             y = np.clip((block.responses - location) / width, -1.0, 1.0)
             columns = [np.ones(y.shape)] * (self.terms.constant is None)
             for j, x in enumerate(np.moveaxis(block.rows, 2, 0)):
-                if j in self.terms.edges:
+                if j in self.located:
                     middle, reach = point.middle[:, j, None, None], point.reach[:, j, None, None]
                     x = np.clip((x - middle) / reach, -1.0, 1.0)
                 columns.append(np.broadcast_to(x, y.shape))

@@ -20,8 +20,9 @@ LARGEST_COEFFICIENT = 1e4
 MOST_STEP = 1.5
 """The largest root mean square change of predictors in a step of a curved model."""
 
-MOST, SURELY, ROOM = 0.95, 0.6, 1.25
-"""Of records in the interval of a term (``_within_intervals``)."""
+MOST, SURELY, ROOM = 0.99, 0.6, 1.25
+"""Of records in the interval of a term (``_within_intervals``).  A cluster outside would have so much
+leverage that it counts for nothing, although it may have nearly all information on the term."""
 
 LEAST = 0.6
 """Curvature is taken as at least this multiple of its noise and of the root of the number of terms."""
@@ -83,20 +84,23 @@ class ModelScores(CutScores):
 
     def _within_intervals(self, point: ScorePoint, counts: Floats, noise: Floats) -> ScorePoint:
         """The middle and the reach of each numeric term: those of the narrowest interval of bins that
-        may hold ``MOST`` of the records and surely holds ``SURELY``, widened by the factor ``ROOM``.
+        seems to hold ``MOST`` of the records and surely holds ``SURELY``, widened by the factor
+        ``ROOM``.
 
         Where a column fills little of its bounds, its second moment would be less than the noise in it.
         Without a constant the middle is zero.
         """
-        number = counts.sum(axis=1) / len(self.terms.edges)
+        number = point.rows
+        if self.counted:
+            number = counts.sum(axis=1) / len(self.located)
         middle, reach, place = point.middle.copy(), point.reach.copy(), 0
-        for j, edges in self.terms.edges.items():
+        for j, edges in self.located.items():
             below = np.cumsum(counts[:, place : place + len(edges) - 1], axis=1)
             below, place = np.c_[np.zeros(len(below)), below], place + len(edges) - 1
             first, last = np.triu_indices(len(edges), 1)
             inside = below[:, last] - below[:, first]
             chance = noise[:, None] * np.sqrt(last - first)
-            fits = inside + chance >= MOST * number[:, None]
+            fits = inside >= MOST * number[:, None]
             fits &= inside - chance >= SURELY * number[:, None]
             fits[:, (first == 0) & (last == len(edges) - 1)] = True
             centre, half = (edges[last] + edges[first]) / 2, (edges[last] - edges[first]) / 2
@@ -117,6 +121,13 @@ class ModelScores(CutScores):
         chance = noise * np.sqrt(np.sum(apart**2, axis=1))
         return np.asarray(np.maximum(np.sum(counts * apart, axis=1) - chance, 0.0) / total)
 
+    @property
+    def counted(self) -> bool:
+        """Whether the number of records that count is private, or their weight."""
+        nulls = any(axis.nullable for axis in self.terms.axes)
+        unknown = nulls or self.design.steps > 0 or not self.adjacency.public_rows
+        return unknown or self.parts > 1
+
     def _after_moments(self, point: ScorePoint, parts: Measured) -> ScorePoint:
         numbers, noise = parts["moments"]
         p, both = self.terms.size, _matrices(numbers, self.moments_size)
@@ -125,8 +136,7 @@ class ModelScores(CutScores):
         base = self.terms.constant if self.terms.constant is not None else 0
         squares, products, constant = both[:, own, own], both[:, own, -1], both[:, base]
         rows = point.rows
-        nulls = any(a.nullable for a in self.terms.axes) or self.design.steps
-        if nulls or self.parts > 1 or not self.adjacency.public_rows:
+        if self.counted:
             rows = np.maximum(constant[:, base], 2 * noise + 1)
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)

@@ -129,7 +129,13 @@ class Tail:
         if weights:
             excess = _standing_for(mean, excess)
         excess = np.sqrt(unseen * excess**2 + (1 - unseen) * mean**2)
-        return cls(lengths, excess, np.sqrt(weight @ shapes**2) * within)
+        # A group of long scores, such as those of a rare category, follows no law: it is counted.
+        certain = np.where(counts[:, 1:] > CERTAIN * noise[:, None], counts[:, 1:], 0.0)
+        middles = ends * 2**0.25
+        beyond = np.maximum(middles[:, None] - lengths, 0.0)
+        excess = np.maximum(excess, certain @ beyond * within)
+        longer = np.maximum(np.sqrt(weight @ shapes**2), certain @ (middles[:, None] > lengths))
+        return cls(lengths, excess, longer * within)
 
     def lacking(self, cut: float) -> Floats:
         """For each length (t, m): squares of scores cut at it, minus squares cut at ``cut``."""

@@ -119,11 +119,13 @@ class ModelTerms:
             found[group.places[0]] = np.unique(edges[(first <= edges) & (edges <= last)])
         return found
 
-    @property
-    def powers(self) -> list[int]:
-        """The positions of numeric terms that are not the only function of their columns."""
-        several = [each for each in self.groups if len(each.places) > 1 and _numeric(each)]
-        return [place for each in several for place in each.places]
+    @cached_property
+    def numeric(self) -> Booleans:
+        """Which terms (p,) have so many values that they may lie within a small part of their bounds."""
+        found = np.zeros(self.size, dtype=bool)
+        for group in self.groups:
+            found[list(group.places)] = _numeric(group)
+        return found
 
     @property
     def binary(self) -> bool:
