@@ -172,6 +172,28 @@ def coverage(family, axes, written, records, alpha, truth, surveys=30):
 
 
 @pytest.mark.slow
+def test_intervals_of_a_logistic_model_hold_where_bounds_are_wide():
+    """When moments were relative to bounds, 14 of 30 slopes had an interval, of which one held."""
+    axes = (
+        Grid("area", 0.0, 2000.0, 2**12),
+        Categories("kind", tuple("abc")),
+        RESPONSES["binomial"][1],
+    )
+
+    def records(random):
+        area = (np.exp(random.normal(3, 0.6, 1_200)) * 2**12 / 2000).astype(int)
+        kind = random.choice(3, 1_200, p=[0.7, 0.25, 0.05])
+        predictor = 0.08 * (area + 0.5) * 2000 / 2**12 + 0.4 * (kind == 1) - 2
+        return np.column_stack([area, kind, random.random(1_200) < 1 / (1 + np.exp(-predictor))])
+
+    truth = [-2.0, 0.08, 0.4, 0.0]
+    held, given = coverage("binomial", axes, "{works == 'yes'} ~ area + kind", records, "6", truth)
+    assert given.mean() > 0.8
+    held, given = (held & given).sum(axis=0), given.sum(axis=0)
+    assert np.all(binom.cdf(held, given, 0.95) > FALSE_ALARM)
+
+
+@pytest.mark.slow
 def test_intervals_hold_where_few_have_an_amount_far_from_zero():
     """3% care for somebody, for 20 to 60 hours.  When the interval of the term was that of 95% of the
     records, the others counted for nothing, and no interval of 30 held."""
