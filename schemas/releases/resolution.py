@@ -109,7 +109,8 @@ def _grows(column: IntegerColumn | ContinuousColumn) -> bool:
 
 
 def _rounded(column: Column, axis: Axis, most: int, said: Collection[float]) -> Axis:
-    """The axis with at most so many cells, if it has numbers. ``said``: numbers in conditions."""
+    """Round an axis of numbers to at most ``most`` cells; any other axis stays as it is. ``said``: the
+    numbers in conditions, which stay exact."""
     if not isinstance(axis, Grid) or not isinstance(column, IntegerColumn | ContinuousColumn):
         return axis
     if _size(axis) <= most and not _coarse(column, axis):

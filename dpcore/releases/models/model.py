@@ -239,9 +239,6 @@ class MeasuredModel(Release):
         doubt = blur * noise_share(back, inverse[None])[0]
         most = np.where(terms.numeric, MOST_UNSURE_NUMERIC, MOST_UNSURE)
         unknown_scale = (size > 1) & (np.minimum(doubt, point.unsure[0]) >= most)
-        if unknown_scale.any():
-            vectors, values = _least_known(inverse, LEAST * blur * math.sqrt(size))
-            left = unit * back @ (vectors * np.sqrt(MOST_EXPLAINED * float(point.rows[0]) / values))
         values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt)
         covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
         both = np.outer(wider, wider)
@@ -256,6 +253,8 @@ class MeasuredModel(Release):
             bent = float(self.scores.bent(point, point.aimed)[0])
             covariances[1] += bent**2 * np.outer(aimed, aimed)
         if unknown_scale.any():
+            vectors, known = _least_known(inverse, LEAST * blur * math.sqrt(size))
+            left = unit * back @ (vectors * np.sqrt(MOST_EXPLAINED * float(point.rows[0]) / known))
             covariances[1] += left @ left.T
         # What is not known of the information is known because of noise.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]

@@ -5,7 +5,7 @@ r = y - mean, and its curvature x x' slope, of the predictor x.theta (``estimate
 whitening matrix V, public, makes u = V x have about unit second moments.  The rounds measure:
 
     response   how many responses, and values of each numeric term, lie in public bins: location and
-               spread of y, and an interval that holds most values of each term
+               spread of y, and an interval that holds most values of each term (``located``)
     moments    (x, y)(x, y)', of terms relative to these intervals: a first V, and a first theta by least
                squares
     rough      scores and curvature: a Newton step, and a better V
@@ -233,7 +233,7 @@ class ModelRounds:
         return self.family == "binomial" and not self.design.steps
 
     def scaled(self, few_and_many: tuple[float, float], least: float = 1.0) -> float:
-        """Interpolate between the numbers for few and for many units, of which there are ``least``."""
+        """Interpolate between the numbers for few and for many units, as if at least ``least``."""
         few, many = few_and_many
         units = self.rows / self.design.members * self.clear
         if self.design.steps:  # usual weights leave half of the information

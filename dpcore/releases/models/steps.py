@@ -21,8 +21,9 @@ MOST_STEP = 1.5
 """The largest root mean square change of predictors in a step of a curved model."""
 
 MOST, SURELY, ROOM = 0.99, 0.6, 1.25
-"""Of records in the interval of a term (``_within_intervals``).  A cluster outside would have so much
-leverage that it counts for nothing, although it may have nearly all information on the term."""
+"""The interval of a term seems to hold the first fraction of the records, surely holds the second, and
+is widened by the third number.  Records far outside would have so much leverage that they count for
+nothing, although they may have nearly all information on the term."""
 
 LEAST = 0.6
 """Curvature is taken as at least this multiple of its noise and of the root of the number of terms."""
@@ -83,15 +84,13 @@ class ModelScores(CutScores):
         return replace(point, location=at[:, 1], width=width, spread=self._variance(*parts["bins"]))
 
     def _within_intervals(self, point: ScorePoint, counts: Floats, noise: Floats) -> ScorePoint:
-        """The middle and the reach of each numeric term: those of the narrowest interval of bins that
-        seems to hold ``MOST`` of the records and surely holds ``SURELY``, widened by the factor
-        ``ROOM``.
+        """Find the narrowest interval of bins for each numeric term (``MOST``): its middle and reach.
 
-        Where a column fills little of its bounds, its second moment would be less than the noise in it.
-        Without a constant the middle is zero.
+        If moments were relative to the bounds, noise would hide those of a column that fills little of
+        them.  Without a constant the middle is zero.
         """
         number = point.rows
-        if self.counted:
+        if self.unknown_rows:
             number = counts.sum(axis=1) / len(self.located)
         middle, reach, place = point.middle.copy(), point.reach.copy(), 0
         for j, edges in self.located.items():
@@ -122,8 +121,8 @@ class ModelScores(CutScores):
         return np.asarray(np.maximum(np.sum(counts * apart, axis=1) - chance, 0.0) / total)
 
     @property
-    def counted(self) -> bool:
-        """Whether the number of records that count is private, or their weight."""
+    def unknown_rows(self) -> bool:
+        """Whether the number of records that count, or their weight, is private."""
         nulls = any(axis.nullable for axis in self.terms.axes)
         unknown = nulls or self.design.steps > 0 or not self.adjacency.public_rows
         return unknown or self.parts > 1
@@ -136,7 +135,7 @@ class ModelScores(CutScores):
         base = self.terms.constant if self.terms.constant is not None else 0
         squares, products, constant = both[:, own, own], both[:, own, -1], both[:, base]
         rows = point.rows
-        if self.counted:
+        if self.unknown_rows:
             rows = np.maximum(constant[:, base], 2 * noise + 1)
         vectors, values = _floored(squares, 0.5 * noise * math.sqrt(p))
         inverse = _product(vectors / values[:, None, :], vectors)

@@ -15,10 +15,11 @@ for Pareto, log-normal, exponential and normal laws.  From one of the first ends
 
 while bins before that end may have any count: much of a skew response is a little below its mean.  All
 averages are over the posterior of m, a, d and the end, with a flat prior, given the noisy counts.  So
-the less is known of a tail, the larger the estimated loss from cutting.  In a linear model most of the
-mean square would be long tails that noise does not rule out, but that are unlikely: its excess is the
-mean, with the fraction ``UNSEEN`` of the variance.  A small group of scores that
-are far longer than the rest, and too few to be seen in noisy counts, follows no such law.
+the less is known of a tail, the larger the estimated loss from cutting.  In a linear model
+nearly all of the mean square would come from long tails that noise does not rule out, but that are
+unlikely.  There the squared excess is the square of its mean plus the fraction ``UNSEEN`` of its
+variance.  A group of long scores follows no such law: it is counted where noise allows it (``CERTAIN``),
+and otherwise missed.
 
 The tail of a mean with weights may begin at nearly any end: few records may have most of a total.  Then
 a few very long and unlikely tails make most of the mean square of the excess.  The standard error is

@@ -39,7 +39,8 @@ FEW_VALUES = 16
 """Terms of no more values are not numeric."""
 
 EVEN, DOUBLINGS = 16, 10
-"""The bins of a term: so many of equal width, and narrower ones towards zero, each half of the next."""
+"""A term has ``EVEN`` bins of equal width.  Those next to zero are halved again and again, until the
+narrowest are 2^-``DOUBLINGS`` of the bounds wide."""
 
 COLLINEAR = 1e-9
 """A term is a linear combination of others if less than this fraction of it is left after projection."""
@@ -121,7 +122,8 @@ class ModelTerms:
 
     @cached_property
     def numeric(self) -> Booleans:
-        """Which terms (p,) have so many values that they may lie within a small part of their bounds."""
+        """Whether each term (p,) has more than ``FEW_VALUES`` values.  Those of the records may then lie
+        in a small part of its bounds."""
         found = np.zeros(self.size, dtype=bool)
         for group in self.groups:
             found[list(group.places)] = _numeric(group)
