@@ -4,12 +4,15 @@ income, in dollars    decimal power    multiple of
 50,000                4                50,000
 52,000                4                1,000
 137                   2                1
+
+A column with too many multiples to count is counted at those of a round number, as each value that
+many people share is one: an income between 0 and 10,000,000 at the multiples of 10, for example.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -45,7 +48,11 @@ class StepValues:
 
     @classmethod
     def of(
-        cls, name: str, bounds: tuple[float, float], step: Fraction, nullable: bool
+        cls,
+        name: str,
+        bounds: tuple[float | Fraction, float | Fraction],
+        step: Fraction,
+        nullable: bool,
     ) -> StepValues:
         """The multiples from the one nearest to the lower bound to the one nearest to the upper bound.
 
@@ -61,10 +68,21 @@ class StepValues:
             axis = Grid(name, lower, upper, cells, nullable, step=step)
         return cls(axis, step, first)
 
+    @property
+    def coarser(self) -> StepValues | None:
+        """The multiples of the next round number; None if no round number is a multiple of the step."""
+        axis, half = self.axis, Fraction(1, 2)
+        if (larger := next(_round_numbers(self.step, axis.cells), None)) is None:
+            return None
+        # The ends of its outer cells, not its multiples, so that every value still has a cell.
+        ends = (self.first + part for part in (-half, axis.cells - half))
+        lower, upper = (end * self.step for end in ends)
+        return StepValues.of(axis.name, (lower, upper), larger * self.step, axis.nullable)
+
     def numbers(self, cells: Integers) -> Floats | Integers:
         """The values of cells (k,), as a file reader would parse them."""
-        steps = self.first + cells
-        return steps if self.axis.integer else steps * self.step.numerator / self.step.denominator
+        multiples = (self.first + cells) * self.step.numerator
+        return multiples if self.step.denominator == 1 else multiples / self.step.denominator
 
     @cached_property
     def roundness(self) -> Roundness:
@@ -85,6 +103,21 @@ class StepValues:
         return Roundness(
             of.reshape(-1) - none, kinds // len(every), every[kinds % len(every)], values
         )
+
+
+def within(columns: Sequence[StepValues], most: int) -> tuple[StepValues, ...]:
+    """The columns with at most so many values together, where round numbers allow.
+
+    The one with most values is made coarser first, so a column with few keeps all of them.
+    """
+    fitted = [*columns]
+    while sum(each.axis.cells for each in fitted) > most:
+        widest = max(range(len(fitted)), key=lambda i: fitted[i].axis.cells)
+        coarser = fitted[widest].coarser
+        if coarser is None:
+            break
+        fitted[widest] = coarser
+    return tuple(fitted)
 
 
 def _round_numbers(step: Fraction, most: int) -> Iterator[int]:

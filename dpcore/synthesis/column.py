@@ -25,6 +25,9 @@ from dpcore.post.tables.simplex import project_to_simplex
 from dpcore.releases.abilities import Samplable
 from dpcore.releases.counts.heaping import Heaping
 
+SLACK = 1e-6
+"""Multiples of a decimal step are doubles, which may lie on the wrong side of the end of a cell."""
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnDensity:
@@ -87,13 +90,15 @@ class ColumnDensity:
 class ColumnValues:
     """Which multiples of a step occur, ``first`` being the smallest, in steps.
 
-    ``weights`` (k,): how often in proportion to others of their bin; ``shared``: places of values that
-    ``counts`` (m,) records of ``rows`` have.
+    ``weights`` (k,): how often in proportion to others of their bin, and ``plain`` (k,) how often values
+    are as near that are not round; ``shared``: places of values that ``counts`` (m,) records of ``rows``
+    have.
     """
 
     step: Fraction
     first: int
     weights: Floats
+    plain: Floats
     shared: Integers
     counts: Integers
     rows: int
@@ -101,8 +106,8 @@ class ColumnValues:
     @classmethod
     def of(cls, release: Heaping, noisy: Noisy, column: str) -> ColumnValues:
         """What a release of shared and round values says of a column."""
-        values, weights, shared, counts = release.occurring(noisy, column)
-        return cls(values.step, values.first, weights, shared, counts, release.rows)
+        values, weights, plain, shared, counts = release.occurring(noisy, column)
+        return cls(values.step, values.first, weights, plain, shared, counts, release.rows)
 
     def inside(self, axis: Bins, codes: Integers) -> ValuesInside:
         """How often each occurs in records (rows,) of these bins."""
@@ -112,41 +117,60 @@ class ColumnValues:
         )
         each = np.bincount(codes, minlength=axis.size)[: axis.cells] * (self.rows / len(codes))
         smooth = ColumnDensity.smooth(axis, codes)
-        weights = self.weights.copy()
+        density = np.ones(len(self.weights))
         if smooth is not None:
-            weights *= np.maximum(
-                np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), 1e-300
-            )
+            density = np.maximum(np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), 1e-300)
+        weights = self.weights * density
         weights[self.shared] = 0.0
         taken = np.bincount(places[self.shared], self.counts, axis.cells)
         left = np.maximum(each - taken, 0.0) / np.maximum(np.bincount(places, weights), 1e-300)
         weights *= left[places]
         weights[self.shared] = self.counts
-        return ValuesInside(self.step, self.first, np.r_[0.0, np.cumsum(weights)])
+        plain = self.plain * density * left[places] / np.maximum(weights, 1e-300)
+        return ValuesInside(
+            self.step, self.first, np.r_[0.0, np.cumsum(weights)], np.clip(plain, 0.0, 1.0)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ValuesInside:
-    """How often each multiple of a step occurs: ``first``, in steps; ``cumulative`` (k+1,)."""
+    """How often each multiple of a step occurs: ``first``, in steps; ``cumulative`` (k+1,).
+
+    ``plain`` (k,): which share of its records only lie near it, where it stands for several values.
+    """
 
     step: Fraction
     first: int
     cumulative: Floats
+    plain: Floats
 
     def at(self, inside: CellNumbers, positions: Floats) -> Floats:
         """The number at each position (k,) of a cell, from 0 to below 1."""
-        first, last = (np.rint(end / float(self.step)) for end in (inside.first, inside.last))
+        first = np.ceil(inside.first / float(self.step) - SLACK)
+        last = np.floor(inside.last / float(self.step) + SLACK)
         lowest, above = (self._place(end) for end in (first, last + 1))
         start, end = self.cumulative[lowest], self.cumulative[above]
-        found = (
-            np.searchsorted(self.cumulative, start + positions * (end - start), side="right") - 1
-        )
-        steps = self.first + np.clip(found, lowest, np.maximum(above - 1, lowest))
-        values = _multiples(steps, self.step)
+        levels = start + positions * (end - start)
+        found = np.searchsorted(self.cumulative, levels, side="right") - 1
+        places = np.clip(found, lowest, np.maximum(above - 1, lowest))
+        written = inside.step or self.step
+        few = round(self.step / written)
+        steps = (self.first + places) * few + self._beside(places, levels, few)
+        values = _multiples(steps, written)
         # A cell of one number, which need not be a multiple, holds that.
         return np.where(
             last > first, np.clip(values, inside.first, inside.last), inside.at(positions)
         )
+
+    def _beside(self, places: Integers, levels: Floats, few: int) -> Integers:
+        """How far above its multiple each number (k,) is, in steps of the column: less than ``few``."""
+        places = np.minimum(places, len(self.plain) - 1)
+        start, end = self.cumulative[places], self.cumulative[places + 1]
+        within = np.clip((levels - start) / np.maximum(end - start, 1e-300), 0.0, 1 - 1e-12)
+        plain = self.plain[places]
+        # The last of the records of a multiple are the ones beside it, in their order.
+        above = np.maximum((within - (1 - plain)) / np.maximum(plain, 1e-300), 0.0)
+        return np.asarray(np.minimum(above * few, few - 1), dtype=np.int64)
 
     def _place(self, steps: Floats) -> Integers:
         return np.clip(steps - self.first, 0, len(self.cumulative) - 1).astype(np.int64)

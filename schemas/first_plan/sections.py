@@ -29,9 +29,6 @@ MOST_ON_A_MAP = 4096
 FINEST = 65536
 """Real numbers are rounded to this many cells. The default is right for maps, whose cells are pairs."""
 
-MOST_HEAPED = 2**21
-"""The largest number of combinations of values of all columns together."""
-
 ALONE = "single-columns"
 """The release of single columns that records of periods follow inside their bins."""
 
@@ -231,11 +228,6 @@ class ColumnUse:
             "rules": "Who was asked: outside its universe, a column is missing in every record.",
             "mechanism": GAUSSIAN_NOISE,
         }
-        if self._not_heaped:
-            why["bins"] += (
-                f" Values that many people share are lost in {', '.join(self._not_heaped)}, which have"
-                " too many values: list them as `special` in the questionnaire."
-            )
         if self.of.period:
             why["bins"] = "Bins are not merged in a series, so pairs have few; you may list edges."
         require_published(self.of.said, self.of.columns)
@@ -261,19 +253,14 @@ class ColumnUse:
     @property
     def heaped(self) -> list[str]:
         """Columns with several multiples of a step in a cell of the records."""
-        found, left = list[str](), 0 if self.of.period else MOST_HEAPED
-        for name, of in self.numbers.items():
-            heaps = self.of.said[name].role not in ("weight", "stratum", "cluster")
-            if heaps and of.step_or_one and MOST_VALUES < of.number <= left:
-                found.append(name)
-                left -= int(of.number) + 1
-        return found
-
-    @property
-    def _not_heaped(self) -> list[str]:
-        """Columns that share a cell, but have too many values for a release of shared values."""
-        many = {n for n, of in self.numbers.items() if of.step_or_one and of.number > MOST_HEAPED}
-        return [] if self.of.period else [n for n in self.numbers if n in many]
+        if self.of.period:
+            return []
+        roles = ("weight", "stratum", "cluster")
+        return [
+            name
+            for name, of in self.numbers.items()
+            if self.of.said[name].role not in roles and of.step_or_one and of.number > MOST_VALUES
+        ]
 
     def heaping(self) -> PlannedRelease:
         why = (

@@ -46,6 +46,9 @@ EXPONENTIAL, POWER_LAW = 0.5, 0.1
 """The weights of two declines beside log-normal ones of any spread: noise can make a power law very
 long."""
 
+THINNING = 4.0
+"""If noise hides the amounts of a few, their first cell has this many times the mean of all cells."""
+
 CURVATURES = 0.1, 0.2, 0.4
 """Half the inverse variances of logarithms of amounts, if these are log-normal."""
 
@@ -138,7 +141,8 @@ def tails(
     extreme values is known much better than each count; but it has none that are as dense as the groups
     before it.  The density is that of the adjacent groups: of as many as have a significant total, and
     of as many again, the lower of the two, so that a frequent value such as 40 hours starts no tail.
-    Where the nearer is the lower, counts decline within it too, so they start below its mean.
+    Where the nearer is the lower, counts decline within it too, so they start below its mean.  If only
+    the innermost group is significant, its density is the start.
     The bulk of a column may thin out too, or be next to a top code or noise: such a tail is marked, and
     the counts decide.
     """
@@ -149,35 +153,67 @@ def tails(
     for way in (1, -1):
         runs = [g for g in np.unique(values)[::-way].tolist() if alike[of_kind[g]] > 1]
         left = [g for g in runs if of_kind[g] == of_kind[runs[0]]]
-        for number in range(len(_seen(left, held, error)), 0, -1):
+        seen = _seen(left, held, error)
+        if way > 0 and len(seen) in (0, len(left)) and middles is not None and widths is not None:
+            amounts = _amounts(groups, held, left, middles, widths)
+            if amounts:
+                found.append(amounts)
+                continue
+        for number in range(len(seen), 0, -1):
             end, last = left[:number], left[number - 1]
             first = _seen(left[number:], held, error)
             second = _seen(left[number + len(first) :], held, error)
             bulk = bool(held[end].sum() > BULK * held[left].sum())
-            if not second or (bulk and number > 1):
+            # Nothing but the innermost group may be significant: nearly all answers are none.
+            alone = first == left[-1:] and not bulk
+            if not (second or alone) or (bulk and number > 1):
                 continue
-            near, far = (held[each].sum() / sizes[each].sum() for each in (first, second))
+            before = [each for each in (first, second) if each]
+            densities = [held[each].sum() / sizes[each].sum() for each in before]
             mean, clearly = held[end].sum() / sizes[end].sum(), held[last] - SEEN * error
-            thins_out = max(mean, clearly / sizes[last]) < min(near, far)
+            thins_out = max(mean, clearly / sizes[last]) < min(densities)
             cells = np.flatnonzero(np.isin(groups, end))[::way]
             if thins_out and not any(np.intersect1d(cells, other.cells).size for other in found):
                 scales = _scales(int(cells[0]) - way, way, len(kinds), middles, widths)
-                beside = [np.isin(values, each) for each in (first, second)]
-                density, slope = _start([held[first].sum(), held[second].sum()], beside, scales)
+                beside = [np.isin(values, each) for each in before]
+                density, slope = _start([held[each].sum() for each in before], beside, scales)
                 wide, steps, along = (scale[cells] for scale in scales)
                 found.append(Tail(cells, wide, steps, along, density, slope, bulk))
                 break
     return found
 
 
+def _amounts(
+    groups: Integers, held: Floats, left: list[int], middles: Floats, widths: Floats
+) -> Tail | None:
+    """The tail of all amounts above zero, where noise hides how they are distributed.
+
+    Nearly everybody has none, so the density at zero says nothing about them.  Their logarithms are
+    assumed to thin out slowly, and so do cells that grow.  None where there are no such cells, or many
+    records in them.
+    """
+    cells = np.flatnonzero(np.isin(groups, left))
+    cells = cells[cells < len(middles)]
+    above = cells[middles[cells] > 0.0]
+    if len(above) < max(len(cells) - 1, 2) or widths[above].max() < 2 * widths[above].min():
+        return None
+    records = float(held[np.unique(groups[above])].sum())
+    if records > BULK * held.sum():
+        return None
+    places, even = np.arange(1.0, len(above) + 1), max(records, 1.0) / len(above)
+    return Tail(above, np.ones(len(above)), places, places, THINNING * even, 0.0, bulk=False)
+
+
 def _start(
     records: Sequence[float], beside: Sequence[Booleans], scales: tuple[Floats, Floats, Floats]
 ) -> tuple[float, float]:
-    """The density and the slope with which a tail starts, given ``records`` in the nearer and in the
-    farther groups before it, whose cells are ``beside`` (values,)."""
+    """The density and the slope with which a tail starts, given ``records`` in the nearer and, if any,
+    in the farther groups before it, whose cells are ``beside`` (values,)."""
     widths, _, along = scales
-    near, far = (n / widths[cells].sum() for n, cells in zip(records, beside, strict=True))
-    from_near, from_far = (along[cells].mean() for cells in beside)
+    near, *farther = (n / widths[cells].sum() for n, cells in zip(records, beside, strict=True))
+    if not farther:
+        return float(near), 0.0
+    (far,), (from_near, from_far) = farther, (along[cells].mean() for cells in beside)
     slope = max(math.log(far / near) / (from_near - from_far), 0.0)
     return float(min(near, far) * max(math.exp(slope * from_near), LEAST_START)), slope
 

@@ -43,7 +43,7 @@ from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Un
 from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work
 
-MOST_VALUES = 2**22
+MOST_VALUES = 2**21
 """The most values of all columns together."""
 
 VALUE, VALUE_BYTES = 1e-6, 64
@@ -71,8 +71,8 @@ class Heaping(Release):
                 )
         if sum(column.axis.cells for column in self.values) > MOST_VALUES:
             raise ValueError(
-                f"columns: have more than {MOST_VALUES:,} different values; leave some out, or state a"
-                " larger `step` or narrower bounds"
+                f"columns: have more than {MOST_VALUES:,} different values, and no round number is a"
+                " multiple of their `step`; leave some out, or state narrower bounds"
             )
         super().__post_init__()
 
@@ -197,12 +197,15 @@ class Heaping(Release):
         name = self.table_name(Domain((column.axis,)))
         return Table("tables", f"{name}.roundness", columns, (known,))
 
-    def occurring(self, noisy: Noisy, name: str) -> tuple[StepValues, Floats, Integers, Integers]:
+    def occurring(
+        self, noisy: Noisy, name: str
+    ) -> tuple[StepValues, Floats, Floats, Integers, Integers]:
         """The relative frequencies of the values (cells,) of a column.
 
         Returns:
             The values; their relative frequencies within bins, which use roundness only where it
-            exceeds noise; the cells (k,) of shared values, and their noisy counts.
+            exceeds noise, and those of equally large values that are not round; the cells (k,) of
+            shared values, and their noisy counts.
         """
         column, cells, counts, classes = next(
             drawn for drawn in self._drawn(noisy) if drawn[0].axis.name == name
@@ -217,7 +220,9 @@ class Heaping(Release):
         kept = kept_beside(near, near + rest - even, self.mechanism.stddev**2)
         seen = np.maximum(even + kept * (rest - even), 1e-9)
         each = np.append(seen / np.maximum(values, 1), 0.0)  # zero has no class
-        return column, each[kinds.of], cells, counts
+        # Classes are in the order of powers, and of roundness within each: the first is the least round.
+        least = np.append(each[np.searchsorted(kinds.power, kinds.power)], 0.0)
+        return column, each[kinds.of], least[kinds.of], cells, counts
 
     @property
     def least_seen(self) -> int:

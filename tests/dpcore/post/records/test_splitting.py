@@ -240,6 +240,39 @@ def test_noise_of_three_standard_errors_in_an_empty_group_is_no_tail_of_its_own(
     assert tail.cells[-1] == 300
 
 
+def test_where_nearly_all_have_none_what_noise_makes_up_declines_from_none():
+    """Of up to twenty loans, 56 of 9,850 people are late with one, 3 with two."""
+    exact, groups = np.array([9791, 56, 3, *[0] * 18], dtype=float), np.array([0, 1, *[2] * 19])
+    for draw in range(10):
+        generator = np.random.default_rng(draw)
+        noisy = exact + generator.normal(0, 12, 21)
+        held = np.maximum(np.bincount(groups, exact) + generator.normal(0, 12, 3), 0.0)
+        ends = tails(groups, held, np.zeros(21, dtype=np.int64), 12.0, np.arange(21.0), np.ones(21))
+        column = np.repeat(np.arange(3), held.astype(int))
+        made = split_groups(column, groups, noisy, 144.0, generator, ends, widths=np.ones(21))
+        assert made.mean() < 0.03  # of a true mean of .006; with equal counts up to .08
+
+
+def test_amounts_that_noise_hides_are_mostly_small():
+    """50 of 10,000 people owe something, and the bound is 500,000."""
+    edges = np.r_[0.0, 1.0, np.geomspace(10, 5e5, 47)]
+    middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    middles[0], groups = 0.0, np.r_[0, np.repeat(np.arange(1, 4), [16, 16, 15])]
+    for apart in (False, True):
+        kinds, means = np.r_[int(apart), np.zeros(47)].astype(np.int64), []
+        for draw in range(20):
+            generator = np.random.default_rng(draw)
+            noisy = np.r_[9950.0, np.ones(47)] + generator.normal(0, 15, 48)
+            of_groups = np.array([9950.0, 16, 16, 15]) + generator.normal(0, 15, 4)
+            held = np.maximum(of_groups, 0.0)
+            (tail,) = tails(groups, held, kinds, 15.0, middles, widths)
+            assert tail.cells.tolist() == list(range(1, 48))
+            column = np.repeat(np.arange(4), held.astype(int))
+            of = groups, noisy, 225.0, generator, [tail]
+            means.append(middles[split_groups(column, *of, widths=widths)].mean())
+        assert np.mean(means) < 250  # with equal counts in a group 1,000
+
+
 def test_both_ends_of_a_column_thin_out_and_never_share_a_group():
     groups, kinds = np.arange(12), np.zeros(12, dtype=np.int64)
     held = np.array([1, 5, 20, 60, 90, 200, 200, 90, 60, 20, 5, 1], dtype=float)
@@ -257,9 +290,12 @@ def test_both_ends_of_a_column_thin_out_and_never_share_a_group():
 def test_ends_that_hold_hardly_anything_are_no_obstacle(error, held):
     generator, groups = np.random.default_rng(9), np.repeat(np.arange(5), [1, 30, 30, 2, 1])
     column = np.repeat(np.arange(5), held)
-    ends = tails(groups, np.array(held, dtype=float), np.zeros(64, dtype=np.int64), error)
-    made = split_groups(column, groups, np.zeros(64), 1.0, generator, ends)
-    assert np.bincount(groups[made], minlength=5).sum() == len(column)
+    edges = np.r_[0.0, 1.0, np.geomspace(10, 5e5, 63)]
+    amounts = np.r_[0.0, (edges[1:] + edges[:-1])[1:] / 2], np.diff(edges)
+    for numbers in ((), amounts):
+        ends = tails(groups, np.array(held, dtype=float), np.zeros(64, np.int64), error, *numbers)
+        made = split_groups(column, groups, np.zeros(64), 1.0, generator, ends)
+        assert np.bincount(groups[made], minlength=5).sum() == len(column)
 
 
 def test_records_of_higher_rank_get_later_cells_of_their_group():

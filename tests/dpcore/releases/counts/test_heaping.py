@@ -9,10 +9,10 @@ from dpcore.accounting.budget import Budget
 from dpcore.advice.usable import relative_error, verdict
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
-from dpcore.domain.step_values import StepValues
+from dpcore.domain.step_values import StepValues, within
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
-from dpcore.releases.counts.heaping import Heaping
+from dpcore.releases.counts.heaping import MOST_VALUES, Heaping
 from dpcore.synthesis.column import ColumnCells, ColumnValues
 from tests.chance import most_failures
 
@@ -163,10 +163,58 @@ def test_bounds_that_are_no_multiples_are_in_the_first_and_the_last_cell():
         heaping(one, 100)
 
 
-def test_more_values_than_can_be_drawn_are_refused():
-    values = StepValues.of("x", (0, 1e7), Fraction(1), nullable=False)
-    with pytest.raises(ValueError, match=r"columns: have more than 4,194,304 different values"):
+def test_more_values_than_can_be_drawn_are_refused_if_no_round_number_is_among_them():
+    values = StepValues.of("x", (0, 1e7), Fraction(1, 3), nullable=False)
+    assert within([values], 100)[0].step == 500_000  # 20 of 10 million; 100,000 would leave 101
+    values = StepValues.of("x", (0, 1e7), Fraction(1, 10**12) + 1, nullable=False)
+    assert within([values], MOST_VALUES) == (values,)
+    with pytest.raises(ValueError, match=r"columns: have more than 2,097,152 different values"):
         heaping(values, 100)
+
+
+def test_the_widest_columns_count_at_round_numbers_and_every_value_has_a_cell():
+    few, wide, cents = (
+        StepValues.of(name, bounds, Fraction(step), nullable=False)
+        for name, bounds, step in (
+            ("few", (-3, 1999), "1"),
+            ("wide", (-500, 1_999_999), "1"),
+            ("cents", (0.03, 1e7), "0.01"),
+        )
+    )
+    assert within([few, wide], MOST_VALUES) == (few, wide)
+    for of in (
+        within([few, wide, cents], MOST_VALUES),
+        within([cents, wide, few], MOST_VALUES)[::-1],
+    ):
+        assert [each.step for each in of] == [1, 5, 10]
+        for each, (lower, upper) in zip(
+            of, ((-3, 1999), (-500, 1_999_999), (0.03, 1e7)), strict=True
+        ):
+            assert tally(each, np.array([lower, upper])).cells.tolist() == [0, each.axis.cells - 1]
+
+
+def test_records_of_a_wide_column_have_round_and_other_values_as_often_as_the_survey():
+    """Incomes up to ten million, to the cent: half in thousands, a fifth in dollars, others exact."""
+    generator, rows = np.random.default_rng(7), 40_000
+    values = StepValues.of("x", (0, 1e7), Fraction("0.01"), nullable=False)
+    (coarse,) = within([values], MOST_VALUES)
+    exact = np.round(generator.lognormal(10.8, 0.6, rows), 2)
+    kind = generator.random(rows)
+    incomes = np.where(kind < 0.5, np.rint(exact / 1000) * 1000, exact)
+    incomes = np.where((kind > 0.5) & (kind < 0.7), np.rint(exact), incomes).clip(1, 1e7)
+    release = heaping(coarse, rows)
+    noisy_cells = exact_of(release, tally(coarse, incomes))
+    noisy = Noisy(noisy_cells + release.mechanism.simulate(len(noisy_cells), generator))
+    edges = np.r_[0.0, np.rint(np.geomspace(1000, 1e7, 400))]
+    axis = Bins("x", tuple(edges), step=Fraction("0.01"))
+    codes = np.searchsorted(edges, incomes, side="right") - 1
+    cells = ColumnCells.of(axis, codes, ColumnValues.of(release, noisy, "x"))
+    made = cells.draw(generator)
+    assert np.array_equal(np.searchsorted(edges, made, side="right") - 1, codes)
+    assert np.array_equal(made, np.round(made, 2))
+    assert abs(np.mean(made % 1000 == 0) - np.mean(incomes % 1000 == 0)) < 0.05
+    assert np.mean(made % 10 == 0) < np.mean(incomes % 10 == 0) + 0.05
+    assert np.mean(made % 1 != 0) > 0.35  # a third of these would be left without a cell beside
 
 
 @pytest.mark.parametrize("seen", [0.02, 0.1, 0.5])
