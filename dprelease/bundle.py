@@ -89,8 +89,11 @@ class Bundle:
         """The implicates of a synthetic table, each as many records as the survey has."""
         return [frame_of_columns(each) for each in self.reader.implicates(table)]
 
-    def fit(self, formula: str, family: str = "gaussian") -> Fit:
-        """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise."""
+    def fit(self, formula: str, family: str | None = None) -> Fit:
+        """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
+
+        ``family``: by default that of a measured model of this formula, otherwise ``gaussian``.
+        """
         return self.reader.fit(formula, family)
 
     def correlation(self, one: str, other: str) -> Coefficient:

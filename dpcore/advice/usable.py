@@ -92,16 +92,54 @@ def relative_error(release: Release, shares: Shares | None = None) -> float | No
 
 def _of_model(release: MeasuredModel, shares: Shares) -> float:
     """The largest ratio of privacy to sampling error of a coefficient, times ``GOOD``, as drawn for the
-    assumed shares; of means by group the median, as of tables.  The constant is left out."""
-    assert release.terms is not None
-    ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
-    if all(axis.name in shares for axis in release.terms.axes):
-        found, size = expected_model(release, shares), release.terms.size
-        kept = [i for i in range(size) if size == 1 or i != release.terms.constant]
-        privacy, sampling = np.diag(found.privacy)[kept], np.diag(found.sampling)[kept]
-        ratios = np.where(found.hidden[kept], math.inf, np.sqrt(privacy / sampling))
-        ratio = float(np.sort(ratios)[len(kept) // 2 if release.parts > 1 else -1])
+    assumed shares; of means by group the median, as of tables.  The constant is left out.
+
+    If noise hides most coefficients, it is infinite; if it hides some, the model is at best rough.
+    """
+    ratios = _ratios(release, shares)
+    if ratios is None:
+        ratio = math.sqrt(max(release.width_ratio**2 - 1, 0.0))
+    elif release.parts > 1:
+        ratio = float(np.sort(ratios)[len(ratios) // 2])
+    else:
+        known = ratios[np.isfinite(ratios)]
+        ratio = float(known.max()) if 2 * len(known) >= len(ratios) else math.inf
+        if len(known) < len(ratios):
+            ratio = max(ratio, math.nextafter(1.0, 2.0))
     return GOOD * ratio
+
+
+def _ratios(release: MeasuredModel, shares: Shares) -> Floats | None:
+    """Of each coefficient but the constant, privacy to sampling error; infinite if noise hides it.
+
+    None if nothing is assumed about a column.
+    """
+    assert release.terms is not None
+    if not all(axis.name in shares for axis in release.terms.axes):
+        return None
+    found, kept = expected_model(release, shares), _but_constant(release)
+    privacy, sampling = np.diag(found.privacy)[kept], np.diag(found.sampling)[kept]
+    return np.where(found.hidden[kept], math.inf, np.sqrt(privacy / sampling))
+
+
+def _but_constant(release: MeasuredModel) -> list[int]:
+    assert release.terms is not None
+    size = release.terms.size
+    return [i for i in range(size) if size == 1 or i != release.terms.constant]
+
+
+def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
+    """The terms of a measured model that noise is expected to hide; none of another release."""
+    if isinstance(release, EstimatesRun):
+        return hidden_terms(release.inner, shares)
+    if not isinstance(release, MeasuredModel) or release.parts > 1:
+        return []
+    ratios = _ratios(release, shares or {})
+    if ratios is None:
+        return []
+    assert release.terms is not None
+    names = [release.terms.names[i] for i in _but_constant(release)]
+    return [name for name, each in zip(names, ratios, strict=True) if not math.isfinite(each)]
 
 
 def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
@@ -228,25 +266,30 @@ def _(release: TunedDensity) -> float:
     return release.usual.whole_error / 2
 
 
-def in_words(release: Release, error: float) -> str:
-    """A relative error in words for readers."""
+def in_words(release: Release, error: float, hidden: Sequence[str] = ()) -> str:
+    """A relative error in words for readers; ``hidden``: the terms of a model that noise hides."""
     percent = f"{float(f'{100 * min(error, 1.0):.2g}'):g}%"
     if isinstance(release, TableOfCounts):
         return f"noise moves {percent} of the records of a table to wrong cells"
     if isinstance(release, SeriesRun):
         return f"noise moves {percent} of the records of a period to wrong cells"
     if isinstance(release, EstimatesRun):
-        return in_words(release.inner, error)
+        return in_words(release.inner, error, hidden)
     if isinstance(release, Heaping):
         return f"a value is published if at least {percent} of the records share it"
     if isinstance(release, Mean | RatioMean):
         return f"the standard error of a mean is {percent} of the column's usual standard deviation"
-    first = release.expected_error()[0]
     if isinstance(release, MeasuredModel):
         if not math.isfinite(error):
-            return "noise hides the means of groups, even if they have equal sizes"
-        columns = "for columns typical of their bounds, without rare categories"
-        return f"{columns}: {first.quantity} {math.hypot(1.0, error / GOOD):.3g}"
+            groups = release.parts > 1
+            most = "the means of groups, even if they have equal sizes"
+            return f"noise hides {most if groups else 'most of the coefficients'}"
+        times = f"{math.hypot(1.0, error / GOOD):.3g} times as wide as without noise"
+        typical = "for columns typical of their bounds, without rare categories"
+        lost = f"; noise hides {', '.join(hidden)}" if hidden else ""
+        so = "usually" if release.parts > 1 else "up to"
+        return f"95% intervals are {so} {times} {typical}{lost}"
+    first = release.expected_error()[0]
     if isinstance(release, EstimatesDensity):
         return f"noise moves at most {percent} of the records; smoothing error is not included"
     return f"{first.quantity} {first.value:.3g}"

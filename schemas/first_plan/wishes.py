@@ -203,9 +203,18 @@ def _map(text: str, of: Described) -> Wish:
     return Wish("map", text, names)
 
 
+def named_family(text: str) -> tuple[str, str]:
+    """The family before a formula, or nothing, and the formula.
+
+    >>> named_family("logistic: insured ~ age"), named_family("pay ~ age")
+    (('logistic', 'insured ~ age'), ('', 'pay ~ age'))
+    """
+    named = re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
+    return (named[1], named[2]) if named else ("", text)
+
+
 def _model(text: str, of: Described, option: str = "") -> Wish:
-    option, named = option or f"--model {text!r}", re.fullmatch(r"(\w+)\s*:\s*([^~:]*~.*)", text)
-    family, formula = named.groups() if named else ("", text)
+    option, (family, formula) = option or f"--model {text!r}", named_family(text)
     # Dots and blanks mean nothing else in a formula; a hyphen may be a minus.
     formula = with_backticks(formula, [name for name in of.columns if "-" not in name])
     family = MODELS.get(family, family)

@@ -11,6 +11,10 @@ from schemas.survey.cells import ALIKE, MOST_VALUES, is_measure
 from schemas.survey.columns import CategoricalColumn, Column
 from schemas.survey.reading import part_of_date
 
+EITHER = 30
+"""Without a unit, whole numbers from zero to less than this may be events or not; in between lie
+amounts."""
+
 
 def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:
     """The assumed shares (cells,) by column, typical for its type, bounds and unit."""
@@ -24,5 +28,7 @@ def _shape(column: Column | None) -> Shape:
     lower, upper = column.bounds
     if not 0 <= lower <= upper / ALIKE or is_measure(column.unit):
         return "around"
-    events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES
+    # Without a unit, a few numbers from zero may be years of schooling as well as visits.
+    least = 1 if column.unit else EITHER
+    events = column.type == "integer" and lower == 0 and least <= upper <= MOST_VALUES
     return "events" if events else "amounts"

@@ -49,7 +49,7 @@ from tasks.bundle.listing import BundleTables, Columns, ListedTable, arrays_of
 from tasks.bundle.records import draws_of_period, synthetic_records
 from tasks.bundle.verify import read_manifest, verify_files
 from tasks.inference.fit import Fit, answering, fit
-from tasks.inference.measured import fit_measured, wider
+from tasks.inference.measured import fit_measured, meant, wider
 
 __all__ = ["BundleReader", "Columns", "combine", "open_bundle"]
 
@@ -150,17 +150,19 @@ class BundleReader(CountTables):
             for each in np.unique(which)
         ]
 
-    def fit(self, formula: str, family: str = "gaussian") -> Fit:
+    def fit(self, formula: str, family: str | None = None) -> Fit:
         """A linear, logistic (``binomial``) or Poisson model; its errors include privacy noise.
 
         ``formula``: as in R, over columns of the survey, such as ``"affairs ~ religious + educ"``.
-        A model that the plan measures (kind ``model``) is the answer of that release.  Other linear
+        A model that the plan measures (kind ``model``) is the answer of that release, and needs no
+        ``family``; for others the default is linear.  Other linear
         models come from a release of ``moments`` that has their columns, if there is one.  The rest come
         from noisy tables where these hold what is needed, and from synthetic records for the rest.
         Standard errors are split into sampling and privacy; a note says how much wider intervals are
         than those of a model that the plan had measured.  Raises ``InputError`` where columns that
         the model relates were not measured together.
         """
+        formula, family = meant(self.plan, formula, family)
         found = fit_measured(self.plan, self.draw, formula, family)
         if found is None:
             made = fit(self._evidence_for(formula), formula, family)

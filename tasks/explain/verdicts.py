@@ -17,7 +17,15 @@ from functools import partial
 from statistics import median
 
 from dpcore.accounting.budget import decimal_text
-from dpcore.advice.usable import GOOD, VERDICTS, graded_distances, in_words, relative_error, verdict
+from dpcore.advice.usable import (
+    GOOD,
+    VERDICTS,
+    graded_distances,
+    hidden_terms,
+    in_words,
+    relative_error,
+    verdict,
+)
 from dpcore.arrays import Floats
 from dpcore.errors import InputError
 from dpcore.releases.base import Release
@@ -66,18 +74,16 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
         if isinstance(built, Microdata | CompressedMicrodata):
             distances = graded_distances(built, _shares(plan, built))
             says, words, error = _verdict_on_tables(distances), _of_tables(distances), None
+            hidden = []
         else:
             error = None if name in plan.finding else relative_error(built, _shares(plan, built))
             if error is None:
                 continue
-            says, words = verdict(error), in_words(built, error)
+            hidden = hidden_terms(built, _shares(plan, built))
+            says, words = verdict(error), in_words(built, error, hidden)
         enough, aim = None, GOOD_WORD
-        if (
-            says != GOOD_WORD
-            and isinstance(built, MeasuredModel)
-            and error
-            and math.isfinite(error)
-        ):
+        scales = isinstance(built, MeasuredModel) and not hidden
+        if says != GOOD_WORD and scales and error and math.isfinite(error):
             enough = _at_least(_scaled(plan, error / GOOD))
         elif says != GOOD_WORD:
             enough = least_loss(plan, name, partial(_reaches, plan, GOOD_WORD))

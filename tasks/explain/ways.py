@@ -35,7 +35,7 @@ HEADING = (
 
 class Widths(NamedTuple):
     """For one model: the plan's method, and for each method the widest interval of a term except the
-    intercept, or the median of the means of groups. It is infinite without an interval, and absent
+    intercept, or the median of the means of groups. It is infinite if most have no interval, and absent
     if the method cannot answer."""
 
     formula: str
@@ -87,7 +87,10 @@ def _width(plan: Plan, formula: str, family: str) -> tuple[str, float]:
     known = [each if math.isfinite(each) else math.inf for each in widths]
     release = plan.of_period[name]
     by_group = isinstance(release, MeasuredModel) and release.parts > 1
-    return name, median_high(known) if by_group else max(known)
+    seen = [each for each in known if math.isfinite(each)]
+    if by_group or 2 * len(seen) < len(known):
+        return name, median_high(known)
+    return name, max(seen)
 
 
 def _others(plan: Plan, found: list[Widths], answering: set[str]) -> Iterator[tuple[str, Plan]]:

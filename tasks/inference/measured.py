@@ -17,9 +17,11 @@ from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
 from dpcore.releases.numbers.moments import Moments
+from schemas.first_plan.wishes import MODELS, named_family
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from schemas.releases.model import ModelSection
+from schemas.survey.columns import CategoricalColumn
 from tasks.inference.fit import Fit, answering, fit_of
 from tasks.inference.linear import fit_moments
 
@@ -28,6 +30,36 @@ Draws = Callable[[str], Noisy]
 
 Shares = Callable[[Domain], Mapping[str, Floats]]
 """By column, the share of each cell (cells,), as it is supposed."""
+
+
+def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
+    """The formula and the family that a reader means.
+
+    A family may stand before the formula, as in ``dprelease init --model``.  By default it is that of a
+    measured model with the same response and terms, or else linear.  A column of two categories means
+    the event that the measured model is about.
+    """
+    said, formula = named_family(formula)
+    family = MODELS.get(family or said, family or said)
+    asked = _meaning(formula)
+    for release in plan.of_period.values():
+        if isinstance(release, MeasuredModel) and (family or release.family) == release.family:
+            measured = _meaning(release.formula)
+            if asked and asked in (measured, _meaning(_of_column(plan, release.formula))):
+                return release.formula, release.family
+    return formula, family or "gaussian"
+
+
+def _of_column(plan: Plan, formula: str) -> str:
+    """The formula of an event, with the column of two categories as its response; otherwise empty."""
+    read = ModelFormula.read(formula)
+    name = read.names[0] if read.names else ""
+    column = plan.columns.get(name)
+    if not isinstance(column, CategoricalColumn) or len(column.categories) != 2:
+        return ""
+    kinds = [token.kind for token in read.tokens[:5]]
+    event = kinds == ["sign", "name", "compared", "text", "sign"] and read.tokens[2].word == "=="
+    return f"`{name}` ~ {read.terms}" if event else ""
 
 
 def fit_measured(
@@ -113,6 +145,7 @@ def _meaning(formula: str) -> tuple[object, ...]:
         read = ModelFormula.read(formula)
     except ValueError:  # more than a plan may hold
         return ()
-    added = read.added_columns()
-    words = tuple(token.word for token in read.tokens)
-    return (words[0], frozenset(added)) if added else words
+    words = [token.word for token in read.tokens]
+    response = tuple(words[: words.index("~")])
+    added = ModelFormula.read(f"y ~ {read.terms}").added_columns()
+    return response, frozenset(added) if added else tuple(words)

@@ -211,6 +211,33 @@ def test_counts_that_only_place_records_inside_bins_have_no_verdict():
     assert named({"age": "years"}) == ["p"]
 
 
+HIDDEN = """
+rows: 9000
+neighbours: replace-one
+alpha: "4/10"
+beta: "1e-6"
+columns:
+  kids: {type: integer, bounds: [0, 8]}
+  age: {type: integer, bounds: [18, 89], unit: years}
+  school: {type: integer, bounds: [0, 20], unit: years}
+  siblings: {type: integer, bounds: [0, 300], unit: persons}
+releases:
+  - {name: m, kind: model, formula: kids ~ age + school + siblings, mechanism: noisy-scores}
+"""
+
+
+def test_a_model_of_which_noise_hides_a_term_is_rough_and_names_it():
+    """The release gives the other terms their intervals, and this one none."""
+    (said,) = verdicts(Plan.model_validate(from_yaml(HIDDEN)))
+    assert said.says == "rough"
+    assert said.words.endswith("; noise hides siblings")
+    without = HIDDEN.replace("+ siblings", "").replace("siblings", "unused")
+    (all_known,) = verdicts(Plan.model_validate(from_yaml(without)))
+    assert "hides" not in all_known.words
+    (most,) = verdicts(Plan.model_validate(from_yaml(HIDDEN, alpha="1/40")))
+    assert (most.says, most.words) == ("not usable", "noise hides most of the coefficients")
+
+
 CLUSTERS = """
 rows: 7000
 neighbours: add-remove
@@ -230,7 +257,8 @@ def test_what_noise_hides_of_clusters_is_expected():
     alone = Plan.model_validate(from_yaml(CLUSTERS))
     drawn = Plan.model_validate(from_yaml(CLUSTERS, cluster="place"))
     (of_alone,), (of_clusters,) = (
-        [float(each.words.split()[-1]) for each in verdicts(plan)] for plan in (alone, drawn)
+        [float(re.search(r"up to ([\d.]+) times", each.words)[1]) for each in verdicts(plan)]
+        for plan in (alone, drawn)
     )
     assert of_alone < 1.6
     assert of_clusters > 1.2 * of_alone

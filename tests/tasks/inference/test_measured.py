@@ -43,6 +43,30 @@ def test_the_model_that_was_asked_is_answered_by_its_release(plan_document, tmp_
     assert "95% by sampling and noise" in part.words
 
 
+EVENT = {"name": "men", "formula": "{sex == 'M'} ~ age + income", "family": "binomial"}
+
+
+def test_a_measured_model_is_found_by_whoever_asks_for_it_in_other_words(plan_document, tmp_path):
+    bundle = opened(planned(plan_document, **EVENT), tmp_path)
+    for asked, family in (
+        ("{sex == 'M'} ~ income + age", None),
+        ("{sex == 'M'} ~ age + income", "binomial"),
+        ("sex ~ age + income", "logistic"),
+        ("sex ~ age + income", None),
+        ("logistic: sex ~ income + age", None),
+    ):
+        found = bundle.fit(asked, family)
+        assert (found.formula, found.family) == (EVENT["formula"], "binomial")
+    for asked, family in (
+        ("{sex == 'M'} ~ age + income", "gaussian"),
+        ("{sex == 'M'} ~ age", None),
+        ("linear: sex ~ age + income", None),
+        ("sex ~ age:income", None),
+    ):
+        with pytest.raises(InputError, match="was not measured"):
+            bundle.fit(asked, family)
+
+
 @pytest.mark.slow
 def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_document, tmp_path):
     tables = next(r for r in plan_document["releases"] if r["name"] == "pairs")
