@@ -62,6 +62,14 @@ class ModelFormula(NamedTuple):
         response, tilde, terms = text.partition("~")
         if not tilde or "~" in terms:
             raise ValueError("write the response, ~ and the terms, such as y ~ a + b")
+        middle = next(i for i, each in enumerate(tokens) if (each.kind, each.word) == ("sign", "~"))
+        explained, explaining = (
+            {token.word for token in side if token.kind == "name" and not token.called}
+            for side in (tokens[:middle], tokens[middle:])
+        )
+        # Whoever knows the term knows the response: there is nothing to estimate.
+        if len(explained) == 1 and explained <= explaining:
+            raise ValueError(f"{explained.pop()} is the response; leave it out of the terms")
         return cls(response.strip(), terms.strip(), tuple(tokens))
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dpcore.advice.typical import Shape, typical_shares
+from dpcore.advice.typical import FEW, Shape, typical_shares
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis
 from schemas.survey.cells import ALIKE, MOST_VALUES, is_measure
@@ -12,8 +12,8 @@ from schemas.survey.columns import CategoricalColumn, Column
 from schemas.survey.reading import part_of_date
 
 EITHER = 30
-"""Without a unit, whole numbers from zero to less than this may be events or not; in between lie
-amounts."""
+"""Without a unit, whole numbers from zero to less than this may be events or not: amounts are between
+the two."""
 
 
 def supposed_shares(columns: Mapping[str, Column], axes: Iterable[Axis]) -> dict[str, Floats]:
@@ -28,7 +28,7 @@ def _shape(column: Column | None) -> Shape:
     lower, upper = column.bounds
     if not 0 <= lower <= upper / ALIKE or is_measure(column.unit):
         return "around"
-    # Without a unit, a few numbers from zero may be years of schooling as well as visits.
-    least = 1 if column.unit else EITHER
-    events = column.type == "integer" and lower == 0 and least <= upper <= MOST_VALUES
+    # Without a unit, a dozen or two numbers from zero may be years of schooling as well as visits.
+    either = not column.unit and FEW < upper < EITHER
+    events = column.type == "integer" and lower == 0 and upper <= MOST_VALUES and not either
     return "events" if events else "amounts"

@@ -30,6 +30,16 @@ def test_what_is_no_formula_of_a_plan_is_refused(text):
         ModelFormula.read(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["pay ~ pay", "{`pay 1` > 3} ~ age + `pay 1`", "pay ~ log(pay)", "pay ~ C(age):pay"]
+)
+def test_a_response_that_a_term_determines_is_refused(text):
+    with pytest.raises(ValueError, match=r"^pay( 1)? is the response; leave it out of the terms$"):
+        ModelFormula.read(text)
+    ModelFormula.read("{pay / age} ~ age")  # a share of what is in a term is another number
+    ModelFormula.read("{log(pay) > 3} ~ log(age)")
+
+
 COLUMNS = ["body mass", "body", "net income (EUR)", "years.1", "age", "2019"]
 
 

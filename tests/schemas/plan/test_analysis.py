@@ -17,7 +17,7 @@ def checked(formula: str) -> None:
         "age ~ sex",
         "{age > 40.5} ~ sex * `hours worked`",
         "`age.1` ~ 0 + C(sex)",
-        "log(age) ~ {exp(-age / 10)} + {sex == 'F'} : age - 1",
+        "log(`age.1`) ~ {exp(-age / 10)} + {sex == 'F'} : age - 1",
         '{(sex != "F") & (age <= 1e2)} ~ 1',
     ],
 )
@@ -39,7 +39,7 @@ def test_what_models_need_is_allowed(formula):
         ("age ~ {age[0]}", "is not allowed"),
         ("age ~ {1_0}", "is not allowed"),
         ("age ~\nsex", "is not allowed"),
-        ("age ~ " + " * ".join(["age"] * 8), r"more than 6 of the signs \* : /"),
+        ("f ~ " + " * ".join(["age"] * 8), r"more than 6 of the signs \* : /"),
         ("age", "write the response, ~ and the terms"),
         ("age ~ sex ~ age", "write the response, ~ and the terms"),
     ],
