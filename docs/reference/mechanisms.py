@@ -19,17 +19,20 @@ HEAD = """\
 *Reviewed by nobody outside the project so far: [what to read][base].*
 
 A mechanism turns an exact statistic into a noisy one that may be published. Each one is a numbered
-theorem: its claim, the preconditions that the code checks before a draw, the proof, and the range of
-integers and floats. alpha is epsilon and beta is delta; gamma is the probability of random
-differential privacy; rho-zCDP is zero-concentrated differential privacy. All noise is drawn from its
-stated law by integer arithmetic. Letters after METHODS are sections of `docs/METHODS.md`, which
-has the corrections of the papers and the constants that were checked. The page of each kind of
-release says which mechanism to choose.
+theorem: here its claim, and the preconditions that the code checks before a draw; the proof, and the
+range of integers and floats, are at the top of its file. alpha is epsilon and beta is delta; gamma is
+the probability of random differential privacy; rho-zCDP is zero-concentrated differential privacy. All
+noise is drawn from its stated law by integer arithmetic. Letters after METHODS are sections of
+`docs/METHODS.md`, which has the corrections of the papers and the constants that were checked. The page
+of each kind of release says which mechanism to choose.
 
 [base]: ../explanation/trusted-base.md"""
 
 PARTS = ("Claim", "Preconditions", "Proof", "Ranges", "Source")
 """What every theorem states, in this order."""
+
+SHOWN = ("Claim", "Preconditions", "Source")
+"""What a reader of the page needs; whoever checks a proof reads it beside the code."""
 
 
 def mechanisms_page() -> str:
@@ -42,7 +45,10 @@ def mechanisms_page() -> str:
         title, _, theorem = text.partition("\n\n")
         parts.append(f"## {number}: {title.rstrip('.')} {{#{number.lower()}}}")
         parts.append(f"`{mechanism.__module__}.{mechanism.__name__}`")
-        parts.append(re.sub(rf"^({'|'.join(PARTS)})\.  ", r"**\1.** ", theorem, flags=re.M))
+        _, *stated = re.split(rf"^({'|'.join(PARTS)})\.  ", theorem, flags=re.M)
+        for part, said in zip(stated[::2], stated[1::2], strict=True):
+            if part in SHOWN:
+                parts.append(f"**{part}.** {said.strip()}")
     return "\n\n".join(parts) + "\n"
 
 
