@@ -126,6 +126,7 @@ class StabilityLaplace(LaplaceAboveThreshold):
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
+        # The price holds only if an empty cell is never published, even one that is passed with a 0.
         kept = (values > 0) & (noisy > self.threshold)
         return Noisy(noisy[kept], cells[kept], source.reproducible)
 

@@ -150,7 +150,7 @@ class Count(SingleCount):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         rate = 1 / float(self.mechanism.scale)
         noise = {
-            "absolute": 1 / math.sinh(rate) if rate < 700 else 0.0,
+            "absolute": self.mechanism.mean_absolute,
             "squared": self.mechanism.stddev**2,
             "zero-one": 2 / (math.exp(rate) + 1) if rate < 700 else 0.0,
         }[self.loss]

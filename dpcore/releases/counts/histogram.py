@@ -250,8 +250,6 @@ class Histogram(TableOfCounts, Samplable):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         unit = self.unit
         noise, width = self.mechanism.stddev, self.mechanism.half_width(LEVEL)
-        scale = float(self.mechanism.scale)
-        mean_absolute = 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0
         statements: tuple[ErrorStatement, ...] = (
             ErrorStatement(
                 f"standard error of a {unit.number}", unit.scaled(noise), "noise, before rounding"
@@ -259,7 +257,7 @@ class Histogram(TableOfCounts, Samplable):
             ErrorStatement(f"90% interval of a {unit.number}: plus or minus", unit.scaled(width)),
         )
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
-            threshold = self.mechanism.threshold
+            threshold, scale = self.mechanism.threshold, float(self.mechanism.scale)
             known = self.occupied and threshold < scale * math.log(self.domain.size)
             statements = (
                 *statements,
@@ -270,7 +268,7 @@ class Histogram(TableOfCounts, Samplable):
                 ),
                 ErrorStatement(
                     "expected L1 error per occupied cell, at most",
-                    unit.scaled(threshold + mean_absolute),
+                    unit.scaled(threshold + self.mechanism.mean_absolute),
                     "threshold and noise (Hall 2012, section 2.4.1)",
                 ),
             )
@@ -289,7 +287,7 @@ class Histogram(TableOfCounts, Samplable):
                 *statements,
                 ErrorStatement("expected L1 error of the table, at most", unit.scaled(whole), note),
             )
-        expected = self.domain.size * mean_absolute
+        expected = self.domain.size * self.mechanism.mean_absolute
         return (
             *statements,
             ErrorStatement(
