@@ -100,6 +100,16 @@ class DensityOfParts(EstimatesDensity, Samplable):
             )
         super().__post_init__()
 
+    def require_publishable(self) -> None:
+        # On a coarse lattice a record's share of the density may be less than one step.
+        if len(self.points) and not self.each.one_record:
+            raise ValueError(
+                f"columns: with {self.rows:,} rows and up to {self.adjacency.most:,} records of a unit,"
+                f" a record at a point mass of {self.each.domain.names[0]} is too light to be counted;"
+                " use a larger bandwidth, fewer records per unit or mechanism: binned-laplace"
+            )
+        super().require_publishable()
+
     @property
     def chart(self) -> Chart:  # type: ignore[override]
         return "curves" if self.by.axes else "curve"
