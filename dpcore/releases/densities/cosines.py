@@ -62,6 +62,7 @@ class Cosines(Basis):
             np.vstack([np.ones(size), 1 + np.cos(2 * np.pi * np.outer(np.arange(1, size), x))])
             for size, x in zip(self.shape, map(_centres, self.shape), strict=True)
         ]
+        # Only frequencies that are kept: a fine grid has far more.
         rows = np.flatnonzero(self.kept.any(axis=tuple(range(1, len(self.shape)))))
         if len(self.shape) == 1:
             result = table[rows] @ squares[0][rows]

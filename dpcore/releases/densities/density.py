@@ -310,6 +310,7 @@ class Density(BandedDensity, Samplable):
         error = self._error(variance, estimate, mass)
         everywhere = self.printed.density(theta) / mass
         most = self._error(self.printed_variance, everywhere, mass).max()
+        # ``values`` adds the known constant once: it counts ``moved`` times here, and not at all below.
         moved = (values(theta * left.weights) + known * (left.moved - 1)) / mass
         bound = left.bound(moved, factor * float(most))
         smoother = (values(theta * (self.basis.lambdas - 1)) - known) / mass
@@ -331,6 +332,7 @@ class Density(BandedDensity, Samplable):
         theta, printed = self.coefficients(noisy), self.printed
         mass = self.mass(noisy)
         relative = printed.density(theta) / mass
+        # Where there is no noise, the ratio below must be 0 and not 0/0.
         error = np.maximum(self._error(self.printed_variance, relative, mass) * mass, 1e-300)
 
         def away(noise: Floats) -> Floats:

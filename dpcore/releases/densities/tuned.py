@@ -105,9 +105,8 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         Raises ``PrivacyLineError`` if a record moves its numbers further than the noise is for.
         """
         release = self._at(self.choice.bandwidths(Noisy(chosen)))
-        _ = (
-            release.mechanism
-        )  # compares both: before there is noise, and not only when it is published
+        # This compares both sensitivities before there is noise, and not only when it is published.
+        _ = release.mechanism
         return release
 
     def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
