@@ -94,6 +94,7 @@ def _learned(base: Score, near: Outputs, far: Outputs) -> tuple[BinnedRatio, flo
     values = base(near), base(far)
     together = np.concatenate(values)
     together = together[~np.isnan(together)]
+    # A few thousand values show whether many are distinct, without sorting all of them.
     edges = np.unique(together[:: max(1, len(together) // 4096)])
     if len(edges) <= BINS:
         edges = np.unique(together)
@@ -122,7 +123,7 @@ def log_ratio(near: Floats, far: Floats) -> Floats:
 
 
 def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
-    """Three scores by difference of means: raw, whitened by coordinate, and whitened jointly."""
+    """Scores by difference of means: raw, over variances, and whitened jointly; and the sum."""
     sides = []
     for side in (near, far):
         values = side[:, columns].astype(np.float64)
