@@ -167,6 +167,7 @@ class ReleaseDraws:
         near, far = values
         kept = np.arange(len(cells))
         if mechanism.cell_by_cell and len(cells) > self.wide:
+            # Also cells where the tables agree: faulty noise may depend on the data there.
             kept = np.union1d(kept[near != far], kept[:: -(-len(cells) // (self.wide // 2))])
         return Readings(cells[kept], near[kept], far[kept])
 

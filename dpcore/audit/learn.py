@@ -84,13 +84,12 @@ def _candidates(near: Outputs, far: Outputs) -> list[int]:
     return sorted(np.argsort(-gaps, kind="stable")[:WIDEST].tolist())
 
 
-def binned(base: Score, near: Outputs, far: Outputs) -> BinnedRatio:
-    """The log-ratio of counts in bins of a score: in its values, or in quantiles if there are many."""
-    return _learned(base, near, far)[0]
-
-
 def _learned(base: Score, near: Outputs, far: Outputs) -> tuple[BinnedRatio, float]:
-    """The learned ratio, and how clearly its bins differ: chi-square over its degrees of freedom."""
+    """The log-ratio of counts in bins of a score, and how clearly its bins differ: chi-square over its
+    degrees of freedom.
+
+    Bins are the values of the score, or quantiles if there are many.
+    """
     values = base(near), base(far)
     together = np.concatenate(values)
     together = together[~np.isnan(together)]
@@ -196,5 +195,5 @@ def refined(scores: Iterable[Score], near: Outputs, far: Outputs) -> list[Score]
     for score in scores:
         result.append(score)
         if isinstance(score, Linear | Extreme):
-            result.append(binned(score, near, far))
+            result.append(_learned(score, near, far)[0])
     return result

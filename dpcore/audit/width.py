@@ -146,6 +146,7 @@ def _most_telling(
     for by_table in zip_longest(*found, fillvalue=0.0):
         most = max(by_table)
         if most > 0:
+            # The first of nearly equal tables, so that few tables serve all rounds.
             chosen.add(next(i for i, each in enumerate(by_table) if each > NEARLY * most))
     return [tables[i] for i in sorted(chosen)]
 

@@ -111,6 +111,7 @@ class Event(ABC):
 
     def to_dict(self) -> dict[str, str]:
         """The JSON form, which ``event_from_dict`` reads."""
+        # As text, because a fraction is no JSON number.
         values = {name: str(getattr(self, name)) for name in _numbers(type(self))}
         return {"event": self.kind, **self.adjacency.to_dict(), **values}
 

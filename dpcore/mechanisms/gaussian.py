@@ -121,7 +121,7 @@ class DiscreteGaussian(AdditiveNoise):
 
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    ) -> Floats:
         noise = outputs - exact
         squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
         return gaussian_chances(squares, seen, float(self.variance), factors)

@@ -94,7 +94,7 @@ class LaplaceNoise(Mechanism):
 
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    ) -> Floats:
         return laplace_chances(outputs - exact, float(self.scale), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:

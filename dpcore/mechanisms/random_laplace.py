@@ -115,7 +115,7 @@ class RandomLaplace(LaplaceNoise):
 
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    ) -> Floats:
         noisy = ~self.exact(exact)
         noise = outputs[:, noisy] - exact[noisy]
         return laplace_chances(noise, float(self.scale), factors)

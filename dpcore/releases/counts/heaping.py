@@ -140,6 +140,7 @@ class Heaping(Release):
 
     def _drawn(self, noisy: Noisy) -> Iterator[tuple[StepValues, Integers, Integers, Integers]]:
         """For each column the cells of shared values, their noisy counts, and the counts of classes."""
+        # Only the kept counts are stored: a draw may come from the privacy line or from the ledger.
         noisy = self.kept(noisy) if noisy.cells is None else noisy
         assert noisy.cells is not None
         ends = np.cumsum(self._sizes)

@@ -120,6 +120,7 @@ class BinnedDensity(Density):
             1 if fine == cells else DEGREE + 1
             for fine, cells in zip(self.answered.shape, self.cells, strict=True)
         )
+        # Rounding changes each of a record's numbers by at most one part.
         in_parts = 0 if corners == 1 else corners / self.whole
         return float(self.basis.heights @ (self.basis.lambdas * added + self.correction * in_parts))
 

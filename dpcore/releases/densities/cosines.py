@@ -35,6 +35,7 @@ class Cosines(Basis):
     def means(self, weights: Floats) -> Floats:
         from scipy import fft  # slow to import, and a plan is explained without
 
+        # Along each axis the transform has a factor of 2.
         transformed = fft.dctn(weights, type=2, norm=None) / 2 ** len(self.shape)
         return np.asarray((transformed * self._norms)[self.kept])
 
@@ -86,6 +87,7 @@ class Cosines(Basis):
 
         halves = spectrum
         for axis, size in enumerate(self.shape):
+            # The transform counts every cosine but the constant twice.
             scale = np.r_[1.0, np.full(size - 1, 0.5)]
             halves = halves * scale.reshape([-1 if a == axis else 1 for a in range(halves.ndim)])
         return np.asarray(fft.dctn(halves, type=3, norm=None))

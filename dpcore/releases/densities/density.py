@@ -344,6 +344,7 @@ class Density(BandedDensity, Samplable):
     def _density_error(self, noisy: Noisy, published: Floats, mass: float) -> Floats:
         """The error of the published density of mass one, for an estimate of the given mass."""
         squares = np.zeros(published.shape)
+        # A mean needs fewer draws than the quantile of a band.
         repeats, known = REPEATS // 4, self.printed.known
         for noise in self._noise(noisy, repeats):
             estimate = mass * published + self.printed.density(noise) - known
@@ -369,6 +370,7 @@ class Density(BandedDensity, Samplable):
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
         counts = self.rows * self.probabilities(noisy).sum(axis=gone)
         others = zip(self.domain.select(names).shape, counts.shape, strict=True)
+        # The density has no records without a value, nor at point masses.
         return np.pad(counts, [(0, size - own) for size, own in others]).ravel(), math.nan
 
     @property

@@ -151,6 +151,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
         alone = self.each.mechanism
         assert isinstance(alone, DiscreteLaplace | DiscreteGaussian)
+        # ``each`` is grouped: its noise is already for neighbours that differ in two groups.
         return replace(alone, size=self.groups * self.numbers)
 
     @property
