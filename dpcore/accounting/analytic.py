@@ -66,11 +66,13 @@ def gaussian_beta(mu_squared: Fraction, alpha: Decimal, digits: int) -> Decimal:
     """
     mu = math.sqrt(mu_squared)
     nearer, farther = mu / 2 - float(alpha) / mu, mu / 2 + float(alpha) / mu
+    # Phi(10) differs from 1 by 1e-23: the bound would be of no use.
     if nearer > 10:
         return Decimal(1)
     if nearer < -math.sqrt(5 * digits) - 1:  # Phi(-t) <= exp(-t^2/2)/2
         return Decimal(10) ** -digits
     cancelled = (float(alpha) + farther**2 / 2) / math.log(10)
+    # A tail is 1/2 minus a series, and is multiplied by e^alpha: both lose digits.
     with decimal.localcontext(prec=digits + math.ceil(cancelled) + 40):
         root = decimal_of(mu_squared).sqrt()
         upper = _normal_cdf(root / 2 - alpha / root)
@@ -103,6 +105,7 @@ def covers_rounded(
     usable = [
         part
         for part in ROUNDINGS
+        # More than half of alpha would be lost to rounding otherwise.
         if part < variance and 2 * rounding(inherited, part) < min(float(alpha), 1.0)
     ]
     if not usable:
@@ -113,6 +116,7 @@ def covers_rounded(
         scale = math.sqrt((variance - part) / l2_sensitivity_squared)
         return _log_profile(scale, float(alpha) - loss) + loss
 
+    # Every part gives a valid proof, so the best one may be chosen in floating point.
     best = min(usable, key=excess)
     digits = math.ceil(-math.log10(beta)) + 25
     with decimal.localcontext(prec=digits + 40):
@@ -132,6 +136,7 @@ def inherited_gaussian(
     mu is the sensitivity over the standard deviation.  Densities multiply over composition, so mu^2 and
     c add up.  None if the variance is too small to set aside a fraction for rounding with small c.
     """
+    # In ascending order: the smallest part that costs next to nothing leaves the most variance.
     for part in ROUNDINGS:
         loss = rounding(inherited, part)
         if part < variance and loss < _SMALL:
@@ -156,6 +161,7 @@ def _rounding(inherited: Inherited, part: Fraction) -> Decimal:
 
 def _normal_cdf(x: Decimal) -> Decimal:
     """Phi(x) in the present context: 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + ...)."""
+    # All terms of this series have the same sign, so that its sum loses no digits.
     precision = decimal.getcontext().prec
     term = total = abs(x)
     square, odd = x * x, 1

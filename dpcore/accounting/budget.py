@@ -126,6 +126,7 @@ def split(whole: Budget, weights: Sequence[ShareWeight]) -> list[Budget]:
     The shares of a coordinate add up to it exactly, unless all its weights are zero: then its shares
     are zero.
     """
+    # The weight for alpha is also the weight for rho, the fourth coordinate of a budget.
     claims = [(*weight, weight.alpha) for weight in weights]
     sums = [sum((Fraction(claim[i]) for claim in claims), Fraction(0)) for i in range(4)]
     parts = (whole.alpha, whole.beta, whole.gamma, whole.rho)
@@ -135,11 +136,12 @@ def split(whole: Budget, weights: Sequence[ShareWeight]) -> list[Budget]:
     ]
 
 
-def root_below(value: Fraction, bits: int = 30) -> Fraction:
-    """The square root, rounded down to about ``bits`` binary digits."""
+def root_below(value: Fraction) -> Fraction:
+    """The square root, rounded down to about 30 binary digits."""
     if value <= 0:
         return Fraction(0)
-    shift = bits + max(0, value.denominator.bit_length() - value.numerator.bit_length())
+    # Small values get more binary places, so that their relative precision is the same.
+    shift = 30 + max(0, value.denominator.bit_length() - value.numerator.bit_length())
     return Fraction(math.isqrt(math.floor(value * 4**shift)), 2**shift)
 
 

@@ -42,6 +42,7 @@ def gaussian_variance(
         raise ValueError("a Gaussian mechanism needs beta between 0 and 1")
     if l2_sensitivity_squared <= 0:
         raise ValueError("the sensitivity must be positive")
+    # Candidates are found in floating point; the first that is certified has the least surplus.
     for margin in SURPLUS:
         for found in sorted(_candidates(l2_sensitivity_squared, alpha, beta, inherited)):
             variance = round_up(found * (1 + margin))
@@ -56,7 +57,7 @@ def covers_gaussian(
     variance: Fraction,
     alpha: Fraction,
     beta: Fraction,
-    inherited: Inherited | None = None,
+    inherited: Inherited,
 ) -> bool:
     """Whether noise of this variance is proved (alpha, beta)-DP, by either proof.
 
@@ -64,7 +65,6 @@ def covers_gaussian(
     """
     if variance <= 0 or not 0 < beta < 1 or alpha <= 0:
         return False
-    inherited = inherited or Inherited(squared)
     rho = squared / (2 * variance) + inherited.loss
     return covers_rho(rho, alpha, beta) or covers_rounded(squared, variance, alpha, beta, inherited)
 

@@ -18,7 +18,8 @@ def least_threshold(scale: Fraction, beta: Fraction) -> int:
         raise ValueError("a histogram of occupied cells needs beta between 0 and 1")
     rate = 1 / float(scale)
     guess = math.ceil(-float(scale) * (math.log(beta) + math.log1p(math.exp(-rate))))
-    threshold = max(0, guess - 2)  # the logarithms are off by less
+    # The logarithms are off by less, at every scale that can be drawn.
+    threshold = max(0, guess - 2)
     while passing_chance(scale, threshold, beta) > beta:
         threshold += 1
     return threshold

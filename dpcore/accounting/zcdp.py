@@ -51,6 +51,7 @@ def least_alpha(rho: Fraction, beta: Fraction) -> Fraction:
     """An alpha for which rho-zCDP is proved to imply (alpha, beta), only slightly above the smallest."""
     if not 0 < beta < 1 or rho <= 0:
         raise ValueError("zero-concentrated privacy needs beta between 0 and 1, and a positive rho")
+    # This alpha is always enough (Bun & Steinke 2016, Proposition 1.3).
     low, high = 0.0, float(rho) + 2 * math.sqrt(float(rho) * -math.log(beta)) + 1e-9
     for _ in range(60):
         alpha = (low + high) / 2
@@ -88,6 +89,7 @@ def _best_order(rho: float, alpha: float) -> float:
         return (2 * order - 1) * rho - alpha + math.log1p(-1 / order)
 
     lower, upper = 1.0, 2.0
+    # The best order of a tiny rho may be huge; as any order is valid, the search may stop before it.
     while slope(upper) < 0 and upper < 2.0**100:
         lower, upper = upper, 2 * upper
     for _ in range(50):

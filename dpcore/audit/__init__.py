@@ -11,6 +11,7 @@ replay      whether neighbours change a statistic by more than is declared
 neighbours  neighbouring tables that are likely to be the worst for a release
 fuzz        neighbouring tables at random
 draws       what is audited: many outputs for each side, through the real privacy line
+rehearsal   randomness for draws that can never be published
 scores      functions of an output, so that an outcome is "the score is at least s"
 learn       scores that are learned from a search sample
 outcomes    the outcome that separates the two sides best

@@ -39,6 +39,7 @@ def probability_lower(hits: ArrayLike, draws: ArrayLike, error: float) -> Floats
     ``hits``, ``draws``: counts of the same shape.  The bound is 0 without hits.
     """
     hits, draws = np.asarray(hits, dtype=float), np.asarray(draws, dtype=float)
+    # Without hits the function has no value, and the bound is 0.
     limit = special.betaincinv(np.maximum(hits, 1.0), draws - np.maximum(hits, 1.0) + 1.0, error)
     return np.asarray(np.where(hits > 0, limit, 0.0))
 

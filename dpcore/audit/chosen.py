@@ -51,4 +51,5 @@ class Hits:
             (2 * float(np.abs(e).max()) ** 2 / n, float(np.abs(e).max()) / n)
             for e, n in zip(self.excess.values(), self.draws.values(), strict=True)
         )
+        # A union bound over all candidates of all choices.
         return Frequencies(apart, evidence < math.log(2 * every / error))

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from dpcore.accounting.budget import Budget
 from dpcore.arrays import Floats, Integers
-from dpcore.audit.rehearsal import FixedWords, Rehearsal, fast_generator
+from dpcore.audit.rehearsal import Rehearsal, fast_generator
 from dpcore.audit.scores import Outputs, Score, Slice, StatedRatio, Sum
 from dpcore.domain.tally import Tally
 from dpcore.domain.words import LARGEST_WORD
@@ -41,7 +41,7 @@ from dpcore.line.statistic import ABSENT, Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
 from dpcore.mechanisms.repeated import Repeated
 from dpcore.releases.base import Release
-from dpcore.sampling.source import RandomSource
+from dpcore.sampling.source import RandomSource, SeededSource
 
 Input = TypeVar("Input")
 
@@ -100,7 +100,7 @@ class Joint:
 
     def scores(self) -> Sequence[Score]:
         """The sum of the parts' log-ratios, and each log-ratio."""
-        widths = [part.draw(0, 1, FixedWords(0)).shape[1] for part in self.parts]
+        widths = [part.draw(0, 1, SeededSource(0)).shape[1] for part in self.parts]
         starts = np.cumsum([0, *widths])
         own = [
             Slice(score, int(start), int(start + width))
@@ -156,9 +156,7 @@ class ReleaseDraws:
         """
         mechanism = self.release.mechanism
         reading = _Reading(mechanism.size, Fraction(1), 1 / READING.alpha, mechanism)
-        readings = [
-            perturb(exact, reading, READING, Rehearsal(FixedWords(1))) for exact in self._exact
-        ]
+        readings = [perturb(exact, reading, READING, SeededSource(1)) for exact in self._exact]
         if mechanism.sparse:
             sides = [self.release.in_statistic(tally).cells for tally in (self.near, self.far)]
             cells = np.unique(np.concatenate(sides), axis=0)
@@ -169,6 +167,7 @@ class ReleaseDraws:
         near, far = values
         kept = np.arange(len(cells))
         if mechanism.cell_by_cell and len(cells) > self.wide:
+            # Also cells where the tables agree: faulty noise may depend on the data there.
             kept = np.union1d(kept[near != far], kept[:: -(-len(cells) // (self.wide // 2))])
         return Readings(cells[kept], near[kept], far[kept])
 
@@ -200,6 +199,7 @@ class ReleaseDraws:
         mechanism = self.release.mechanism
         most = max(1, LARGEST_BATCH // self.width)
         if mechanism.sparse and len(mechanism.words) == 1:
+            # The cells of all copies are numbered together, in one word.
             most = max(1, min(most, LARGEST_WORD // mechanism.size))
         while size > 0:
             yield min(size, most)

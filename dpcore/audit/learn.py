@@ -84,16 +84,16 @@ def _candidates(near: Outputs, far: Outputs) -> list[int]:
     return sorted(np.argsort(-gaps, kind="stable")[:WIDEST].tolist())
 
 
-def binned(base: Score, near: Outputs, far: Outputs) -> BinnedRatio:
-    """The log-ratio of counts in bins of a score: in its values, or in quantiles if there are many."""
-    return _learned(base, near, far)[0]
-
-
 def _learned(base: Score, near: Outputs, far: Outputs) -> tuple[BinnedRatio, float]:
-    """The learned ratio, and how clearly its bins differ: chi-square over its degrees of freedom."""
+    """The log-ratio of counts in bins of a score, and how clearly its bins differ: chi-square over its
+    degrees of freedom.
+
+    Bins are the values of the score, or quantiles if there are many.
+    """
     values = base(near), base(far)
     together = np.concatenate(values)
     together = together[~np.isnan(together)]
+    # A few thousand values show whether many are distinct, without sorting all of them.
     edges = np.unique(together[:: max(1, len(together) // 4096)])
     if len(edges) <= BINS:
         edges = np.unique(together)
@@ -122,7 +122,7 @@ def log_ratio(near: Floats, far: Floats) -> Floats:
 
 
 def linear(near: Outputs, far: Outputs, columns: list[int]) -> list[Score]:
-    """Three scores by difference of means: raw, whitened by coordinate, and whitened jointly."""
+    """Scores by difference of means: raw, over variances, and whitened jointly; and the sum."""
     sides = []
     for side in (near, far):
         values = side[:, columns].astype(np.float64)
@@ -195,5 +195,5 @@ def refined(scores: Iterable[Score], near: Outputs, far: Outputs) -> list[Score]
     for score in scores:
         result.append(score)
         if isinstance(score, Linear | Extreme):
-            result.append(binned(score, near, far))
+            result.append(_learned(score, near, far)[0])
     return result

@@ -92,6 +92,7 @@ def neighbouring_pairs(
                 tables = tuple(
                     table(domain, [*others, *((cell, unit) for cell in side)]) for side in sides
                 )
+                # Different moves may lead to the same tables, above all in a small domain.
                 key = tuple(t.cells.tobytes() + t.counts.tobytes() for t in tables)
                 if key not in seen:
                     seen.add(key)

@@ -104,6 +104,7 @@ def choose_outcomes(
     if len(near) > 2 * SORTED:
         ranked = _ranked(scores, (Scored(near[:SORTED]), Scored(far[:SORTED])), of_alpha)
         short = [outcome.score for kind in KINDS for _, outcome in ranked[kind][:SHORTLIST]]
+        # By identity: scores with arrays cannot be compared.
         scores = list({id(score): score for score in short}.values())
     sides = Scored(near), Scored(far)
     ranked = _ranked(scores, sides, of_alpha)

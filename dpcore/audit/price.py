@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -87,7 +87,7 @@ def priced_below(event: Event, parts: Sequence[Event | Budget], share: Budget) -
     if len(budgets) == len(parts):
         for name in ("alpha", "beta"):
             least = sum(getattr(part, name) for part in budgets) * (1 - Fraction(ROUNDING))
-            if least and affordable(event, Budget(**_but(share, name, least))):
+            if least and affordable(event, replace(share, **{name: least})):
                 found.append(f"the event costs less {name} than its rounds")
     elif None not in prices and any(
         isinstance(part, Event) and part.inherited_gaussian for part in parts
@@ -132,10 +132,6 @@ def _concentrated(part: Event | Budget) -> tuple[Fraction, Fraction] | None:
     if isinstance(part, Event):
         return part.concentrated
     return part.alpha**2 / 2 + part.rho, part.beta
-
-
-def _but(share: Budget, name: str, value: Fraction) -> dict[str, Fraction]:
-    return {"alpha": share.alpha, "beta": share.beta, "gamma": share.gamma, name: value}
 
 
 def _least_alpha(event: Event, share: Budget) -> Fraction:

@@ -20,16 +20,6 @@ class Rehearsal:
         return self._source.words(size)
 
 
-class FixedWords(Rehearsal):
-    """A fixed stream of words, for results whose law does not depend on it."""
-
-    def __init__(self, seed: int) -> None:
-        self._bits = np.random.Philox(seed)
-
-    def words(self, size: int) -> NDArray[np.uint64]:
-        return self._bits.random_raw(size).astype(np.uint64, copy=False)
-
-
 def fast_generator(source: RandomSource) -> np.random.Generator:
     """A fast generator seeded from the source, for simulated mechanisms."""
     return np.random.Generator(np.random.SFC64(source.words(4).tolist()))

@@ -54,21 +54,19 @@ WIDTH_SECONDS, REPLAY_SECONDS = 10.0, 5.0
 
 def audit_release(
     release: Release,
-    budget: Budget | None = None,
     draws: int = 100_000,
     level: float = 0.95,
     source: RandomSource | None = None,
     *,
     pairs: int | None = None,
 ) -> AuditResult:
-    """Audit a release against ``budget`` (its share if None), on made-up neighbouring tables.
+    """Audit a release against the promise of its share, on made-up neighbouring tables.
 
     The real ``perturb`` draws with the release's own mechanism; no survey is opened, and the draws
     cannot be published.
 
     Args:
         release: what to audit; public.
-        budget: the claim; if None, the promise of the release's share.
         draws: fresh draws on each side of the worst pair of tables.
         level: the confidence at which all bounds hold together.
         source: randomness; the operating system's if None.
@@ -100,12 +98,12 @@ def audit_release(
     error = (1 - level) / 3
     result = audit_mechanism(
         [audited[i] for i in promising],
-        claim_of([release]) if budget is None else budget,
+        claim_of([release]),
         draws,
         source,
         level=1 - error,
         descriptions=[candidates[i].description for i in promising],
-        gaussian=claimed_mu(release) if budget is None else None,
+        gaussian=claimed_mu(release),
     )
     most = max(1, WIDTH_NUMBERS // audited[0].width)
     width_draws = min(WIDTH_DRAWS * draws, most)

@@ -18,9 +18,9 @@ import numpy as np
 
 from dpcore.audit.draws import ReleaseDraws
 from dpcore.audit.neighbours import Pair
-from dpcore.audit.rehearsal import FixedWords
 from dpcore.releases.abilities import promised
 from dpcore.releases.base import Release
+from dpcore.sampling.source import SeededSource
 
 MOST = 64
 """The most pairs of tables that are replayed."""
@@ -69,5 +69,6 @@ def moved_between(sides: ReleaseDraws, seed: int = 0) -> float:
     mechanism = sides.release.mechanism
     watched, near, far = sides.readings
     if mechanism.additive:
-        near, far = (sides.draw(side, 1, FixedWords(seed))[0] for side in (0, 1))
+        # The same words on both sides: the noise is the same, and only the statistics differ.
+        near, far = (sides.draw(side, 1, SeededSource(seed))[0] for side in (0, 1))
     return mechanism.moved_by(watched, near, far)

@@ -96,7 +96,7 @@ class AuditResult:
         """The JSON form; infinite and unknown numbers are null."""
         values = asdict(self) | {"claim": self.claim.as_strings()}
         values |= {"hits": [*self.hits], "passed": self.passed, "faults": self.faults}
-        return _json_numbers(values)
+        return {key: _json_numbers(value) for key, value in values.items()}
 
     def __str__(self) -> str:
         beta = f", beta {decimal_text(self.claim.beta)}" if self.claim.beta else ""
@@ -107,13 +107,8 @@ class AuditResult:
         )
 
 
-def _json_numbers(values: dict[str, Any]) -> dict[str, object]:
-    return {
-        key: _json_numbers(value) if isinstance(value, dict) else _json_number(value)
-        for key, value in values.items()
-    }
-
-
-def _json_number(value: object) -> object:
+def _json_numbers(value: Any) -> Any:
     """Replace infinities and NaN by None, because JSON has neither."""
+    if isinstance(value, dict):
+        return {key: _json_numbers(each) for key, each in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -134,6 +134,7 @@ class LowBits:
             found = (digits & ((1 << self.residue) - 1)).astype(np.float64)
         else:
             last = np.where(digits == 0, 1, digits & -digits).astype(np.float64)
+            # Every power of two divides zero: its place is above all others.
             found = np.where(digits == 0, 2000.0, place + np.log2(np.abs(last)))
         return np.where(np.isfinite(values.astype(np.float64)), found, np.nan)
 

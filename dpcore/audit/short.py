@@ -193,6 +193,7 @@ def _affordable(
         each = max(spent / size, 1e-9)
         if HANDFULS[-1] / HANDFULS[0] * spent > seconds / 4:  # too long for the larger handful
             break
+    # Each draw is made four times: on two sides, to search and to count.
     return max(_least(width), min(most, int(seconds / (4 * each))))
 
 

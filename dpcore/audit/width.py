@@ -64,6 +64,7 @@ class WidthBound:
 
 def bound_width(logs: Floats, draws: int, error: float) -> WidthBound:
     """The bound from the log chances (FACTORS,) of all outputs; it fails with probability ``error``."""
+    # The difference of two impossible widths would be NaN.
     logs = np.nan_to_num(logs, neginf=-1e300)
     narrower = np.logaddexp.accumulate(logs)[:-1] - np.log(np.arange(1, len(logs)))
     evidence = np.r_[-math.inf, narrower - logs[1:]]
@@ -98,11 +99,13 @@ def audit_noise(
         return None, None, None
     sums: Floats = np.zeros((1, len(FACTORS)))
     while done < draws and (done < len(telling) or time.process_time() - start < seconds):
+        # As many as so far: the clock is read early, and calls stay few.
         size = min(draws - done, max(PILOT, done))
         for i, table in enumerate(telling):
             share = (size + i) // len(telling)
             for outputs in table.batches(0, share, source):
                 rounds = table.rounds_of(outputs, FACTORS)
+                # Outputs show how many rounds there are: the first addition broadcasts.
                 sums = sums + [r.logs.sum(axis=0) for r in rounds if r.logs is not None]
                 signs.add([each.noise for each in rounds if each.noise is not None])
                 hits.add([each.choice for each in rounds if each.choice])
@@ -143,6 +146,7 @@ def _most_telling(
     for by_table in zip_longest(*found, fillvalue=0.0):
         most = max(by_table)
         if most > 0:
+            # The first of nearly equal tables, so that few tables serve all rounds.
             chosen.add(next(i for i, each in enumerate(by_table) if each > NEARLY * most))
     return [tables[i] for i in sorted(chosen)]
 

@@ -117,6 +117,7 @@ class Adjacency:
 
     def squared(self, *, moved: Number, present: Number) -> Number:
         """The square of ``sensitivity``, from the squares of both norms."""
+        # m terms have m^2 times the squared norm of one, and ``sensitivity`` has one of these factors.
         return self.most * self.sensitivity(moved=moved, present=present)
 
     def to_dict(self) -> dict[str, str]:

@@ -187,6 +187,7 @@ class Grid:
         inner = self.lower + positions * ((self.upper - self.lower) / self.cells)
         if self.transform != "none":
             inner = np.where(positions == 0, self.lower, self.from_unit(positions / self.cells))
+        # Rounding must not move the bounds, which the plan states.
         return np.where(positions == self.cells, self.upper, inner)
 
 
@@ -226,6 +227,7 @@ def next_written(axis: Bins | Grid, edge: float) -> float:
     """
     if axis.integer or axis.step is None:
         return float(edge)
+    # The decimal that was written: the double itself is hardly ever a multiple of 1/10.
     steps = Fraction(str(float(edge))) / axis.step
     whole = math.floor(steps) if edge == axis.upper else math.ceil(steps)
     return float(whole * axis.step)

@@ -149,6 +149,7 @@ def multiple(values: Floats, step: Fraction, direction: int) -> Floats:
 
 def _times(numbers: Floats, step: Fraction) -> Floats:
     """The doubles nearest to the multiples (k,) of the step."""
+    # Rounded once, as a decimal is when it is read from a file.
     return np.asarray(numbers * step.numerator / step.denominator)
 
 

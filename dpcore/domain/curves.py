@@ -67,10 +67,11 @@ class RecordCurves:
 
     @cached_property
     def step(self) -> int:
-        """The largest step s in codes; no record within the stated step is cut, despite rounding."""
+        """The largest step s in codes."""
         assert self.step_at_most is not None
         grid = self.grids[0]
         width = (grid.upper - grid.lower) / grid.cells
+        # Rounding to cells may lengthen a step by up to one cell: the stated step must not be cut.
         return math.floor(self.step_at_most / width) + (not grid.integer)
 
     def length(self, weight: int) -> int:
@@ -90,6 +91,7 @@ class RecordCurves:
         if self.step_at_most is None:
             return 2 * found - self.reach, known
         last, below, above = len(self.times) - 1, found, found.copy()
+        # Forwards, then backwards: after both passes no step is too large in either direction.
         steps = [(t, t - 1) for t in range(1, last + 1)] + [(t, t + 1) for t in range(last)][::-1]
         for t, other in steps:
             below[:, t] = np.minimum(below[:, t], below[:, other] + self.step)
@@ -135,6 +137,7 @@ def longest(reach: int, step: int, size: int, weight: int) -> int:
         following = best.copy()  # no step; two values lie between v and v + step at most
         for off in (1, 2):
             steps = values[off:] - values[:-off]
+            # Larger steps are not possible: they get a gain below all others.
             gain = np.where(steps <= step, weight**2 * steps**2, -(2**61))
             following[:-off] = np.maximum(following[:-off], gain + best[off:])
             following[off:] = np.maximum(following[off:], gain + best[:-off])

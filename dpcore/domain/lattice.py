@@ -97,6 +97,7 @@ class Lattice:
     def encode(self, vector: Floats) -> Integers:
         """Round reals (size,) to whole steps; ``PrivacyLineError`` if any is not finite or huge."""
         steps = np.rint(vector / self.step)
+        # Written so that it also refuses NaN, which compares as false.
         if vector.shape != (self.size,) or not bool(np.all(np.abs(steps) < 2.0**62)):
             raise PrivacyLineError("a statistic is not finite or has the wrong shape")
         return steps.astype(np.int64)

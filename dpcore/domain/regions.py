@@ -65,7 +65,7 @@ class Regions:
         """For each level the (k,) cells of its regions on the first columns, ascending."""
         shape = self.domain.shape
         return tuple(
-            _distinct(self.leaves // prod(shape[level:])) for level in range(self.depth + 1)
+            np.unique(self.leaves // prod(shape[level:])) for level in range(self.depth + 1)
         )
 
     @cached_property
@@ -79,6 +79,7 @@ class Regions:
         starts = [np.zeros(1, dtype=np.int64)]
         for above, nodes, size in zip(self.nodes, self.nodes[1:], self.domain.shape, strict=False):
             first = np.searchsorted(nodes // size, above)
+            # Below level 1 the node outside all regions has one child, the next such node.
             alone = self.outside and len(starts) > 1
             starts.append(np.append(first, len(nodes)) if alone else first)
         return tuple(starts)
@@ -102,7 +103,3 @@ class Regions:
     def gathered(self, level: int, values: Numbers) -> Numbers:
         """Sum values (k, ...) of a level over the children of each node of the level above."""
         return np.asarray(np.add.reduceat(values, self.starts[level], axis=0))
-
-
-def _distinct(ascending: Integers) -> Integers:
-    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]

@@ -92,6 +92,7 @@ class StepValues:
         level = np.zeros(len(steps), dtype=np.int64)
         for i, number in enumerate(every[1:].tolist(), 1):
             level[steps % number == 0] = i
+        # All powers of ten that 64 bits hold.
         powers = 10 ** np.arange(19)
         power = np.searchsorted(powers, steps, side="right") - 1
         found, of = np.unique(

@@ -34,8 +34,10 @@ class Tally:
         """
         if counts is None:
             counts = np.ones(len(cells), dtype=np.int64)
+        # The last key of lexsort counts most.
         order = np.argsort(cells) if cells.ndim == 1 else np.lexsort(cells.T[::-1])
         cells = cells[order]
+        # The slice is for an empty tally, in which no cell is first.
         first = np.flatnonzero(np.r_[True, differ(cells)][: len(cells)])
         sums = np.add.reduceat(counts[order], first) if len(first) else counts
         return cls(domain, cells[first], sums)
@@ -62,7 +64,7 @@ class Tally:
             if position in block:
                 size = domain.shape[position]
                 upwards = word // math.prod(domain.shape[i] for i in block if i > position)
-                # Twice as fast as a remainder.
+                # Twice as fast as a remainder.  The type is small, because the codes are kept.
                 return (upwards - upwards // size * size).astype(np.min_scalar_type(-size))
         raise IndexError(position)
 
@@ -71,6 +73,7 @@ class Tally:
         if names == self.domain.names:
             return self
         target = self.domain.select(names)
+        # A small table is counted directly, which is faster than sorting its cells.
         if target.size <= len(self.cells):
             counts = self.margin(names)
             cells = np.flatnonzero(counts)

@@ -40,6 +40,7 @@ def texts(column: str) -> Domain:
 
 def has_cell(text: str) -> bool:
     """Whether a text has a cell: it is short enough and contains no NUL."""
+    # The first comparison saves encoding very long texts.
     return len(text) <= LONGEST and len(text.encode()) <= LONGEST and "\0" not in text
 
 

@@ -50,6 +50,7 @@ def ascending(cells: Integers) -> bool:
     """Whether cells (k,), or (k, words), ascend without repetition."""
     if cells.ndim == 1:
         return not np.any(np.diff(cells) <= 0)
+    # Rows compare by the first word in which they differ; equal rows, by any word.
     first = (cells[1:] != cells[:-1]).argmax(axis=1)[:, None]
     return not np.any(
         np.take_along_axis(cells[1:], first, 1) <= np.take_along_axis(cells[:-1], first, 1)

@@ -111,6 +111,7 @@ class Event(ABC):
 
     def to_dict(self) -> dict[str, str]:
         """The JSON form, which ``event_from_dict`` reads."""
+        # As text, because a fraction is no JSON number.
         values = {name: str(getattr(self, name)) for name in _numbers(type(self))}
         return {"event": self.kind, **self.adjacency.to_dict(), **values}
 
@@ -131,6 +132,7 @@ def affordable(event: object, share: Budget) -> bool:
         return False
     if price is None or min(price) < 0 or not event.spent_gamma <= share.gamma < 1:
         return False
+    # The price in rho of a pure event follows from its alpha alone; this also checks its parameters.
     if pure is not None and (
         pure < 0 or not event.covered_by(Budget(pure, gamma=event.spent_gamma))
     ):
@@ -171,11 +173,13 @@ def event_from_dict(document: Mapping[str, Any]) -> Event:
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         event = None
+    # A field that this version does not know may change the price.
     if event is None or event.to_dict() != document:
         raise ValueError(f"a privacy event {name!r} in a form that this version does not know")
     return event
 
 
+# With postponed annotations, the type of a field is a string.
 _READERS: dict[Any, Callable[[str], Any]] = {"Fraction": Fraction, "int": int}
 
 
@@ -230,6 +234,7 @@ class Mechanism(ABC):
         elif cells is not None:
             draws = np.repeat(np.arange(times), len(cells))
             cells = np.column_stack([draws, np.tile(cells, (times, 1))])
+        # One draw of a longer statistic is much faster than many draws.
         wide = replace(self, size=self.size * times)
         return wide.draw(np.tile(values, times), cells, source)
 

@@ -60,6 +60,7 @@ class Noisy:
         buffer.write(b"dprelease-noisy-1\n")
         buffer.write(bytes([self.reproducible, self.cells is not None]))
         for array in (self.values,) if self.cells is None else (self.values, self.cells):
+            # A fixed version of the format: a later numpy must write the same bytes.
             np.lib.format.write_array(
                 buffer, np.ascontiguousarray(array, dtype="<i8"), version=(1, 0), allow_pickle=False
             )

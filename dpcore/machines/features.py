@@ -94,14 +94,14 @@ class FourierFeatures:
         """Phi at each point: ``points`` (k, d) to (k, D), each row of norm at most ``KAPPA``.
 
         A row depends on its own point alone, to the last bit.  Otherwise one person's record could
-        change the features of everybody else, which the sensitivity does not count.  Neither a matrix
-        product nor a cosine of many rows at once promises this: both may round by where a number is
-        in an array.  So every row goes through the same steps in the same four arrays, alone.
+        change the features of everybody else, which the sensitivity does not count.
         """
         points = np.asarray(points, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.dimensions:
             raise ValueError(f"points must have shape (k, {self.dimensions}), not {points.shape}")
         columns = np.ascontiguousarray(self.frequencies_matrix().T)
+        # A matrix product, or a cosine of many rows at once, may round by where a number is in an array:
+        # so every row goes through the same steps in the same four arrays, alone.
         phases, term, cosines, sines = np.empty((4, self.frequencies))
         features = np.empty((len(points), 2, self.frequencies))
         for row, point in zip(features, points.tolist(), strict=True):

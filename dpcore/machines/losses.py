@@ -77,15 +77,15 @@ class Loss(ABC):
         ignored); ``rows``: n, public.  N = 0 gives w = 0.
 
         Postcondition, for every data set: the certified gap is at most the tolerance, so
-        ||w - w*|| <= sqrt(gap / (2 lambda)).  The solver runs until this holds, because giving up would
-        depend on the data; a tolerance that float64 may not reach is refused beforehand, by public
-        values only.  Messages never contain data.
+        ||w - w*|| <= sqrt(gap / (2 lambda)).  Messages never contain data.
         """
         if not regularisation >= LEAST_REGULARISATION:
             raise ValueError(
                 f"regularisation must be at least {LEAST_REGULARISATION}, not {regularisation}"
             )
         tolerance = default_gap(rows, regularisation, self.slope) if gap is None else gap
+        # The solver runs until its certificate holds, because giving up would depend on the data; so a
+        # tolerance that float64 may not reach is refused beforehand, by public values only.
         if not tolerance >= (least := smallest_gap(regularisation)):
             raise ValueError(f"gap must be at least {least:.3g}, not {gap!r}")
         matrix, counts = np.ascontiguousarray(features, np.float64), np.asarray(weights, np.float64)

@@ -85,10 +85,8 @@ class Problem:
         With R = diag(diagonal)^(1/2) Phi it is (g - R' (2 lambda I + R R')^-1 R g) / (2 lambda)
         (Woodbury), which is faster if few rows have curvature.
         """
-        from scipy.linalg import (
-            cho_factor,
-            cho_solve,
-        )  # slow to import, and a plan is explained without
+        # Slow to import, and a plan is explained without.
+        from scipy.linalg import cho_factor, cho_solve
 
         size, curved = self.features.shape[1], np.flatnonzero(diagonal)
         if 2 * len(curved) < size:
@@ -143,9 +141,8 @@ def _gradient(
     """The gradient of F, and the certified gap G, which includes all rounding errors."""
     pull, strength = problem.shares * loss.slopes(responses, problem.targets), problem.strength
     total, blocks = np.zeros(len(weights)), 0
-    for start in range(
-        0, len(pull), _SUMMED_ROWS
-    ):  # in blocks, so that a term is rounded few times
+    # In blocks, so that a term is rounded few times.
+    for start in range(0, len(pull), _SUMMED_ROWS):
         rows = slice(start, start + _SUMMED_ROWS)
         total, blocks = total + pull[rows] @ problem.features[rows], blocks + 1
     gradient = total + strength * weights
@@ -177,4 +174,5 @@ def _step(
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if rises(middle) else (middle, high)
+    # With a step of zero the solver would repeat itself for ever.
     return low or high

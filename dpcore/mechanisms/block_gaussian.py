@@ -46,7 +46,7 @@ K coordinates and c from (1) on top, wherever 9 K exp(-19.739 t variance) is bel
 
 Ranges.  Every release checks that |x_i| < 2^61.  A number of Z_b is a signed sum of at most 2^6 draws,
 each of which reaches 2^55 with a chance below exp(-2^18); a sum that wrapped around would still be
-post-processing.  No float takes part in a draw; the preconditions are checked with a margin of e.
+post-processing.  No float takes part in a draw.
 
 Source.  Xiao et al. 2023 (ResidualPlanner, continuous noise); Canonne, Kamath & Steinke 2020, Theorem
 14; METHODS s.  Parts (1) to (3) are ours.
@@ -174,6 +174,7 @@ def seen_badly(block: Block, variance: Fraction, among: int) -> bool:
     if not block.axes:
         return False
     least = float(variance) / float(block.weight) / max(block.axes)
+    # The 1, a factor of e, is a margin for floating-point errors.
     return 19.739 * least < math.log(9 * among / LOSS) + 1
 
 

@@ -62,7 +62,8 @@ class Block:
         return differences(noise.reshape(-1, *self.axes), 1).reshape(len(noise), self.size)
 
     def independent(self, numbers: Floats) -> Floats:
-        """Select numbers (k, size) with independent noise: the first of a block of differences."""
+        """Select numbers (k, size) with independent noise."""
+        # All differences along an axis contain the noise of its last cell: only one can be used.
         return numbers[:, :1] if self.axes else numbers
 
     def metric(self, numbers: Floats) -> Floats:
@@ -76,6 +77,7 @@ class Block:
 
     def norm_squared(self, numbers: Integers) -> Fraction:
         """The squared norm of one block (size,), exactly."""
+        # Tables are multiplied by the axes' sizes, so that centring them needs no fractions.
         count = math.prod(self.axes)
         scaled = reduce(
             lambda table, axis: self.axes[axis] * table - table.sum(axis=axis, keepdims=True),
@@ -146,6 +148,7 @@ def centred(differing: Floats) -> Floats:
     """The centred table (n, ...) that has the differences (n - 1, ...)."""
     table = np.asarray(differing, dtype=np.float64)
     for axis in range(table.ndim):
+        # The last cell differs from itself by 0.
         table = np.concatenate([table, np.zeros_like(np.take(table, [0], axis=axis))], axis=axis)
         table = table - table.mean(axis=axis, keepdims=True)
     return table
@@ -154,12 +157,10 @@ def centred(differing: Floats) -> Floats:
 def block_noise(
     blocks: Sequence[Block], times: int, sample: Callable[[Fraction, int], Integers]
 ) -> Integers:
-    """Draw noise (times, sizes) on all blocks; ``sample`` takes a weight and a number of cells.
-
-    Blocks of the same weight are drawn together.
-    """
-    result = np.empty((times, sum(block.size for block in blocks)), dtype=np.int64)
+    """Draw noise (times, sizes) on all blocks; ``sample`` takes a weight and a number of cells."""
     starts = np.cumsum([0, *(block.size for block in blocks)])
+    result = np.empty((times, int(starts[-1])), dtype=np.int64)
+    # Blocks of the same weight are drawn together: a plan may have hundreds of small ones.
     for weight in sorted({block.weight for block in blocks}):
         alike = [i for i, block in enumerate(blocks) if block.weight == weight]
         ends = np.cumsum([blocks[i].cells for i in alike])

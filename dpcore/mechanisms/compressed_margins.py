@@ -89,7 +89,17 @@ class CompressedMargins(Rounds):
         return RoundsEvent.of(self.first, self.again, None)
 
     def next_point(self, number: int, point: int, noisy: Integers) -> Groups:
-        return self.by_groups(noisy)
+        """All groupings that noisy first rounds (times, cells) suggest, each with its rows (k,)."""
+        # An audit repeats the draw many times, and merging cells is slow: equal tables are merged once.
+        rows: dict[bytes, list[int]] = {}
+        for row, once in enumerate(noisy):
+            rows.setdefault(once.tobytes(), []).append(row)
+        # Different tables often suggest the same groups, whose records need to be counted only once.
+        found: dict[bytes, tuple[list[Integers], list[int]]] = {}
+        for alike in rows.values():
+            groups = self.groups(noisy[alike[0]])
+            found.setdefault(np.concatenate(groups).tobytes(), (groups, []))[1].extend(alike)
+        return [(groups, np.array(alike)) for groups, alike in found.values()]
 
     def exact(self, number: int, records: Tally, point: Any) -> Integers:
         if number == 0:
@@ -129,17 +139,6 @@ class CompressedMargins(Rounds):
     def groups(self, once: Integers) -> list[Integers]:
         """For each column, the group of each of its cells; computed from the noisy first round only."""
         return suggested_groups(self.domain.shape, self.merged, self.keep, once)
-
-    def by_groups(self, once: Integers) -> Groups:
-        """All groupings that noisy first rounds (times, cells) suggest, each with its rows (k,)."""
-        rows: dict[bytes, list[int]] = {}
-        for row, noisy in enumerate(once):
-            rows.setdefault(noisy.tobytes(), []).append(row)
-        found: dict[bytes, tuple[list[Integers], list[int]]] = {}
-        for alike in rows.values():
-            groups = self.groups(once[alike[0]])
-            found.setdefault(np.concatenate(groups).tobytes(), (groups, []))[1].extend(alike)
-        return [(groups, np.array(alike)) for groups, alike in found.values()]
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

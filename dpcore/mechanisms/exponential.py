@@ -24,9 +24,9 @@ nothing.
 Lemma (``relative_scores``; Raskhodnikova & Smith 2016).  Where a neighbour moves the value v_i of
 candidate i by at most d_i, the score max over j of (v_i - v_j)/(d_i + d_j) moves by at most 1: each of
 its terms does, as v_i - v_j moves by at most d_i + d_j.  In whole parts, ``WHOLE`` of 1, it moves by at
-most two parts more: one for rounding, one for double precision.  Some candidate scores 0, the one of
-least v.  So with a probability of 1 - p the score of the chosen one is at most T = (scale/WHOLE)
-ln(candidates/p), and its value is above any v_j by at most T (d_i + d_j).
+most two parts more.  Some candidate scores 0, the one of least v.  So with a probability of 1 - p the
+score of the chosen one is at most T = (scale/WHOLE) ln(candidates/p), and its value is above any v_j by
+at most T (d_i + d_j).
 
 Ranges.  Every release checks that |score| < 2^61 (``largest_statistic``), so differences fit in 64 bits.
 Candidates are drawn uniformly and kept by a geometric number (``sampling.choice``): no weight is ever
@@ -129,6 +129,7 @@ class ExponentialMechanism(Mechanism):
     @classmethod
     def relative(cls, share: Budget, candidates: int) -> ExponentialMechanism:
         """Return the mechanism for one choice that is scored by ``relative_scores``."""
+        # One part more for rounding to whole parts, and one for double precision.
         return cls.within(share, 1, candidates, Fraction(WHOLE + 2))
 
     def shortfall(self, chance: float) -> float:
@@ -157,6 +158,7 @@ class ExponentialMechanism(Mechanism):
         number, choices = outputs.shape
         costs = exact.reshape(-1, choices, self.candidates) / float(self.scale)
         costs -= costs.min(axis=2, keepdims=True)
+        # Broadcast, not tiled: costs that all outputs share are not copied for each of them.
         of_each = np.broadcast_to(costs, (number, choices, self.candidates))
         places = outputs.astype(np.int64)[:, :, None]
         chosen = np.take_along_axis(of_each, places, axis=2).sum(axis=(1, 2))

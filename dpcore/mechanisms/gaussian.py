@@ -93,6 +93,7 @@ class DiscreteGaussian(AdditiveNoise):
     def within(cls, share: Budget, size: int, l2_sensitivity_squared: Fraction) -> DiscreteGaussian:
         """Return the mechanism that spends all of the share's rho, or all of its alpha and beta."""
         if share.rho:
+            # The ledger stores the exact fraction: twelve digits keep it short.
             variance = round_up(l2_sensitivity_squared / (2 * share.rho))
         else:
             variance = gaussian_variance(l2_sensitivity_squared, share.alpha, share.beta)
@@ -120,12 +121,13 @@ class DiscreteGaussian(AdditiveNoise):
 
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    ) -> Floats:
         noise = outputs - exact
         squares, seen = np.nansum(noise**2, axis=1), np.sum(~np.isnan(noise), axis=1)
         return gaussian_chances(squares, seen, float(self.variance), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
+        # In Python integers: squares may not fit into 64 bits.
         squared = sum(int(moved) ** 2 for moved in (near - far).tolist())
         return math.sqrt(Fraction(squared) / self.l2_sensitivity_squared)
 
@@ -140,7 +142,9 @@ def gaussian_chances(squares: Floats, seen: Integers, variance: float, factors: 
 
 
 def _log_sum(variance: float) -> float:
-    """ln of the sum over z of exp(-z^2/(2 variance)), or of the integral if the variance is >= 4."""
+    """ln of the sum over z of exp(-z^2/(2 variance))."""
     if variance >= 4:
+        # The integral: by Poisson's formula it differs from the sum by a factor of at most 1 + 2e-34.
         return math.log(2 * math.pi * variance) / 2
+    # The terms that are left out are below exp(-200).
     return math.log(1 + 2 * math.fsum(math.exp(-(z**2) / (2 * variance)) for z in range(1, 40)))

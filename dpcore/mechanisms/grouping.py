@@ -7,11 +7,9 @@ records together are merged, again and again, until the number of groups is the 
     noisy counts   90  4  7  55  3 -2        ordered, 4 groups   [90] [4 7] [55] [3 -2]
                                              unordered           [90] [7] [55] [4 3 -2]
 
-Neighbouring cells that are not positive are merged first, all at once.  Counts keep their sign, so that
-the noise of many empty cells cancels.  With negative counts set to zero, a hundred empty bins would
-seem to hold thousands of records and use up the groups.  In a numeric column only neighbouring bins are
-merged; in a categorical one, categories with about the same count.  Cells of different kinds are never
-merged, so a rule about cells of one kind is also a rule about whole groups.
+Neighbouring cells that are not positive are merged first, all at once.  In a numeric column only
+neighbouring bins are merged; in a categorical one, categories with about the same count.  Cells of
+different kinds are never merged, so a rule about cells of one kind is also a rule about whole groups.
 
 >>> noisy = np.array([90, 4, 7, 55, 3, -2])
 >>> merge_cells(noisy, np.zeros(6), 4, ordered=True).tolist()
@@ -63,8 +61,11 @@ def merge_cells(
     mass, kind = noisy[order], kinds[order]
     joined = (mass[1:] <= 0) & (mass[:-1] <= 0) & (kind[1:] == kind[:-1])
     runs = np.flatnonzero(np.concatenate([[True], ~joined]))
+    # The number of groups is public and must not depend on the draw: too few runs are not used.
     if len(runs) < keep:
         runs = np.arange(size)
+    # Counts keep their sign, so that the noise of many empty cells cancels.  With negative counts set
+    # to zero, a hundred empty bins would seem to hold thousands of records and use up the groups.
     sums = np.add.reduceat(mass, runs)
     starts = runs[_starts(sums.tolist(), kind[runs].tolist(), keep)]
     groups = np.empty(size, dtype=np.int64)

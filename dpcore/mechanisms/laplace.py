@@ -79,14 +79,22 @@ class LaplaceNoise(Mechanism):
         """The smallest t with P(|noise| <= t) >= level, for one cell."""
         return float(laplace.laplace_quantile(self.scale, level))
 
+    @property
+    def mean_absolute(self) -> float:
+        """The mean absolute value of the noise in a cell."""
+        rate = 1 / float(self.scale)
+        # Beyond, sinh overflows.
+        return 1 / math.sinh(rate) if rate < 700 else 0.0
+
     def simulate(self, size: int, generator: np.random.Generator) -> Integers:
+        # The difference of two geometric numbers is a discrete Laplace number.
         passing = -math.expm1(-1 / float(self.scale))
         one, other = generator.geometric(passing, (2, size))
         return np.asarray(one - other)
 
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    ) -> Floats:
         return laplace_chances(outputs - exact, float(self.scale), factors)
 
     def moved_by(self, cells: Integers, near: Integers, far: Integers) -> float:
@@ -128,5 +136,6 @@ def laplace_chances(noise: Floats, scale: float, factors: Floats) -> Floats:
 def log_cdf(z: Floats, scale: float) -> Floats:
     """log P(Z <= z) for discrete Laplace noise Z and integers z."""
     a = math.exp(-1.0 / scale)
+    # Both branches are computed for all z: the cut keeps the unused one from overflowing.
     upper = np.log1p(-(a ** (np.maximum(z, 0.0) + 1.0)) / (1.0 + a))
     return np.asarray(np.where(z >= 0, upper, np.minimum(z, 0.0) / scale - math.log1p(a)))

@@ -91,11 +91,11 @@ class RandomLaplace(LaplaceNoise):
                 " fewer cells, more gamma, or the mechanism discrete-laplace"
             )
         if exact_below is None:
-            possible = range(rows + 2)
-            exact_below = bisect_right(
-                possible, share.gamma, key=lambda u: chance_of_exposure(size, rows, u)
+            # The price never falls as u rises.
+            above = bisect_right(
+                range(rows + 2), share.gamma, key=lambda u: chance_of_exposure(size, rows, u)
             )
-            exact_below -= 1
+            exact_below = above - 1
         exposure = chance_of_exposure(size, rows, exact_below)
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
         return cls(size, l1_sensitivity, scale, exact_below, exposure)
@@ -115,7 +115,7 @@ class RandomLaplace(LaplaceNoise):
 
     def log_chances(
         self, outputs: Outputs, cells: Integers, exact: Floats, factors: Floats
-    ) -> Floats | None:
+    ) -> Floats:
         noisy = ~self.exact(exact)
         noise = outputs[:, noisy] - exact[noisy]
         return laplace_chances(noise, float(self.scale), factors)

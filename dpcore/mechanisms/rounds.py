@@ -116,6 +116,7 @@ class RoundsEvent(Event):
         alpha, number = self.choices
         if self.noise == "discrete-gaussian":
             first, again = self.sensitivity, self.again_sensitivity
+            # Without a first round its scale is only a placeholder.
             least = min(self.scale, self.again_scale) if first else self.again_scale
             single = (self._spent + GAUSSIAN_PRICE * alpha**2 / number) * least
             return covers_gaussian(single, least, share.alpha, share.beta, Inherited(first + again))
@@ -165,6 +166,7 @@ class Rounds(Mechanism):
     def records(self, values: Integers, cells: Integers | None) -> Any:
         """What the records contribute to every round: private."""
         assert cells is not None  # the privacy line checks the layout
+        # The made-up tables of an audit may list empty cells; a tally has none.
         kept = np.flatnonzero(values)
         return Tally(self.domain, cells[kept], values[kept])
 
@@ -230,6 +232,7 @@ class Rounds(Mechanism):
 
 def _drawn(law: Mechanism, exact: Integers, source: RandomSource) -> Integers:
     """Draw a round (times, width) for exact numbers (times, k), through the privacy line."""
+    # In rho, because a Gaussian round has no alpha without a beta of its own.
     price, seen = law.event.concentrated, exact != ABSENT
     assert price is not None
     drawing = replace(law, size=int(seen.sum()))

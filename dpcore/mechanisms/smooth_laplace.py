@@ -151,6 +151,7 @@ class SmoothLaplace(Mechanism):
         alpha = share.pure_alpha - level_alpha
         growth = _growth(alpha, share.beta)
         found = cls(size, size, rows, trimmed, alpha, level_alpha, growth, *own)
+        # The records determine the scale, so the noise of every scale must be one that can be drawn.
         for scale in (found.scale(0), found.largest_scale, 1 / level_alpha):
             _validate.positive_rational("scale", scale, laplace.LARGEST_SCALE)
         return found
@@ -273,10 +274,8 @@ class SmoothLaplace(Mechanism):
 
 
 def _growth(alpha: Fraction, beta: Fraction) -> Fraction:
-    """The largest growth whose tail is at most beta and that costs at most alpha / 2, rounded down.
-
-    It is rounded by more than the floating-point error, and the privacy line prices the event again.
-    """
+    """The largest growth whose tail is at most beta and that costs at most alpha / 2, rounded down."""
     by_tail = float(alpha) / 2 / (math.log(float(1 / beta)) + float(alpha) / 4)
     by_scale = math.expm1(float(alpha) / 2)
+    # 1e-9 is more than the floating-point error, and the privacy line prices the event again.
     return 1 + Fraction(math.floor(min(by_tail, by_scale) * (1 - 1e-9) * 2**40), 2**40)

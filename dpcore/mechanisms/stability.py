@@ -50,6 +50,7 @@ from dpcore.line.mechanism import Event, Outputs
 from dpcore.line.statistic import Noisy
 from dpcore.mechanisms.laplace import laplace_scale
 from dpcore.mechanisms.thresholded import LaplaceAboveThreshold
+from dpcore.sampling import _validate
 from dpcore.sampling import discrete_laplace as laplace
 from dpcore.sampling.source import RandomSource
 
@@ -110,6 +111,8 @@ class StabilityLaplace(LaplaceAboveThreshold):
         """Return the mechanism that spends the share's alpha and beta, with the smallest threshold."""
         l1_sensitivity = adjacency.sensitivity(moved=Fraction(2), present=Fraction(1))
         scale = laplace_scale(l1_sensitivity, share.pure_alpha)
+        # First, because at a scale that cannot be drawn the search for the threshold would hardly end.
+        _validate.positive_rational("scale", scale, laplace.LARGEST_SCALE)
         tau = least_threshold(scale, share.beta)
         return cls(size, l1_sensitivity, scale, tau, adjacency, shape)
 
@@ -126,6 +129,7 @@ class StabilityLaplace(LaplaceAboveThreshold):
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
         noisy = values + laplace.discrete_laplace(self.scale, len(values), source)
+        # The price holds only if an empty cell is never published, even one that is passed with a 0.
         kept = (values > 0) & (noisy > self.threshold)
         return Noisy(noisy[kept], cells[kept], source.reproducible)
 

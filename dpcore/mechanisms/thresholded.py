@@ -15,8 +15,7 @@ number is post-processing (Hall 2012, section 2.4.1).  The law is drawn without 
     empty cells      how many exceed tau: binomial; which: uniform without replacement; by how much:
                      geometric, since the tail of the noise is memoryless
 
-in time proportional to the occupied cells and the false positives.  The result is sorted, so its
-order depends on nothing else.
+in time proportional to the occupied cells and the false positives.
 
 Ranges.  Those of discrete Laplace noise; numbers of cells stay below 2^62, and the binomial draw is
 exact.
@@ -106,23 +105,17 @@ class ThresholdedLaplace(LaplaceAboveThreshold):
         ratio = math.exp(-1 / float(self.scale))
         return ratio ** (self.threshold + 1) / (1 + ratio)
 
-    @property
-    def mean_noise(self) -> float:
-        """The mean absolute value of the noise."""
-        rate = 1 / float(self.scale)
-        return 1 / math.sinh(rate) if rate < 100 else 0.0
-
     def table_error(self, records: int, occupied: int) -> float:
         """An upper bound of the expected L1 error of a table with q = ``occupied`` occupied cells.
 
         A cell of count c errs by at most min(c, tau) + |Z|, which is concave in c, so q cells err by at
-        most min(records, q tau) + q E|Z|.  An empty cell that passes errs by its value: the threshold
-        plus a geometric number.
+        most min(records, q tau) + q E|Z|.
         """
+        # An empty cell that passes errs by its value: the threshold plus 1 plus a geometric number.
         beyond = self.threshold - 1 / math.expm1(-1 / float(self.scale))
         dropped = min(records, occupied * self.threshold)
         passing = (self.size - occupied) * self.passing * beyond
-        return dropped + occupied * self.mean_noise + passing
+        return dropped + occupied * self.mean_absolute + passing
 
     def draw(self, values: Integers, cells: Integers | None, source: RandomSource) -> Noisy:
         assert cells is not None  # the privacy line checks the layout
@@ -133,5 +126,6 @@ class ThresholdedLaplace(LaplaceAboveThreshold):
         false_values = self.threshold + 1 + laplace.geometric(self.scale, passed, source)
         all_cells = np.concatenate([cells[kept], false_cells])
         all_values = np.concatenate([noisy[kept], false_values])
+        # Without sorting, the order would show which cells have records.
         order = np.argsort(all_cells)
         return Noisy(all_values[order], all_cells[order], source.reproducible)

@@ -83,6 +83,7 @@ class TunedNoise(Rounds):
     def exact(self, number: int, records: Tally, point: Any) -> Integers:
         if number == 0:
             return np.tile(self.tuning.scores(records), (point, 1))
+        # An audit repeats the draw many times: the numbers of each setting are computed only once.
         found = np.full((len(point), self.noise.size), ABSENT)
         choices, which = np.unique(point, axis=0, return_inverse=True)
         settings = [self.tuning.after(choice) for choice in choices]
@@ -101,4 +102,5 @@ class TunedNoise(Rounds):
         return max(self.choice.moved_by(cells, *scores), self.noise.moved_by(cells, *numbers))
 
     def output_width(self, watched: int) -> int:
+        # To examine a choice, an audit needs a number for each of its candidates.
         return max(self.numbers, self.choice.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal
@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcore.arrays import Booleans, Floats
+from dpcore.arrays import Booleans, Floats, Integers
+from dpcore.post.tables.bounded import bounded_interval
 
 LEVEL = 0.9
 """The coverage of published intervals: at least, or approximately, as stated with each interval."""
@@ -159,6 +160,17 @@ def unless(hidden: Booleans | bool, values: Floats) -> Any:
 def one_row(column: str, value: float, description: str, about: str | None = None) -> TableColumn:
     """A column of a table that has only one row."""
     return TableColumn(column, np.array([value]), description, about)
+
+
+def exact_interval(
+    noisy: Integers | Floats, half_width: Callable[[float], float], most: float
+) -> tuple[Floats, Floats]:
+    """The ends (k,) of 90% intervals for numbers from 0 to ``most``, given noisy ones (k,).
+
+    ``half_width``: the size that symmetric noise exceeds with at most 1 - its argument as probability.
+    """
+    # Noise is beyond the second width in one direction as often as beyond the first in either.
+    return bounded_interval(noisy, half_width(LEVEL), half_width(2 * LEVEL - 1), most)
 
 
 def normal_interval(value: Floats, error: Floats | float) -> dict[str, Floats]:

@@ -92,6 +92,7 @@ def _by_loss_distributions(history: Sequence[Charged], beta: Fraction) -> Fracti
     mu_squared, loss, others = Fraction(0), Fraction(0), Counter[Budget]()
     for each in history:
         alpha, inherited = each.event.pure_alpha, each.event.inherited_gaussian
+        # Nothing but its rho is known, which says nothing about single losses.
         if inherited is None and alpha is None and each.budget.rho:
             return None
         if inherited:

@@ -50,6 +50,7 @@ def loss_distribution_alpha(
     loss, mu = float(inherited), math.sqrt(mu_squared)
     alphas = sum(float(each.alpha) * times for each, times in others.items())
     parts = min(max(1000 * sum(others.values()), _COARSEST), _FINEST)
+    # The Gaussian loss has mean mu^2/2 and deviation mu: ten deviations are hardly ever exceeded.
     grid = (alphas + 10 * mu + mu * mu / 2) / parts
     factors = []
     if mu:

@@ -9,9 +9,10 @@ from fractions import Fraction
 def positive_rational(name: str, value: Fraction | int, largest: int) -> Fraction:
     """Return ``value`` as a Fraction between 1 / largest and largest.
 
-    Floats are refused: 0.1 as a float is not 1/10.  Mechanisms check their parameters when they are
-    constructed, so a plan whose noise cannot be drawn is refused when it is read.
+    Mechanisms check their parameters when they are constructed, so a plan whose noise cannot be drawn
+    is refused when it is read.
     """
+    # Floats are refused: 0.1 as a float is not 1/10.
     if isinstance(value, bool) or not isinstance(value, Fraction | int):
         raise TypeError(f"{name} must be a Fraction or an int, not {type(value).__name__}")
     if value <= 0:

@@ -37,6 +37,7 @@ def exponential_choices(scores: Integers, scale: Fraction | int, source: RandomS
     chosen = np.empty(rows, dtype=np.int64)
     waiting = np.arange(rows)
     while waiting.size:
+        # One choice needs at most as many trials as candidates on average: further ones would be wasted.
         shape = (waiting.size, max(1, min(candidates, _TRIALS // waiting.size)))
         tried = uniform_integers(candidates, waiting.size * shape[1], source).reshape(shape)
         reach = geometric(scale, waiting.size * shape[1], source).reshape(shape)

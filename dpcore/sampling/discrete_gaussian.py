@@ -88,6 +88,7 @@ def gaussian_quantile(variance: Fraction | int, level: float) -> int:
         # b f(b) / (12 sigma**2) (midpoint rule), as if b were larger by b / (24 sigma**2).
         b = -sigma * (1 - 1 / (24 * sigma**2)) * NormalDist().inv_cdf((1 - level) / 2)
         return max(0, math.ceil(b - 0.5))
+    # Beyond 40 sigma a weight is zero as a float.
     z = np.arange(math.ceil(40 * sigma) + 2)
     weights = np.exp(-(z**2) / (2 * float(variance)))
     weights[1:] *= 2
@@ -98,6 +99,7 @@ def gaussian_quantile(variance: Fraction | int, level: float) -> int:
 
 def _coarsening(variance: Fraction) -> int:
     """The smallest shift with  sigma / 2**shift <= 32."""
+    # A shift by one bit divides the variance by four.
     return -(-(math.ceil(variance / _TABLE_SIGMA**2) - 1).bit_length() // 2)
 
 
@@ -105,10 +107,10 @@ def _large_half(variance: Fraction, shift: int, trials: int, source: RandomSourc
     """Draw k >= 0 with weights exp(-k**2 / (2 * variance)): the accepted ones of ``trials`` draws.
 
     With k = m q + r and m = 2**shift, k**2 = (m q)**2 + r (2 m q + r).  The first term is the coarse
-    half Gaussian; the second gives the probability to keep a uniform r.  The low bits of one word are
-    r, the others decide whether it is kept.
+    half Gaussian; the second gives the probability to keep a uniform r.
     """
     coarse = _table(variance / (1 << 2 * shift), False).draw(trials, source)
+    # The low bits of a word are r, the others decide whether it is kept: one word is enough for both.
     words = source.words(trials)
     low = (words & np.uint64((1 << shift) - 1)).astype(np.int64)
     other = (coarse << (shift + 1)) | low

@@ -105,10 +105,10 @@ def _large_geometric(scale: Fraction, shift: int, trials: int, source: RandomSou
     them.
 
     P(q, r) is the product of exp(-2**shift * q / scale), the coarse geometric law, and exp(-r / scale),
-    the probability to keep a uniform r.  The low bits of one word are r, the others decide whether it
-    is kept.
+    the probability to keep a uniform r.
     """
     coarse = _table(scale / (1 << shift), False).draw(trials, source)
+    # The low bits of a word are r, the others decide whether it is kept: one word is enough for both.
     words = source.words(trials)
     low = (words & np.uint64((1 << shift) - 1)).astype(np.int64)
     # r < 2**40 is exact as a float; 1 / scale and the product are rounded once each.
@@ -138,6 +138,7 @@ def _cuts(scale: Fraction, folded: bool, bits: int) -> Iterator[Bounds]:
     a_lower, a_upper = exp_bounds(1 / scale, working)
     # tail = P(X >= k), from k = 1 on
     if folded:
+        # a / (1 + a) rises with a, so each bound uses its own end in both places.
         tail_lower = 2 * (a_lower << working) // (one + a_lower)
         tail_upper = divide_up(2 * a_upper << working, one + a_upper)
     else:

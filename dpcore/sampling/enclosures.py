@@ -66,6 +66,7 @@ def exp_bounds(exponent: Fraction, bits: int) -> Bounds:
     if numerator > (bits + 1) * denominator:
         return 0, 1  # exp(-(bits + 1)) < 2**-bits
     halvings = (2 * numerator // denominator).bit_length()
+    # Each squaring below doubles the relative error.
     working = bits + 2 * halvings + 16
     one = 1 << working
     y_lower = (numerator << working) // (denominator << halvings)
@@ -74,6 +75,7 @@ def exp_bounds(exponent: Fraction, bits: int) -> Bounds:
     low_sum, low_term = one, one
     high_sum, high_term = one, one
     order = 1
+    # A term that is rounded up never falls below 1.
     while high_term > 1:
         low_term = (low_term * y_lower >> working) // order
         high_term = divide_up(high_term * y_upper, order << working)

@@ -86,6 +86,7 @@ class InversionTable:
         uniform = LazyUniform(word, 64, source)
 
         def next_cut(bits: int) -> Bounds:
+            # Computed anew each time: hardly any draw comes here.
             return next(islice(self._cuts(bits), value, None))
 
         while not uniform.below(next_cut):
@@ -108,6 +109,7 @@ def _leading_words(cuts: Cuts, length: int) -> list[int]:
 
     and only w = v needs more digits.
     """
+    # More digits are needed only if a cut is extremely close to a multiple of 2**-64.
     for bits in count(128, 64):
         spare = bits - 64
         enclosures = list(islice(cuts(bits), length))

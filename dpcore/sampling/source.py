@@ -2,7 +2,8 @@
 
 Everything random on the private side takes a ``RandomSource`` and asks it for 64-bit words, so this
 file shows where all noise comes from.  Production has one source, the operating system, and no seed.
-Tests inject ``SeededSource``; its draws are marked reproducible, and publication refuses them.
+Tests, forecasts and audits of made-up tables use ``SeededSource``; its draws are marked reproducible,
+and publication refuses them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class SystemSource:
 
 
 class SeededSource:
-    """A reproducible stream for tests only: it gives no privacy."""
+    """A reproducible stream for what is never published: it gives no privacy."""
 
     reproducible = True
 

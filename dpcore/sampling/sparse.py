@@ -62,7 +62,7 @@ def binomial(
     """One binomial draw: the number of heads in ``trials`` coins; exact, in O(1 + mean / 32) words.
 
     The trials are divided into equal groups with a mean of about 32, and a rest.  Each group is one
-    draw from an inversion table; only the size of the groups depends on the approximate probability.
+    draw from an inversion table.
 
     ``probability``: certified enclosures of a real number below 1.
     ``log_probability``: its logarithm, approximately.
@@ -70,6 +70,7 @@ def binomial(
     trials = _validate.whole_number("trials", trials, LARGEST_DOMAIN)
     group = trials
     if trials and math.log(trials) + log_probability > math.log(_TABLE_MEAN):
+        # Any size gives the exact law, so an approximate probability is enough here.
         group = math.ceil(_TABLE_MEAN * math.exp(-log_probability))
     groups, rest = divmod(trials, max(group, 1))
 
@@ -115,6 +116,7 @@ def uniform_integers(below: int, size: int, source: RandomSource) -> Integers:
 
     def attempt(trials: int) -> Integers:
         drawn = (source.words(trials) >> np.uint64(64 - bits)).astype(np.int64)
+        # Rejected, not reduced by a remainder, which would make small integers likelier.
         return drawn[drawn < below]
 
     return fill(size, attempt)
@@ -124,13 +126,15 @@ def _distinct(below: int, count: int, source: RandomSource) -> Integers:
     """A uniform ``count``-subset of {0, ..., below - 1}, ascending.
 
     Uniform draws are collected until there are enough different ones.  By symmetry all sets of that
-    size are equally likely.  Each round draws only as many as are missing, so none has to be discarded.
+    size are equally likely.
     """
+    # The last members of a large subset would take many draws: what it omits is drawn instead.
     if 2 * count > below:
         omitted = _distinct(below, below - count, source)
         return np.setdiff1d(np.arange(below, dtype=np.int64), omitted, assume_unique=True)
     chosen = np.empty(0, dtype=np.int64)
     while chosen.size < count:
+        # No more than are missing, so that none has to be discarded.
         chosen = np.union1d(chosen, uniform_integers(below, count - chosen.size, source))
     return chosen
 
@@ -150,6 +154,7 @@ def _binomial_table(
     trials: int, probability: Probability, log_probability: float
 ) -> InversionTable:
     mean = trials * math.exp(log_probability)
+    # Larger values are so rare that their cuts are computed only when they are drawn.
     length = min(trials, math.ceil(mean + 9 * math.sqrt(mean)) + 9)
     return InversionTable(partial(_binomial_cuts, trials, probability), length)
 
@@ -170,6 +175,7 @@ def _binomial_cuts(trials: int, probability: Probability, bits: int) -> Iterator
     odds_upper = divide_up(p_upper << working, q_lower)
 
     pmf_lower, pmf_upper = one, one
+    # (1 - p)**trials by repeated squaring: there may be 2**62 trials.
     for digit in f"{trials:b}":
         pmf_lower = pmf_lower * pmf_lower >> working
         pmf_upper = shift_up(pmf_upper * pmf_upper, working)
@@ -184,5 +190,6 @@ def _binomial_cuts(trials: int, probability: Probability, bits: int) -> Iterator
         yield sum_lower >> spare, min(shift_up(sum_upper, spare), 1 << bits)
         pmf_lower = pmf_lower * (trials - k) * odds_lower // ((k + 1) << working)
         pmf_upper = divide_up(pmf_upper * (trials - k) * odds_upper, (k + 1) << working)
+    # An inversion table may ask for any number of cuts.
     for _ in counting():
         yield 1 << bits, 1 << bits

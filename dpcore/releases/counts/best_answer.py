@@ -30,6 +30,7 @@ def best_answer(z: int, n: int, scale: float, loss: str, proportion: float | Non
     The prior is uniform, or binomial(n, ``proportion``).  Raises ``ValueError`` if the posterior would
     have more than LARGEST_WINDOW counts.
     """
+    # Beyond an end of the range the posterior is the same as at the end.
     z = min(max(z, 0), n)
     first, last = window(z, n, scale, proportion)
     counts = np.arange(first, last + 1)
@@ -51,6 +52,7 @@ def best_answer(z: int, n: int, scale: float, loss: str, proportion: float | Non
 def window(z: int, n: int, scale: float, proportion: float | None) -> tuple[int, int]:
     """The first and the last count whose posterior weight is not negligible."""
     reach = int(np.ceil(_REACH * scale)) if _REACH * scale < n else n
+    # Most of the weight of a binomial prior may lie far from the noisy count.
     first, last = (max(0, z - reach), min(n, z + reach)) if proportion is None else (0, n)
     if last - first >= LARGEST_WINDOW:
         raise ValueError(

@@ -53,13 +53,14 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
     inside = np.where(null, 0, codes)
     lower, upper = axis.edge(inside), axis.edge(inside + 1)
     if not axis.integer:
+        has_points = isinstance(axis, Bins) and bool(axis.points)
         return [
             (f"{axis.name}_from", _mask(lower, null), f"{axis.name} at least"),
             (
                 f"{axis.name}_to",
                 _mask(upper, null),
                 f"{axis.name} below (the last bin includes it)"
-                + (", or, if both are equal, exactly this value" if _has_points(axis) else ""),
+                + (", or, if both are equal, exactly this value" if has_points else ""),
             ),
             (f"{axis.name}{BIN}", _mask(_words(axis, inside), null), f"{axis.name} in words"),
         ]
@@ -75,6 +76,7 @@ def _axis_columns(axis: Axis, codes: Integers) -> list[tuple[str, NDArray[Any], 
 
 def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
     """The intervals of cells (k,), in words."""
+    # Few cells stand for many rows, and exact ends take long to compute.
     found, places = np.unique(cells, return_inverse=True)
     words = []
     for cell, low, high in zip(found, axis.edge(found), axis.edge(found + 1), strict=True):
@@ -85,6 +87,7 @@ def _words(axis: Bins | Grid, cells: Integers) -> NDArray[Any]:
         elif one_value(axis, low, high):
             words.append(start)
         elif axis.integer:
+            # A hyphen beside a minus sign would be hard to read.
             words.append(f"{start}-{end}" if low >= 0 else f"{start} to {end}")
         else:
             above = "above " if isinstance(axis, Bins) and cell - 1 in axis.points else ""
@@ -105,10 +108,6 @@ def _number_words(low: float, high: float) -> list[str]:
         one if len(one) <= MOST_DIGITS else other for one, other in zip(exact, short, strict=True)
     ]
     return words if len({*words}) == len({*exact}) else exact
-
-
-def _has_points(axis: Bins | Grid) -> bool:
-    return isinstance(axis, Bins) and bool(axis.points)
 
 
 def masked_categories(axis: Categories, codes: Integers) -> NDArray[Any]:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace
-from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import ErrorStatement, Release
 from dpcore.releases.counts.best_answer import CountLoss, best_answer
 from dpcore.releases.counts.unit import RECORDS
@@ -34,6 +33,7 @@ from dpcore.releases.table import (
     TableColumn,
     Uncertainty,
     error_column,
+    exact_interval,
     one_row,
 )
 
@@ -123,8 +123,7 @@ class Count(SingleCount):
 
     def publish(self, noisy: Noisy) -> Published:
         noisy_count = int(noisy.values[0])
-        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
-        (lower,), (upper,) = bounded_interval(noisy.values, both, one, self.most_rows)
+        (lower,), (upper,) = exact_interval(noisy.values, self.mechanism.half_width, self.most_rows)
         columns = [
             TableColumn(
                 "noisy_count",
@@ -150,7 +149,7 @@ class Count(SingleCount):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         rate = 1 / float(self.mechanism.scale)
         noise = {
-            "absolute": 1 / math.sinh(rate) if rate < 700 else 0.0,
+            "absolute": self.mechanism.mean_absolute,
             "squared": self.mechanism.stddev**2,
             "zero-one": 2 / (math.exp(rate) + 1) if rate < 700 else 0.0,
         }[self.loss]

@@ -90,14 +90,13 @@ class FoundCategories(Release):
     @property
     def needed(self) -> int:
         """How many units a category needs to be found with probability at least ``FOUND``."""
+        # The noise is below minus this half-width with a probability of at most 1 - FOUND.
         return self.mechanism.threshold + 1 + int(self.mechanism.half_width(2 * FOUND - 1))
 
     def publish(self, noisy: Noisy) -> Published:
         found, mechanism = self.found(noisy), self.mechanism
-        counts = np.array(
-            [found[text] for text in self.categories if text in found], dtype=np.int64
-        )
         texts = np.array([text for text in self.categories if text in found], dtype=str)
+        counts = np.array([found[text] for text in texts.tolist()], dtype=np.int64)
         scale, threshold = float(mechanism.scale), mechanism.threshold
         counted, given = "the units that have a record in this count", "given that it was found"
         table = Table(

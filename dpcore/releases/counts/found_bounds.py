@@ -59,6 +59,7 @@ class FoundBounds(Histogram):
     @property
     def needed(self) -> int:
         """How many units a range needs to be within the bounds with probability at least ``FOUND``."""
+        # The noise is below minus this half-width with a probability of at most 1 - FOUND.
         return self.threshold + 1 + int(self.mechanism.half_width(2 * FOUND - 1))
 
     def found(self, noisy: Noisy) -> tuple[float, float] | None:

@@ -36,10 +36,17 @@ from dpcore.domain.words import summed
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.post.records.shrinkage import kept_beside
-from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.base import LARGEST_STATISTIC, ErrorStatement, Release
 from dpcore.releases.counts.unit import RECORDS
-from dpcore.releases.table import ENDS, LEVEL, Published, Table, TableColumn, Uncertainty
+from dpcore.releases.table import (
+    ENDS,
+    LEVEL,
+    Published,
+    Table,
+    TableColumn,
+    Uncertainty,
+    exact_interval,
+)
 from dpcore.releases.tables.names import dotted_name
 from dpcore.releases.work import Work
 
@@ -100,6 +107,7 @@ class Heaping(Release):
     def statistic(self, tally: Tally) -> Exact:
         tables = []
         for column in self.values:
+            # A null is the cell behind these, and counts in no table.
             counts = tally.margin((column.axis.name,))[: column.axis.cells]
             kinds = column.roundness
             tables += [counts, _by_class(kinds, kinds.of, counts)]
@@ -132,6 +140,7 @@ class Heaping(Release):
 
     def _drawn(self, noisy: Noisy) -> Iterator[tuple[StepValues, Integers, Integers, Integers]]:
         """For each column the cells of shared values, their noisy counts, and the counts of classes."""
+        # Only the kept counts are stored: a draw may come from the privacy line or from the ledger.
         noisy = self.kept(noisy) if noisy.cells is None else noisy
         assert noisy.cells is not None
         ends = np.cumsum(self._sizes)
@@ -175,8 +184,7 @@ class Heaping(Release):
 
     def _round_values(self, column: StepValues, counts: Integers) -> Table:
         kinds, unit = column.roundness, float(column.step)
-        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
-        ends = bounded_interval(counts, both, one, self.most_rows)
+        ends = exact_interval(counts, self.mechanism.half_width, self.most_rows)
         sizes = 10.0**kinds.power * unit, 10.0 ** (kinds.power + 1) * unit
         about = column.axis.name
         means = (
@@ -244,5 +252,6 @@ def _by_class(kinds: Roundness, of: Integers, counts: Integers) -> Integers:
 
 def _alike(counts: Floats, values: Integers, power: Integers) -> Floats:
     """Counts (k,) that divide each power of ten among its classes in proportion to their ``values``."""
+    # Noise may make a total negative.
     totals = np.maximum(np.bincount(power, counts), 1.0)
     return np.asarray(totals[power] * values / np.maximum(np.bincount(power, values), 1)[power])

@@ -24,7 +24,6 @@ from dpcore.domain.domain import Domain, size_text
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteLaplace, StabilityLaplace, ThresholdedLaplace
-from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.consistency import Agreement
 from dpcore.post.tables.count_interval import Accepted, count_interval
 from dpcore.post.tables.margins import Margin
@@ -43,6 +42,7 @@ from dpcore.releases.table import (
     Table,
     TableColumn,
     Uncertainty,
+    exact_interval,
 )
 from dpcore.releases.work import Work, publishing
 
@@ -71,6 +71,7 @@ class Histogram(TableOfCounts, Samplable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.thresholded:
+            # Empty cells that pass the threshold are drawn by their numbers.
             self.domain.require_one_word("a thresholded histogram")
         if self.occupied is not None and not 1 <= self.occupied <= self.domain.size:
             raise ValueError(
@@ -115,7 +116,7 @@ class Histogram(TableOfCounts, Samplable):
         """Non-negative whole counts; in a dense histogram they add up to the rows if these are public,
         else to the rounded sum of the noisy counts."""
         if self.thresholded:
-            return np.maximum(noisy.values, 0)
+            return noisy.values  # all are above the threshold, which is not negative
         return self._adjusted(noisy.values)
 
     def _adjusted(self, values: Integers) -> Integers:
@@ -171,7 +172,9 @@ class Histogram(TableOfCounts, Samplable):
         ]
 
     def _passed_columns(self, noisy: Noisy, counts: Integers) -> list[TableColumn]:
-        unit, errors = self.unit, self._passed_errors(noisy)
+        unit, mechanism = self.unit, self.mechanism
+        assert isinstance(mechanism, ThresholdedLaplace | StabilityLaplace)
+        errors = passed_error(float(mechanism.scale), mechanism.threshold, noisy.values)
         given, ends = "given that noisy_count passed the threshold", self.interval(noisy)
         return [
             unit.column(
@@ -200,20 +203,15 @@ class Histogram(TableOfCounts, Samplable):
                 float(self.mechanism.scale), self.mechanism.threshold, noisy.values, LEVEL
             )
             return np.clip(lower, 0, self.most_rows), np.clip(upper, 0, self.most_rows)
-        both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
-        ends = bounded_interval(noisy.values, both, one, self.most_rows)
+        ends = exact_interval(noisy.values, self.mechanism.half_width, self.most_rows)
         return np.ceil(ends[0]).astype(np.int64), np.floor(ends[1]).astype(np.int64)
-
-    def _passed_errors(self, noisy: Noisy) -> Floats:
-        assert isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace)
-        scale = float(self.mechanism.scale)
-        return passed_error(scale, self.mechanism.threshold, noisy.values)
 
     def _count_errors(self, noisy: Noisy, counts: Integers) -> tuple[Floats, tuple[Floats, Floats]]:
         """Root mean squared errors of ``count`` and the ends of 90% intervals around it, by simulating
         noise and post-processing on the published counts."""
         generator = post_processing_generator(noisy)
         likely = likely_counts(noisy.values, counts, self.mechanism.stddev)
+        # Errors are pooled over cells of about the same size: a small table needs repeats to have many.
         repeats = int(np.clip(SIMULATED // counts.size, 1, MOST_REPEATS))
         noise = self.mechanism.simulate(repeats * counts.size, generator)
         again = self._adjusted(likely + noise.reshape(repeats, -1))
@@ -250,8 +248,6 @@ class Histogram(TableOfCounts, Samplable):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         unit = self.unit
         noise, width = self.mechanism.stddev, self.mechanism.half_width(LEVEL)
-        scale = float(self.mechanism.scale)
-        mean_absolute = 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0
         statements: tuple[ErrorStatement, ...] = (
             ErrorStatement(
                 f"standard error of a {unit.number}", unit.scaled(noise), "noise, before rounding"
@@ -259,7 +255,7 @@ class Histogram(TableOfCounts, Samplable):
             ErrorStatement(f"90% interval of a {unit.number}: plus or minus", unit.scaled(width)),
         )
         if isinstance(self.mechanism, ThresholdedLaplace | StabilityLaplace):
-            threshold = self.mechanism.threshold
+            threshold, scale = self.mechanism.threshold, float(self.mechanism.scale)
             known = self.occupied and threshold < scale * math.log(self.domain.size)
             statements = (
                 *statements,
@@ -270,7 +266,7 @@ class Histogram(TableOfCounts, Samplable):
                 ),
                 ErrorStatement(
                     "expected L1 error per occupied cell, at most",
-                    unit.scaled(threshold + mean_absolute),
+                    unit.scaled(threshold + self.mechanism.mean_absolute),
                     "threshold and noise (Hall 2012, section 2.4.1)",
                 ),
             )
@@ -289,7 +285,7 @@ class Histogram(TableOfCounts, Samplable):
                 *statements,
                 ErrorStatement("expected L1 error of the table, at most", unit.scaled(whole), note),
             )
-        expected = self.domain.size * mean_absolute
+        expected = self.domain.size * self.mechanism.mean_absolute
         return (
             *statements,
             ErrorStatement(
@@ -333,6 +329,7 @@ class Histogram(TableOfCounts, Samplable):
         positions = [self.domain.names.index(name) for name in names]
         if agreement is not None:
             found = agreement.margin(sorted(positions))
+            # An agreement has its columns in the order of the domain, whatever order is asked for.
             table = np.transpose(found.table, np.argsort(np.argsort(positions)))
             return self.scaled_margin(table.ravel(), found.variance**0.5)
         assert noisy.cells is not None  # what did not pass is missing

@@ -73,14 +73,12 @@ class Unit:
         """A column of counts, or of their errors."""
         return TableColumn(name, self.scaled(steps), description)
 
-    def noisy_columns(
-        self, steps: Integers, stddev: float, note: str, error: str = "standard_error"
-    ) -> list[TableColumn]:
+    def noisy_columns(self, steps: Integers, stddev: float, note: str) -> list[TableColumn]:
         """Columns ``noisy_count`` (k,), with noise of mean zero, and its standard error."""
         noisy = f"{self.amount} plus noise of mean zero{note}"
         return [
             self.column("noisy_count", steps, noisy),
-            error_column(self.scaled(np.full(len(steps), stddev)), "noisy_count", name=error),
+            error_column(self.scaled(np.full(len(steps), stddev)), "noisy_count"),
         ]
 
     def interval(

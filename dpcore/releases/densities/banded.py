@@ -190,5 +190,6 @@ def spread_evenly(probabilities: Floats, rows: int, generator: np.random.Generat
     (systematic sampling)."""
     cumulative = np.cumsum(probabilities.ravel())
     levels = (np.arange(rows) + generator.random()) / max(rows, 1) * cumulative[-1]
+    # Rounding may put the last level behind the last cell.
     cells = np.minimum(np.searchsorted(cumulative, levels, "right"), len(cumulative) - 1)
     return np.asarray(generator.permutation(cells))

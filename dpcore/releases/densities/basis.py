@@ -71,10 +71,8 @@ class Basis(ABC):
 
     @cached_property
     def frequencies(self) -> Integers:
-        """The numbers (coefficients, dimensions) of the functions that are kept, in row-major order.
-
-        Only functions below the limits are examined: a fine grid has far more.
-        """
+        """The numbers (coefficients, dimensions) of the functions that are kept, in row-major order."""
+        # Only functions below the limits are examined: a fine grid has far more.
         low = [line[:limit] for line, limit in zip(self.lines, self.limits, strict=True)]
         keep = reduce(np.multiply.outer, low, np.ones(())) >= NEGLIGIBLE
         keep.flat[0] = self.mass
@@ -100,6 +98,7 @@ class Basis(ABC):
         bound, and at opposite bounds or half a turn away.  The kernel is a heat kernel, and so positive
         (METHODS g).
         """
+        # Further terms are below exp(-40).
         count = math.ceil(9 / (cls.half_turns * math.pi * bandwidth)) + 1
         j = np.arange(1, count + 1)
         lambdas = np.exp(-0.5 * (np.pi * bandwidth * cls.half_turns * j) ** 2)

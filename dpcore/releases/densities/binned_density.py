@@ -78,6 +78,7 @@ class BinnedDensity(Density):
             where, share = shares(codes[:, i], fine, size, self.periodic)
             cells = (cells[:, :, None] * size + where[:, None, :]).reshape(len(codes), -1)
             weights = (weights[:, :, None] * share[:, None, :]).reshape(len(codes), -1)
+        # Rounding cumulated shares, not the shares themselves, makes the parts add up to the whole.
         ends = np.rint(np.cumsum(weights, axis=1) * self.whole).astype(np.int64)
         ends[:, -1] = self.whole
         return cells, np.maximum(np.diff(ends, axis=1, prepend=0), 0)
@@ -119,6 +120,7 @@ class BinnedDensity(Density):
             1 if fine == cells else DEGREE + 1
             for fine, cells in zip(self.answered.shape, self.cells, strict=True)
         )
+        # Rounding changes each of a record's numbers by at most one part.
         in_parts = 0 if corners == 1 else corners / self.whole
         return float(self.basis.heights @ (self.basis.lambdas * added + self.correction * in_parts))
 

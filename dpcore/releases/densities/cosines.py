@@ -35,6 +35,7 @@ class Cosines(Basis):
     def means(self, weights: Floats) -> Floats:
         from scipy import fft  # slow to import, and a plan is explained without
 
+        # Along each axis the transform has a factor of 2.
         transformed = fft.dctn(weights, type=2, norm=None) / 2 ** len(self.shape)
         return np.asarray((transformed * self._norms)[self.kept])
 
@@ -62,6 +63,7 @@ class Cosines(Basis):
             np.vstack([np.ones(size), 1 + np.cos(2 * np.pi * np.outer(np.arange(1, size), x))])
             for size, x in zip(self.shape, map(_centres, self.shape), strict=True)
         ]
+        # Only frequencies that are kept: a fine grid has far more.
         rows = np.flatnonzero(self.kept.any(axis=tuple(range(1, len(self.shape)))))
         if len(self.shape) == 1:
             result = table[rows] @ squares[0][rows]
@@ -85,6 +87,7 @@ class Cosines(Basis):
 
         halves = spectrum
         for axis, size in enumerate(self.shape):
+            # The transform counts every cosine but the constant twice.
             scale = np.r_[1.0, np.full(size - 1, 0.5)]
             halves = halves * scale.reshape([-1 if a == axis else 1 for a in range(halves.ndim)])
         return np.asarray(fft.dctn(halves, type=3, norm=None))

@@ -310,6 +310,7 @@ class Density(BandedDensity, Samplable):
         error = self._error(variance, estimate, mass)
         everywhere = self.printed.density(theta) / mass
         most = self._error(self.printed_variance, everywhere, mass).max()
+        # ``values`` adds the known constant once: it counts ``moved`` times here, and not at all below.
         moved = (values(theta * left.weights) + known * (left.moved - 1)) / mass
         bound = left.bound(moved, factor * float(most))
         smoother = (values(theta * (self.basis.lambdas - 1)) - known) / mass
@@ -331,6 +332,7 @@ class Density(BandedDensity, Samplable):
         theta, printed = self.coefficients(noisy), self.printed
         mass = self.mass(noisy)
         relative = printed.density(theta) / mass
+        # Where there is no noise, the ratio below must be 0 and not 0/0.
         error = np.maximum(self._error(self.printed_variance, relative, mass) * mass, 1e-300)
 
         def away(noise: Floats) -> Floats:
@@ -342,6 +344,7 @@ class Density(BandedDensity, Samplable):
     def _density_error(self, noisy: Noisy, published: Floats, mass: float) -> Floats:
         """The error of the published density of mass one, for an estimate of the given mass."""
         squares = np.zeros(published.shape)
+        # A mean needs fewer draws than the quantile of a band.
         repeats, known = REPEATS // 4, self.printed.known
         for noise in self._noise(noisy, repeats):
             estimate = mass * published + self.printed.density(noise) - known
@@ -367,6 +370,7 @@ class Density(BandedDensity, Samplable):
         gone = tuple(i for i, name in enumerate(self.domain.names) if name not in names)
         counts = self.rows * self.probabilities(noisy).sum(axis=gone)
         others = zip(self.domain.select(names).shape, counts.shape, strict=True)
+        # The density has no records without a value, nor at point masses.
         return np.pad(counts, [(0, size - own) for size, own in others]).ravel(), math.nan
 
     @property

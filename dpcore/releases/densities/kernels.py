@@ -118,5 +118,6 @@ KERNELS: dict[KernelName, type[Kernel]] = {
 def distance(kernels: tuple[Kernel, ...]) -> float:
     """The largest distance of two records in the product of the axes' Hilbert spaces, rounded up."""
     least = [kernel.least for kernel in kernels]
+    # A negative overlap on one axis makes the product smallest where the others are 1.
     overlap = math.prod(least) if min(least) >= 0 else min(least)
     return math.sqrt(2 * (1 - overlap)) * (1 + 1e-12)

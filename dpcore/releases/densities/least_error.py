@@ -131,6 +131,7 @@ class LeastError:
             means += weights @ waves
             own += self._damping @ (weights @ waves**2)
         squared = means**2
+        # Without the pairs of a record with itself.
         paired = self._damping @ squared - own / n
         return np.asarray(self._damping**2 @ squared - 2 * n / max(n - 1, 1) * paired)
 

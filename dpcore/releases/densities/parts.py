@@ -42,7 +42,6 @@ from dpcore.domain.domain import Domain
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Exact, Noisy
 from dpcore.mechanisms import DiscreteGaussian, DiscreteLaplace
-from dpcore.post.tables.bounded import bounded_interval
 from dpcore.post.tables.simplex import round_to_total
 from dpcore.releases.abilities import EstimatesDensity, Samplable
 from dpcore.releases.base import Chart, ErrorStatement, named_points, post_processing_generator
@@ -54,12 +53,12 @@ from dpcore.releases.densities.spectral_density import SpectralDensity
 from dpcore.releases.numbers.by_group import group_codes, require_groups
 from dpcore.releases.table import (
     ENDS,
-    LEVEL,
     Published,
     Table,
     TableColumn,
     Uncertainty,
     error_column,
+    exact_interval,
     interval_columns,
 )
 from dpcore.releases.work import Work
@@ -99,6 +98,16 @@ class DensityOfParts(EstimatesDensity, Samplable):
                 " most"
             )
         super().__post_init__()
+
+    def require_publishable(self) -> None:
+        # On a coarse lattice a record's share of the density may be less than one step.
+        if len(self.points) and not self.each.one_record:
+            raise ValueError(
+                f"columns: with {self.rows:,} rows and up to {self.adjacency.most:,} records of a unit,"
+                f" a record at a point mass of {self.each.domain.names[0]} is too light to be counted;"
+                " use a larger bandwidth, fewer records per unit or mechanism: binned-laplace"
+            )
+        super().require_publishable()
 
     @property
     def chart(self) -> Chart:  # type: ignore[override]
@@ -142,6 +151,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
     def mechanism(self) -> DiscreteLaplace | DiscreteGaussian:
         alone = self.each.mechanism
         assert isinstance(alone, DiscreteLaplace | DiscreteGaussian)
+        # ``each`` is grouped: its noise is already for neighbours that differ in two groups.
         return replace(alone, size=self.groups * self.numbers)
 
     @property
@@ -205,9 +215,10 @@ class DensityOfParts(EstimatesDensity, Samplable):
     def table_of_points(self, counts: Floats) -> Table:
         """The table of noisy counts (groups x k,) of records at the point masses."""
         (name,) = self.each.domain.names
-        both, one = (
-            self.mechanism.half_width(level) / self.each.one_record
-            for level in (LEVEL, 2 * LEVEL - 1)
+        ends = exact_interval(
+            counts,
+            lambda level: self.mechanism.half_width(level) / self.each.one_record,
+            self.most_rows,
         )
         values = np.tile(self.points, self.groups)
         columns = [
@@ -215,9 +226,7 @@ class DensityOfParts(EstimatesDensity, Samplable):
             TableColumn(name, values, f"Value of {name}, counted separately", name),
             TableColumn("estimate", counts, "Records with this value, plus noise of mean zero"),
             error_column(np.full(len(counts), self.stddev), "estimate"),
-            *interval_columns(
-                *bounded_interval(counts, both, one, self.most_rows), "the exact number of records"
-            ),
+            *interval_columns(*ends, "the exact number of records"),
         ]
         return Table("tables", f"{self.name}.points", columns, (OF_POINTS,))
 

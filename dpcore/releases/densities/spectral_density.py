@@ -44,6 +44,7 @@ class WhitenedDensity(Density):
         squared length for one record is at most k(x,x), and is lowered likewise.
         """
         largest, smallest = self.basis.extremes
+        # Without any function the bounds are 0, but noise needs a scale.
         moved = min(2 * (largest - smallest), self.basis.widest or math.inf)
         present = min(largest, self.basis.longest or math.inf)
         square = self.adjacency.squared(moved=self.between_records(moved, present), present=present)

@@ -105,9 +105,8 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
         Raises ``PrivacyLineError`` if a record moves its numbers further than the noise is for.
         """
         release = self._at(self.choice.bandwidths(Noisy(chosen)))
-        _ = (
-            release.mechanism
-        )  # compares both: before there is noise, and not only when it is published
+        # This compares both sensitivities before there is noise, and not only when it is published.
+        _ = release.mechanism
         return release
 
     def _at(self, bandwidths: Sequence[float]) -> Density | SmoothFunction:
@@ -118,6 +117,7 @@ class TunedDensity(TunedRelease[Density | SmoothFunction], EstimatesDensity, Sam
     def _at_rungs(self, rungs: Sequence[int]) -> Density | SmoothFunction:
         smallest, law = self.smooth.bandwidths[0], self._first.mechanism
         nearest = tuple(float(smallest * 2 ** (rung / RUNGS)) for rung in rungs)
+        # The scale of Laplace noise is the same at all bandwidths: a record always has as many parts.
         kept = law if isinstance(law, DiscreteGaussian) else None
         return replace(self._first, bandwidths=nearest, law=kept)
 

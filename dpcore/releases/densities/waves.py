@@ -60,6 +60,7 @@ class Waves(Basis):
 
 def _odd(size: int) -> int:
     """The number of basis functions that a grid of ``size`` cells distinguishes."""
+    # At the highest frequency of an even grid the cosine is zero in all cells: its sine is left out too.
     return size - 1 + size % 2
 
 
@@ -70,6 +71,7 @@ def _analysis(values: Floats, axis: int) -> Floats:
     size = values.shape[axis]
     moved = np.moveaxis(values, axis, -1)
     j = np.arange((_odd(size) + 1) // 2)
+    # The transform is for the left ends of cells: turning by half a cell makes it one for their centres.
     waves = fft.rfft(moved)[..., : len(j)] * np.exp(-1j * np.pi * j / size)
     result = np.empty((*moved.shape[:-1], _odd(size)))
     result[..., 0] = waves[..., 0].real

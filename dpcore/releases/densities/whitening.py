@@ -70,6 +70,7 @@ class Whitening:
 
     def blur(self, bits: int) -> float:
         """A bound on the distance between L U(a) / 2^bits and the bump, at any of the points."""
+        # ``slack`` without rounding to whole numbers, for which the rows of L give a closer bound.
         solved = math.sqrt(1 + JITTER) * (
             self.slack(bits) - math.ldexp(math.sqrt(len(self.points)), -bits - 1)
         )

@@ -147,8 +147,9 @@ class SumOverRecords(Release):
         if not isinstance(self.mechanism, SmoothLaplace):
             both, one = (self.mechanism.half_width(level) for level in (LEVEL, 2 * LEVEL - 1))
             return self.mechanism.stddev, both, one
-        level = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
-        scale = self.mechanism.scale(level)
+        # The scale is noisy: of the 10%, half is for its bound, and half for the noise of this scale.
+        highest = self.mechanism.highest_level(int(noisy.values[1]), chance=0.05)
+        scale = self.mechanism.scale(highest)
         both, one = (float(laplace_quantile(scale, level)) for level in ((1 + LEVEL) / 2, LEVEL))
         return laplace_stddev(scale), both, one
 
@@ -163,6 +164,7 @@ class Mean(SumOverRecords):
     def mechanism(self) -> DiscreteLaplace | SmoothLaplace:
         if self.smooth:
             return SmoothLaplace.within(self.share, self.grid.size, self.rows)
+        # With a single cell nothing moves, but noise needs a scale.
         return DiscreteLaplace.within(self.share, 1, Fraction(max(self.grid.size - 1, 1)))
 
     @property

@@ -147,6 +147,7 @@ class MeanCurve(Release):
     @cached_property
     def weight(self) -> int:
         """The weight q of differences."""
+        # Differences cost sensitivity, and say something only if steps are limited.
         if self.step_at_most is None or self.curves.step >= self.curves.reach[0]:
             return 0
         return min(WEIGHTS, key=lambda q: self.curves.length(q) * self._spread(q))
@@ -186,6 +187,7 @@ class MeanCurve(Release):
         moved = max(4 * length, 2 * present if self.groups > 1 else present)
         squared = self.adjacency.squared(moved=Fraction(moved), present=Fraction(present))
         size = self.groups * (len(self.design) + self.counted)
+        # With single cells nothing moves, but noise needs a scale.
         return DiscreteGaussian.within(self.share, size, max(squared, Fraction(1)))
 
     @cached_property
@@ -222,9 +224,10 @@ class MeanCurve(Release):
     @cached_property
     def _again(self) -> tuple[Floats, Floats]:
         """Simulated noise of the fitted sums (repeats, T) and of the number of records (repeats, 1), in
-        standard deviations of the noise.  Its law is public: the same seed gives the same band."""
+        standard deviations of the noise."""
         numbers = len(self.design) + 1
         repeats = min(REPEATS, MOST_SIMULATED // numbers)
+        # The law of the noise is public: a fixed seed gives the same band each time.
         drawn = self.mechanism.simulate(repeats * numbers, np.random.default_rng(0))
         noise = drawn.reshape(repeats, numbers) / self.mechanism.stddev
         return noise[:, :-1] @ self.design @ self.covariance, noise[:, -1:] * self._per_row
@@ -242,6 +245,7 @@ class MeanCurve(Release):
         """The standard errors within which noise in a mean curve m (T,) stays in 90% of draws."""
         sums, rows = self._again
         largest = np.max(np.abs(sums - means * rows) / self._lengths(means), axis=1)
+        # Not interpolated, so that the band holds in at least 90% of the simulated draws.
         return float(np.quantile(largest, LEVEL, method="higher"))
 
     def stated(self, noisy: Noisy) -> tuple[dict[str, Floats], Floats, Floats]:
@@ -253,6 +257,7 @@ class MeanCurve(Release):
         if self.counted:
             rows = values[:, -1] / self.record
         safe = np.where(self._hidden(rows), np.inf, rows)
+        # The exact means are within the bounds, and the band would be wider for means beyond them.
         means = np.clip(sums / safe[:, None], -self.curves.reach, self.curves.reach)
         factors = np.array([self.factor(each) for each in means])
         lengths = np.array([self._lengths(each) for each in means])
@@ -290,6 +295,7 @@ class MeanCurve(Release):
             raise ValueError(f"points: time must lie in [{times[0]:.15g}, {times[-1]:.15g}]")
         for axis, values in zip(self.by.axes, given, strict=True):
             group = group * axis.size + group_codes(axis, values)
+        # The last time belongs to the interval before it.
         left = np.clip(np.searchsorted(times, at, "right") - 1, 0, len(times) - 2)
         part = (at - times[left]) / (times[left + 1] - times[left])
         found, rows, _ = self.stated(noisy)

@@ -70,7 +70,7 @@ class Moments(Release):
     chart = "estimates"
 
     def __post_init__(self) -> None:
-        _ = self.products
+        _ = self.products  # refuses columns that cannot be measured
         super().__post_init__()
 
     @cached_property
@@ -195,6 +195,7 @@ class Moments(Release):
                 found.append(ranges[column] if statistic == "mean" else (0.0, 1.0))
                 continue
             names = (column, other or column)
+            # No standard deviation is larger than half of the range.
             most = math.prod((ranges[name][1] - ranges[name][0]) / 2 for name in names)
             found.append((0.0 if statistic == "variance" else -most, most))
         lower, upper = np.array(found).reshape(-1, 2).T

@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order
+from dpcore.domain.axes import Axis, Bins, Categories, Grid, in_order, middles
 from dpcore.domain.tally import Tally
 
 BITS = 20
@@ -81,6 +81,7 @@ class Products:
                     f"columns: {axis.name} has values beyond {LARGEST:g}, too large for"
                     " models; write the column in a larger unit"
                 )
+        # Counted before they are listed: there may be more than fit into memory.
         if (found := self._count()) > MOST_PRODUCTS:
             raise ValueError(
                 f"columns: make {found:,} products of up to four columns, but at most {MOST_PRODUCTS:,}"
@@ -174,7 +175,8 @@ class Products:
     def scaled(self, axis: Axis) -> Floats:
         """The values (codes,) of a numeric column on [-1, 1]; cells have their middles."""
         first, last = self.ends(axis)
-        values = middles(axis)
+        values = np.asarray(middles(axis), dtype=np.float64)
+        # The ends of a column with a single value are equal.
         return np.clip((2 * values - (first + last)) / ((last - first) or 1.0), -1.0, 1.0)
 
     def features(self) -> Floats:
@@ -204,6 +206,7 @@ class Products:
         """The sums over the records of a tally: one exact integer, of any size, for each product."""
         counts, total = tally.counts, int(tally.counts.sum())
         if total * self.largest >= 2**62:
+            # Integers of Python, whose sums have no largest value.
             counts = counts.astype(object)
         tables = [self.coordinates(axis) for axis in self.axes]
         columns = [np.asarray(tally.codes(i)) for i in range(len(self.axes))]
@@ -216,23 +219,14 @@ class Products:
             found.append(int(np.sum(counts * np.rint(terms).astype(np.int64))))
         return found
 
-    def independent(self, shares: Mapping[str, Floats] | None = None) -> Floats:
-        """The mean (size,) of phi if columns were independent and their values had these shares; by
-        default all values are equally frequent."""
+    def independent(self, shares: Mapping[str, Floats] | None) -> Floats:
+        """The mean (size,) of phi if columns were independent and their values had these shares; without
+        them all values are equally frequent."""
         found = self.weights.copy()
         for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
             weights = None if shares is None else shares[axis.name]
             found *= np.average(self.coordinates(axis), axis=0, weights=weights)[exponents]
         return found
-
-
-def middles(axis: Axis) -> Floats:
-    """The values (codes,) of a numeric column; cells have their middles."""
-    if isinstance(axis, Categories):
-        return np.array([float(value) for value in axis.categories])
-    assert isinstance(axis, Grid)
-    codes = np.arange(axis.cells)
-    return axis.edge(codes) if axis.integer else (axis.edge(codes) + axis.edge(codes + 1)) / 2
 
 
 def powers(x: Floats) -> Floats:

@@ -14,8 +14,7 @@ If n is private, the table's own number of records replaces it.  A cell misses b
     q n - records up to  =  q records above  -  (1 - q) records elsewhere
 
 or by 0.  An added or removed record counts in one of the two terms of each line, so both lines change
-by q or 1 - q, and the score by at most max(q, 1 - q).  Scores are cut at a public maximum, which
-increases no difference between them.
+by q or 1 - q, and the score by at most max(q, 1 - q).
 
 Each of several columns has its own choices, all from equally many candidates: if a column has a coarser
 grid, a candidate is a part of one of its cells, and has the score of that cell.
@@ -40,8 +39,8 @@ most max(q, 1 - q) for each level of each column.  Replacing it within its group
 second: each score belongs to one group and changes by max(q, 1 - q) <= 1, all scores together by C 2 Q.
 The scores of other groups stay as they are.  Steps add up, and so do their largest moves.  QED
 
-k is rounded up to a whole number.  So any number of groups costs at most twice as much as one group
-(``mechanisms.exponential``).  In a group without records every cell scores 0: any is chosen.
+So any number of groups costs at most twice as much as one group (``mechanisms.exponential``).  In a
+group without records every cell scores 0: any is chosen.
 """
 
 from __future__ import annotations
@@ -142,6 +141,7 @@ class Quantiles(Release):
         sensitivity = self.adjacency.sensitivity(moved=Fraction(1), present=max(alone))
         selections = self.choices // self.parts
         if self.parts > 1 and self.adjacency.relation == "replace-one":
+            # The mechanism counts choices in whole numbers.
             selections = math.ceil(len(self.measured) * 2 * sum(alone))
         return ExponentialMechanism.within(
             self.share, self.choices, self.candidates, sensitivity * self._unit, selections
@@ -171,6 +171,7 @@ class Quantiles(Release):
                         self._unit * (up_to - counts) - rank, rank - self._unit * up_to
                     )
                     missed.append(misses[candidate])
+        # Cutting scores at public bounds increases no difference between them.
         scores = np.clip(np.concatenate(missed), 0, self.largest_statistic)
         return np.asarray(scores.astype(np.int64))
 

@@ -194,6 +194,7 @@ class RatioMean(Release):
         ends = self.reach * np.linspace(0.0, 1.0, PIECES + 1)
         wide = half_widths_of_two(self.mechanism, ends[1:] / self.record, level)
         firsts, lasts = np.r_[-ends[:0:-1], ends[:-1]], np.r_[-ends[-2::-1], ends[1:]]
+        # Dividing by almost nothing puts both ends beyond every bound.
         width, rows = np.r_[wide[::-1], wide], np.where(counts == 0, 1e-9, counts)[:, None]
         sides = (totals[:, None] - width) / rows, (totals[:, None] + width) / rows
         lower = np.maximum(np.minimum(*sides), firsts)
@@ -202,6 +203,7 @@ class RatioMean(Release):
         reached = some.any(axis=1)
         lower = np.where(some, lower, self.reach).min(axis=1)
         upper = np.where(some, upper, -self.reach).max(axis=1)
+        # Where no ratio fits the noisy numbers, the mean may be anything.
         return np.where(reached, lower, -self.reach), np.where(reached, upper, self.reach)
 
     def _error(self, ratios: Floats, counts: Floats | float) -> Floats:

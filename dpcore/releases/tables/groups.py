@@ -23,10 +23,9 @@ from dpcore.mechanisms.grouping import kinds_of
 from dpcore.mechanisms.rounds import Noise
 from dpcore.post.records.nested import Nested
 from dpcore.post.records.rules import Order, Rule
-from dpcore.post.tables.bounded import bounded_interval
 from dpcore.releases.counts.cells import describe_cells
 from dpcore.releases.counts.unit import Unit
-from dpcore.releases.table import ENDS, LEVEL, Table, TableColumn, Uncertainty
+from dpcore.releases.table import ENDS, Table, TableColumn, Uncertainty, exact_interval
 
 GROUP = "_group"
 """The suffix of a published column of groups."""
@@ -110,8 +109,7 @@ def table_of_groups(
         (numbers,) = describe_cells(Domain((grouped_axis(axis, groups),)), groups)
         of = f"Number of the group of {axis.name} in tables of several columns"
         columns.append(TableColumn(axis.name + GROUP, numbers.values, of, axis.name))
-    # Noise is beyond the second width in one direction as often as beyond the first in either.
-    ends = bounded_interval(counts, noise.half_width(LEVEL), noise.half_width(2 * LEVEL - 1), most)
+    ends = exact_interval(counts, noise.half_width, most)
     columns += unit.noisy_columns(counts, noise.stddev, ", as drawn") + unit.interval(*ends)
     statement = (
         f"From the distribution of the noise. The interval is cut to the possible {unit.numbers}; it is"

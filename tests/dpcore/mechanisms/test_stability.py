@@ -118,6 +118,11 @@ def test_the_privacy_line_prices_the_neighbours_that_the_ledger_records(adjacenc
             perturb(exact, other, share, SeededSource(1))
 
 
+def test_a_share_too_small_for_any_noise_is_refused_without_a_search():
+    with pytest.raises(ValueError, match="this noise cannot be drawn"):
+        StabilityLaplace.within(Budget.of("1e-40", "1e-6"), 10, REPLACE_ONE)
+
+
 def test_two_to_the_sixty_cells_cost_no_more_than_the_occupied_ones():
     release = Histogram("w", WIDE, 5000, Budget.of("1", "1e-6"), thresholded=True)
     pure = Histogram("w", WIDE, 5000, Budget.of("1"), thresholded=True)

@@ -46,6 +46,14 @@ def without_noise(release: DensityOfParts) -> Noisy:
     return Noisy(release.statistic(tally())._values)
 
 
+def test_units_of_very_many_records_are_refused_where_a_count_would_lie_between_steps():
+    facts = {"rows": 1_000_000, "adjacency": Adjacency("add-remove", most=1000)}
+    release = beside("spectral")
+    density = replace(release.density, **facts, bandwidths=(0.01,))
+    with pytest.raises(ValueError, match="a point mass of pay is too light to be counted"):
+        replace(release, **facts, density=density).require_publishable()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_noise_masses_are_counted_and_the_density_is_that_of_the_other_records(kind):
