@@ -22,6 +22,7 @@ from tasks.bundle.reader import BundleReader
 from tasks.bundle.sign import signing_key, verify_signature
 from tasks.bundle.verify import is_unrecorded, read_manifest, verify_files
 from tasks.ledger import Ledger, charges_of
+from tasks.ledger.records import exact_text
 
 
 def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
@@ -92,11 +93,7 @@ def _amounts(left: Budget, spent: Budget) -> str:
         return f" --alpha NUMBER (rho = {decimal_text(spent.rho - left.rho)} is missing)"
     alpha = max(spent.alpha - left.alpha, Fraction(0)) or spent.alpha  # none allows no beta either
     beta = max(spent.beta - left.beta, Fraction(0))
-    return f" --alpha {_exact(alpha)}" + (f" --beta {_exact(beta)}" if beta else "")
-
-
-def _exact(amount: Fraction) -> str:
-    return str(amount) if "…" in (decimal := decimal_text(amount)) else decimal
+    return f" --alpha {exact_text(alpha)}" + (f" --beta {exact_text(beta)}" if beta else "")
 
 
 def _require_genuine(bundle: BundleReader) -> None:

@@ -23,6 +23,7 @@ _HISTORY = (
 )
 _FIXED = [c.name for c in tables.charge.c if c.name not in ("state", "committed_at", "digest")]
 _REFUSAL = "the history of a ledger is never changed"
+# The draw or the note is inserted first (queries.py), so no state changes without its evidence.
 _WRONG_MOVE = " OR ".join(
     [
         "OLD.state <> 'RESERVED'",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from dpcore.accounting.budget import decimal_text
 from dpcore.errors import BudgetError, InputError, LedgerError
 from schemas.plan import Plan
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.records import Account, State
+from tasks.ledger.records import Account, State, exact_text
 from tasks.workplace.schedule import beginning, due_times
 
 
@@ -34,6 +33,7 @@ def at_its_run(
     if plan.series is None or "run" in plan.series.model_fields_set:
         return plan
     charged = runs_charged(plan, ledger)
+    # The number that was charged comes first: a retry must be the same run, whatever ran meanwhile.
     schedule, run = plan.operation.schedule, charged.get(release_id)
     if run is None and schedule and due:
         begins = beginning(schedule, None, ())
@@ -67,7 +67,7 @@ def no_grant(plan: Plan) -> str:
     """A message that a dataset has no grant, with the command that grants what the plan states."""
     granted = plan.budget.granted
     amounts = [
-        f" --{name} {decimal if '…' not in (decimal := decimal_text(amount)) else amount}"
+        f" --{name} {exact_text(amount)}"
         for name in ("alpha", "beta", "gamma")
         if (amount := getattr(granted, name))
     ]
