@@ -93,9 +93,10 @@ def ad_hoc(
     release_id = own_release_id(plan)
     ledger = Ledger(ledger_url()) if ledger_exists() else None
     allowances = ledger.allowances(chosen.dataset) if ledger else {}
+    # A run that has charged its own release continues with it, whatever was published meanwhile.
     if ledger and not ledger.release(chosen.dataset, release_id):
         if allowances:
-            ledger.allowance(chosen.dataset, chosen.publication.requester)
+            ledger.allowance(chosen.dataset, chosen.publication.requester)  # raises without one
         if before := asked_before(chosen, plan, ledger):
             show_earlier(str(before))
             decision = ledger.decision(chosen.dataset, before.release_id)

@@ -80,6 +80,7 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
     say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once, own)
+        # First, because a deployment that is made again loses the tag of an exhausted budget.
         resume_schedules()
         deployed = [
             _deploy(

@@ -27,6 +27,7 @@ NEXT = "next"
 
 def pause_schedule(client: SyncPrefectClient, deployment: UUID) -> None:
     """Pause a deployment until ``resume_schedules`` finds that its dataset's budget covers it again."""
+    # Tagged before it is paused: without the tag nothing would ever resume it.
     tags = [*{*client.read_deployment(deployment).tags, EXHAUSTED}]
     client.update_deployment(deployment, DeploymentUpdate(tags=sorted(tags)))
     client.pause_deployment(deployment)
@@ -48,9 +49,10 @@ def resume_schedules() -> list[str]:
             except InputError:  # the plan is gone or no longer valid: it stays paused
                 continue
             if affordable:
+                # In this order: a paused schedule without the tag would never be found again.
+                client.resume_deployment(deployment.id)
                 tags = [tag for tag in deployment.tags if tag != EXHAUSTED]
                 client.update_deployment(deployment.id, DeploymentUpdate(tags=tags))
-                client.resume_deployment(deployment.id)
                 log_line(f"{name}: the budget covers another run; its schedule is resumed")
                 resumed.append(name)
     return resumed
