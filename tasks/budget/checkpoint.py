@@ -77,6 +77,7 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
         )
     seen = _read(path)  # before the ledger: what was drawn in between is no contradiction
     _require_covered(path, seen, ledger, dataset)
+    # Tried now: a witness that cannot be replaced after the draws would stop a run that has paid.
     with _alone(path), tempfile.TemporaryFile(dir=path.parent) as room:
         room.write(b"." * (path.stat().st_size + ROOM))
         room.flush()
@@ -202,6 +203,7 @@ def _open_as_before(path: Path, file: int) -> None:
         return
     with suppress(PermissionError):
         found = path.stat()
+        # The group first: with another group, the mode would open the file to the wrong people.
         os.fchown(file, -1, found.st_gid)
         os.fchmod(file, S_IMODE(found.st_mode))
 

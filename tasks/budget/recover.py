@@ -36,6 +36,7 @@ def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     missing too.
     """
     lost, unrecorded = _lost(ledger, published)
+    # In the order of their draws: a run of a series is accepted only after the runs before it.
     lost.sort(key=lambda each: each.manifest.drawn_at)
     _require_allowances(ledger, published.name, lost)
     if signing_key():
@@ -113,7 +114,9 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
     manifest, plan = bundle.manifest, bundle.plan
     names = manifest.dataset, manifest.release_id
     draws = {name: bundle.draw(name) for name in plan.built}
-    part = Fraction(1) if manifest.request else None  # that it was within its part is known
+    part = (
+        Fraction(1) if manifest.request else None
+    )  # it was within the plan's part when it was made
     analyst = plan.publication.requester if manifest.request == "allowance" else None
     digest = manifest.plan_digest
     ledger.reserve(*names, digest, charges_of(plan), part=part, analyst=analyst)
