@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 from dpcore.errors import InputError, UnusableLedgerError
 from tasks.ledger.database import Database
 from tasks.ledger.records import RESTORE
+from tasks.workplace.home import flush_folder
 
 
 class SQLiteDatabase(Database):
@@ -153,14 +154,6 @@ def _whole(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         os.link(temporary, path)  # os.replace would overwrite a ledger that was made meanwhile
-        _sync_folder(path.parent)
+        flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

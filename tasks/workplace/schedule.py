@@ -45,6 +45,7 @@ def due_times(
             for minute in (range(60) if minutes == ["*"] else minutes)
         ]
         days = " ".join(["0 0", *schedule.cron.split()[2:]])
+        # Two days earlier, because Prefect moves a time by up to a day, and a zone shifts it by hours.
         before = start.astimezone(zone).replace(tzinfo=None, fold=0) - 2 * day
         for midnight in croniter(days, before).all_next(datetime):
             known = True

@@ -84,6 +84,7 @@ class Step(Generic[P, R]):
         from prefect import task
         from prefect.cache_policies import NO_CACHE
 
+        # A cache policy can make Prefect store what the step returns, so both are ruled out.
         return task(
             name=self.name,
             task_run_name=self.run_name,
@@ -111,9 +112,10 @@ class Step(Generic[P, R]):
 
 
 def _unsearched(argument: object) -> object:
-    """Mark an argument so that Prefect does not search it for futures, which would read a plan twice."""
+    """Mark an argument so that Prefect does not search it for futures."""
     from prefect.utilities.annotations import quote
 
+    # The search of a plan with 100,000 categories took two thirds of a run.
     return argument if isinstance(argument, str) else quote(argument)
 
 
