@@ -139,6 +139,7 @@ class SyntheticRecords:
         """The table of support: the grade of each margin, and the records' distance from it."""
         names = tuple(axis.name for axis in self.domain.axes if read_columns(axis) == (axis.name,))
         follows = self.release.follows
+        # Of a column and the column that it follows from, every record is right by construction.
         free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
         chosen = [*combinations(names, 1), *free]
         chosen += islice((each for each in self._larger() if {*each} <= {*names}), MOST_SETS)
