@@ -136,6 +136,7 @@ def _connect(source: PostgreSQLSource) -> psycopg.Connection[Any]:
 
 def _types(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
     """The type of every column; the transaction begins here."""
+    # No function or operator that a user of the database made can stand in for the server's own.
     connection.execute("SET LOCAL search_path = pg_catalog")
     for setting, value in SETTINGS.items():
         connection.execute(f"SET LOCAL {setting} = {value}")
