@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.utilities.callables import parameter_schema
 
@@ -29,7 +28,12 @@ from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.deployed import release_due
 from flows.operation import engine
-from flows.operation.exhaustion import covered, pause_schedule, resume_schedules
+from flows.operation.exhaustion import (
+    covered,
+    deployments_with,
+    pause_schedule,
+    resume_schedules,
+)
 from flows.operation.lost import POOL, TAG
 from schemas.plan import Plan, load_plan
 from schemas.text import escape
@@ -213,8 +217,7 @@ def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan]) -> No
 
 def _remove_others(client: SyncPrefectClient, kept: set[str]) -> None:
     """Remove the deployments of plans that no longer exist; their past runs stay."""
-    ours = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
-    for deployment in client.read_deployments(deployment_filter=ours):
+    for deployment in deployments_with(client, TAG):
         flow = client.read_flow(deployment.flow_id).name
         if f"{flow}/{deployment.name}" not in kept:
             client.delete_deployment(deployment.id)

@@ -9,6 +9,7 @@ from uuid import UUID
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.responses import DeploymentResponse
 
 from dpcore.errors import BudgetError, InputError
 from schemas.plan import Plan, load_plan
@@ -21,8 +22,18 @@ from tasks.workplace.step import log_line
 
 EXHAUSTED = "budget exhausted"
 
-NEXT = "next"
-"""A placeholder for the release id of a future run."""
+NEXT = "(next)"
+"""A placeholder for the release id of a future run; no release can have this id."""
+
+
+def deployments_with(client: SyncPrefectClient, tag: str) -> list[DeploymentResponse]:
+    """Every deployment with this tag."""
+    tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=[tag]))
+    found: list[DeploymentResponse] = []
+    # Page by page, because a server lists at most 200 at a time.
+    while some := client.read_deployments(deployment_filter=tagged, offset=len(found)):
+        found += some
+    return found
 
 
 def pause_schedule(client: SyncPrefectClient, deployment: UUID) -> None:
@@ -39,9 +50,8 @@ def resume_schedules() -> list[str]:
     Due times that passed meanwhile are late releases, which ``notify_late`` reports.
     """
     resumed = []
-    paused = DeploymentFilter(tags=DeploymentFilterTags(all_=[EXHAUSTED]))
     with get_client(sync_client=True) as client:
-        for deployment in client.read_deployments(deployment_filter=paused):
+        for deployment in deployments_with(client, EXHAUSTED):
             name = deployment.name
             try:
                 plan = load_plan(known_plan(name))
