@@ -111,8 +111,9 @@ def _alone(path: Path) -> Iterator[None]:
     """Let one process of this machine write at a time, so that no older list replaces a newer one."""
     lock = path.with_name(f".{path.name}.lock")
     try:
-        if not lock.exists():
-            with lock.open("a") as file:
+        new = not lock.exists()
+        with lock.open("a") as file:  # also where it exists, to see that this user may write it
+            if new:
                 os.fchmod(file.fileno(), _mode(path.parent))
         with locked(lock):
             yield

@@ -249,6 +249,15 @@ def test_a_witness_that_cannot_be_replaced_stops_the_run_before_anything_is_draw
         require_checkpoint(ledger, "wages")
 
 
+def test_a_lock_that_cannot_be_written_is_told_of_the_witness_and_not_of_the_home(ledger, witness):
+    write_checkpoint(ledger, witness)
+    lock = witness.with_name(f".{witness.name}.lock")
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(InputError, match=rf"^{witness}: cannot be written \(Is a directory\)$"):
+        require_checkpoint(ledger, "wages")
+
+
 def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
     draw(ledger, "r1")
     write_checkpoint(ledger, witness)
