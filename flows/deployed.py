@@ -19,9 +19,9 @@ from flows.operation.identity import current_run
 from flows.operation.notify import HOOKS
 from flows.operation.parallel import task_runner
 from schemas.plan import Plan, load_plan
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.home import ledger_url
 from tasks.workplace.plans import known_plan, published_folder
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 
@@ -56,7 +56,8 @@ def release_due(plan: str) -> str:
     assert run.expected_start_time is not None
     due = datetime.fromtimestamp(run.expected_start_time.timestamp(), UTC)
     release_id = run_id(path, due)
-    made = Ledger(ledger_url()).releases(the_plan.dataset) if ledger_exists() else {}
+    ledger = ledger_if_any()
+    made = ledger.releases(the_plan.dataset) if ledger else {}
     if release_id not in made:  # one that was charged may be finished at any time
         require_due(the_plan, path, due, deployment.created, list(made))
     if the_plan.series:
@@ -76,9 +77,9 @@ def deployed_run() -> FlowRun:
             f"job variables: a run may not set any ({', '.join(run.job_variables)}); the worker's"
             " environment names ledger and folders"
         )
-    if ledger_exists():
+    if ledger := ledger_if_any():
         # From now on no plan grants itself its budget: who starts runs here is not who grants.
-        Ledger(ledger_url()).share()
+        ledger.share()
     return run
 
 

@@ -38,9 +38,8 @@ from flows.operation.lost import POOL, TAG
 from schemas.plan import Plan, load_plan
 from schemas.text import escape
 from tasks.budget.schedule import require_first_year
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, ledger_if_any
 from tasks.ledger.runs_and_grant import no_grant
-from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import plans_in
 from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
@@ -69,8 +68,8 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
     logged and skipped, and its earlier deployment stays.  Raises ``InputError`` if no plan is valid, and
     ``BudgetError`` if none can be paid, unless the server is ``own``.
     """
-    if ledger_exists():
-        Ledger(ledger_url()).require_whole()
+    if ledger := ledger_if_any():
+        ledger.require_whole()
     plans, refused = plans_to_deploy(folder)
     if not own and not plans:
         raise BudgetError(f"{folder}: no plan in this folder can be deployed")
@@ -104,9 +103,9 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
         which = {"plan": list(plans)}
         if plans:
             deployed.append(_deploy(client, audit, "audit-a-plan", choices=which))
-        if ledger_exists():
-            Ledger(ledger_url()).share()
-            _pause_exhausted(client, plans)
+        if ledger := ledger_if_any():
+            ledger.share()
+            _pause_exhausted(client, plans, ledger)
         kept = {f"release/{name}" for name in plans_in(folder)} | {*deployed}
         _remove_others(client, kept | (FORMS if refused else set()))
     return Deployed(deployed, refused)
@@ -119,7 +118,7 @@ def plans_to_deploy(
 
     ``say``: called with the reason for each plan that is skipped; by default the log.
     """
-    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    ledger = ledger_if_any()
     plans: dict[str, Plan] = {}
     refused: list[BudgetError] = []
     for name, path in plans_in(folder).items():
@@ -139,7 +138,7 @@ def plans_to_deploy(
 
 def say_what_lacks_a_grant(plans: Mapping[str, Plan]) -> None:
     """For each dataset without a grant, log the command that grants what its plan states."""
-    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    ledger = ledger_if_any()
     for name, plan in plans.items():
         if ledger is None or ledger.account(plan.dataset) is None:
             log_line(f"{name}: {no_grant(plan)}")
@@ -207,8 +206,7 @@ def _deploy(
     return f"{flow.name}/{name}"
 
 
-def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan]) -> None:
-    ledger = Ledger(ledger_url())
+def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan], ledger: Ledger) -> None:
     for name, plan in plans.items():
         if plan.operation.schedule and not covered(plan, ledger):
             pause_schedule(client, client.read_deployment_by_name(f"release/{name}").id)

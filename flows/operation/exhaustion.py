@@ -14,9 +14,8 @@ from prefect.client.schemas.responses import DeploymentResponse
 from dpcore.errors import BudgetError, InputError
 from schemas.plan import Plan, load_plan
 from tasks.budget.charge import require_budget
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import known_plan
 from tasks.workplace.step import log_line
 
@@ -55,7 +54,8 @@ def resume_schedules() -> list[str]:
             name = deployment.name
             try:
                 plan = load_plan(known_plan(name))
-                affordable = ledger_exists() and covered(plan, Ledger(ledger_url()))
+                ledger = ledger_if_any()
+                affordable = ledger is not None and covered(plan, ledger)
             except InputError:  # the plan is gone or no longer valid: it stays paused
                 continue
             if affordable:

@@ -30,6 +30,7 @@ from tasks.ledger.records import (
     require_text,
 )
 from tasks.ledger.roles import roles_sql
+from tasks.workplace.home import ledger_exists, ledger_url
 
 # The limit of one value in SQLite as it is usually built, and in PostgreSQL.
 MAX_PAYLOAD_BYTES = 1_000_000_000
@@ -311,6 +312,11 @@ class Ledger(LedgerReader):
             decided = notes.decision(connection, charges)
         assert decided is not None
         return decided
+
+
+def ledger_if_any() -> Ledger | None:
+    """The ledger that the environment names; None if its file is missing, which is not made then."""
+    return Ledger(ledger_url()) if ledger_exists() else None
 
 
 def _lock_known(connection: Connection, dataset: str) -> Account:
