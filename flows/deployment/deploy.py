@@ -73,12 +73,13 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
     plans, refused = plans_to_deploy(folder)
     if not own and not plans:
         raise BudgetError(f"{folder}: no plan in this folder can be deployed")
-    opened = {name: plan.operation.requests for name, plan in plans.items()}
-    parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
-    asked = [name for name, requests in opened.items() if requests]
-    form = {"plan": asked} | ({"releases": parts} if parts else {})
+    opened = {name: asked for name, plan in plans.items() if (asked := plan.operation.requests)}
+    parts = [f"{name}: {each}" for name, asked in opened.items() for each in asked.releases]
+    form = {"plan": list(opened)} | ({"releases": parts} if parts else {})
     columns = [
-        escape(f"{name}: {', '.join(r.columns)}") for name, r in opened.items() if r and r.columns
+        escape(f"{name}: {', '.join(asked.columns)}")
+        for name, asked in opened.items()
+        if asked.columns
     ]
     say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
@@ -97,12 +98,11 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
             )
             for name, plan in plans.items()
         ]
-        if asked:
+        if opened:
             more = "\n\n".join(["Columns that are open to wishes:", *columns] if columns else [])
             deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form, more=more))
-        which = {"plan": list(plans)}
         if plans:
-            deployed.append(_deploy(client, audit, "audit-a-plan", choices=which))
+            deployed.append(_deploy(client, audit, "audit-a-plan", choices={"plan": list(plans)}))
         if ledger := ledger_if_any():
             ledger.share()
             _pause_exhausted(client, plans, ledger)

@@ -131,7 +131,7 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         )
     defaults = {
         "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease",
-        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",  # else our lines outside runs warn
         "PREFECT_CLI_PROMPT": "false",
         "PREFECT_WORKER_QUERY_SECONDS": "2",  # by default whoever fills in a form waits for ten
         "OPENBLAS_NUM_THREADS": "1",

@@ -175,6 +175,7 @@ def _never_null(tables: Sequence[Table], part: TableColumn, survey: Mapping[str,
 
 def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
     """All columns, first those that describe cells; for several tables, also one of their names."""
+    # In reverse, so that a column keeps the description of the first table that has it.
     parts = {part.name: part for table in reversed(tables) for part in reversed(table.parts)}
     found = [*reversed(parts.values())]
     if len(tables) == 1:

@@ -287,7 +287,7 @@ def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:
         masked = any(
             isinstance(values, np.ma.MaskedArray) for of in found for values in of.values()
         )
-        join = np.ma.concatenate if masked else np.concatenate
+        join = np.ma.concatenate if masked else np.concatenate  # the latter would drop the masks
         return {name: join([of[name] for of in found]) for name in found[0]}
 
     return replace(
@@ -334,6 +334,7 @@ def record_blocks(
     refined_by = {column: finer.name for column, finer in refining.items()}
     before = 0
     for block in blocks:
+        # Given records are implicates, which follow all releases already.
         followed, targets = _targets(plan, sampler, block, draws) if codes is None else ([], [])
         if targets:
             block = block[calibrated(len(block), targets, of_choice)]
