@@ -19,9 +19,8 @@ from flows.operation.identity import current_run
 from flows.operation.notify import HOOKS
 from flows.operation.parallel import task_runner
 from schemas.plan import Plan, load_plan
-from tasks.ledger import Ledger, ledger_if_any
+from tasks.ledger import ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.home import ledger_url
 from tasks.workplace.plans import known_plan, published_folder
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 
@@ -61,7 +60,7 @@ def release_due(plan: str) -> str:
     if release_id not in made:  # one that was charged may be finished at any time
         require_due(the_plan, path, due, deployment.created, list(made))
     if the_plan.series:
-        the_plan = at_its_run(the_plan, Ledger(ledger_url()), release_id, due)
+        the_plan = at_its_run(the_plan, ledger, release_id, due)
     return carry_out(the_plan, release_id, published_folder())
 
 

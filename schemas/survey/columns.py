@@ -337,6 +337,7 @@ class ContinuousColumn(NumberColumn):
         """Cells between the given edges, and one for each point mass."""
         check_edges(edges, *self.bounds)
         points = [float(point) for point in self.point_masses]
+        # The edge of a point mass is there twice, because its cell has no width.
         cut = tuple(sorted([*({float(e) for e in edges} - {*points}), *points, *points]))
         return Bins(name, cut, self.nullable, step=self.written)
 

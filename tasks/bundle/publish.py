@@ -141,6 +141,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     draws = draws_of(plan, release_id)
     noisy = draws_of_period(plan, draws)(synthesis.from_)
     columns, about = plan.described_columns, file_metadata(plan, release_id)
+    # Without its files, which are not written yet: they carry the record's warning themselves.
     stated = SynthesisRecord.model_construct(
         understated=understated_by(synthesis.sampler(plan.of_period), noisy),
         rows_per_unit=plan.unit.max_rows if plan.unit else 1,
@@ -153,6 +154,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
     def blocks() -> Iterator[SyntheticRecords]:
         for block in record_blocks(plan, synthesis, draws):
+            # The support needs the codes of all blocks, whose values would take too much memory.
             seen.append(block.without_values)
             yield block
 

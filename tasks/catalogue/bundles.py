@@ -92,7 +92,7 @@ def _candidates(root: Path) -> Iterator[tuple[Path, DPReleaseError | None]]:
     while waiting or links:
         # Links last, so that a bundle is listed by its own path where it has one here.
         folder = waiting.pop() if waiting else links.pop(0)
-        place = folder.resolve()
+        place = folder.resolve()  # so that links that lead in a circle come to an end
         if place in seen:
             continue
         seen.add(place)

@@ -11,18 +11,19 @@ from tasks.ledger.records import Account, State, exact_text
 from tasks.workplace.schedule import beginning, due_times
 
 
-def runs_charged(plan: Plan, ledger: Ledger) -> dict[str, int]:
+def runs_charged(plan: Plan, ledger: Ledger | None) -> dict[str, int]:
     """The release ids of the plan's series that count, each with the number of its run."""
+    made = ledger.releases(plan.dataset) if ledger else {}
     return {
         charge.release_id: charge.run
-        for charges in ledger.releases(plan.dataset).values()
+        for charges in made.values()
         for charge in charges.values()
         if charge.series == plan.series_id and charge.state is not State.VOID
     }
 
 
 def at_its_run(
-    plan: Plan, ledger: Ledger, release_id: str = "", due: datetime | None = None
+    plan: Plan, ledger: Ledger | None, release_id: str = "", due: datetime | None = None
 ) -> Plan:
     """The plan at the run of its series to which a release belongs.
 

@@ -91,6 +91,7 @@ def tallies(
         if unfit:
             raise DataError(UNREAD)
         table = within_found(table, columns or {})
+        # First, so that a record that is left out takes no place among those kept of its unit.
         if invalid == "drop":
             valid = partial(keep_valid, table, columns or {})
             table = call_guarded(valid, DataError, "the survey table could not be checked")

@@ -24,7 +24,7 @@ OUTSIDE = "outside"
 
 def home() -> Path:
     """The path of dprelease's home, which is created if it is missing."""
-    data = Path(os.environ.get("XDG_DATA_HOME", ""))
+    data = Path(os.environ.get("XDG_DATA_HOME", ""))  # its standard says to ignore a relative path
     default = (data if data.is_absolute() else Path.home() / ".local/share") / "dprelease"
     return private_folder((place("DPRELEASE_HOME") or default).absolute())
 

@@ -208,6 +208,7 @@ def _withheld(step_name: str, error: Exception) -> DPReleaseError:
         folder = private_folder(home() / "failures")
         path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{step_name}.txt"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # A value in the trace may be text that UTF-8 cannot encode.
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.writelines(traceback.format_exception(error))
         where = f"the trace, which may hold private values, is in {path}"

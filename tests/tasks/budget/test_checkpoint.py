@@ -9,6 +9,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+import yaml
 
 from dpcore.accounting.budget import Budget
 from dpcore.errors import DPReleaseError, InputError, LedgerError, LostLedgerError
@@ -88,6 +89,18 @@ def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
         with pytest.raises(LostLedgerError):
             bare.release(plan, "r2", tmp_path / out)
     assert cli("restore", tmp_path / "copy") == 0
+
+
+def test_nor_does_a_run_of_a_series(tmp_path, own_home, witness):
+    plan = bare.small_plan(tmp_path)
+    document = yaml.safe_load(bare.PLAN) | {"neighbours": "add-remove", "synthesis": []}
+    document["series"] = {"period": "year", "periods": 2, "in_periods": 1}
+    document["columns"]["year"] = {"type": "integer", "bounds": [1, 2]}
+    document["releases"] = [{"name": "sexes", "kind": "histogram", "columns": ["sex"]}]
+    plan.write_text(yaml.safe_dump(document))
+    with pytest.raises(InputError, match="names no file"):
+        bare.release(plan, "r1", tmp_path / "out")
+    assert not (own_home / "ledger.sqlite").exists()
 
 
 @pytest.mark.slow
