@@ -37,7 +37,7 @@ def deployments_with(client: SyncPrefectClient, tag: str) -> list[DeploymentResp
 
 def pause_schedule(client: SyncPrefectClient, deployment: UUID) -> None:
     """Pause a deployment until ``resume_schedules`` finds that its dataset's budget covers it again."""
-    # Tagged before it is paused: without the tag nothing would ever resume it.
+    # Tagged before it is paused: without the tag, only a person would resume it.
     tags = [*{*client.read_deployment(deployment).tags, EXHAUSTED}]
     client.update_deployment(deployment, DeploymentUpdate(tags=sorted(tags)))
     client.pause_deployment(deployment)
@@ -59,7 +59,7 @@ def resume_schedules() -> list[str]:
             except InputError:  # the plan is gone or no longer valid: it stays paused
                 continue
             if affordable:
-                # In this order: a paused schedule without the tag would never be found again.
+                # In this order: a paused schedule without the tag would not be found again.
                 client.resume_deployment(deployment.id)
                 tags = [tag for tag in deployment.tags if tag != EXHAUSTED]
                 client.update_deployment(deployment.id, DeploymentUpdate(tags=tags))

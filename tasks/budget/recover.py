@@ -114,9 +114,8 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
     manifest, plan = bundle.manifest, bundle.plan
     names = manifest.dataset, manifest.release_id
     draws = {name: bundle.draw(name) for name in plan.built}
-    part = (
-        Fraction(1) if manifest.request else None
-    )  # it was within the plan's part when it was made
+    # All of the grant: the release was within the plan's part when it was made.
+    part = Fraction(1) if manifest.request else None
     analyst = plan.publication.requester if manifest.request == "allowance" else None
     digest = manifest.plan_digest
     ledger.reserve(*names, digest, charges_of(plan), part=part, analyst=analyst)

@@ -33,9 +33,8 @@ def staging_folder(target: Path) -> Iterator[Path]:
     """
     with private_workspace(target.parent.name, target.name) as claim:
         staging = target.parent / f".{target.name}.{secrets.token_hex(8)}.staging"
-        claim_outside(
-            claim, staging.absolute()
-        )  # before it exists, so that no crash leaves it behind
+        # Before it exists, so that no crash leaves it behind.
+        claim_outside(claim, staging.absolute())
         try:
             _public_folder(target.parent)
             staging.mkdir(mode=0o700)  # nobody else looks into an unfinished bundle

@@ -119,8 +119,7 @@ def _engine_for(url: URL, lock_seconds: float) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
         hide_parameters=True,
-        # PostgreSQL advises against less than two seconds; older clients read 1 as 2.
-        connect_args={"connect_timeout": max(2, math.ceil(lock_seconds))},
+        connect_args={"connect_timeout": math.ceil(lock_seconds)},  # the driver takes 1 for 2
     )
 
 
