@@ -50,7 +50,7 @@ def lost_draws(ledger: Ledger, dataset: str | None = None, path: Path | None = N
     ``path``: the witness; by default the configured one.
     """
     path = path or checkpoint_file()
-    return _lost(_read(path), ledger, dataset) if path and path.exists() else []
+    return [] if path is None or _is_missing(path) else _lost(_read(path), ledger, dataset)
 
 
 def seen_draws(dataset: str, release_id: str) -> dict[str, str]:
@@ -70,7 +70,7 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
     path = checkpoint_file()
     if path is None:
         return
-    if not os.path.exists(path):
+    if _is_missing(path):
         raise InputError(
             f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, write it once with"
             " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
@@ -92,7 +92,7 @@ def write_checkpoint(ledger: Ledger, path: Path) -> int:
     with _alone(path):
         # Again, where a run on another machine may have put an older list in place meanwhile.
         while True:
-            seen = _read(path) if os.path.exists(path) else None
+            seen = None if _is_missing(path) else _read(path)
             wanted = sorted({*(seen or ()), *_known(ledger)[0]})
             if seen == wanted:
                 return len(wanted)
@@ -153,6 +153,17 @@ def _require_covered(path: Path, seen: list[str], ledger: Ledger | None, dataset
             f" {path} lists ({len(lost)} such draws of this dataset): it is an old copy or another"
             f" ledger, and what it lacks would be spent twice: {first.remedy}"
         )
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there is no witness."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:  # this user may not look there, which is an error when it is read
+        pass
+    return False
 
 
 def _read(path: Path) -> list[str]:

@@ -16,7 +16,12 @@ from dpcore.errors import DPReleaseError, InputError, LedgerError, LostLedgerErr
 from dpcore.line.statistic import Noisy
 from flows.cli import main
 from tasks.budget import checkpoint
-from tasks.budget.checkpoint import add_to_checkpoint, require_checkpoint, write_checkpoint
+from tasks.budget.checkpoint import (
+    add_to_checkpoint,
+    lost_draws,
+    require_checkpoint,
+    write_checkpoint,
+)
 from tasks.ledger import Charge, Ledger
 from tasks.workplace.home import ledger_url
 from tests import bare
@@ -269,6 +274,12 @@ def test_a_lock_that_cannot_be_written_is_told_of_the_witness_and_not_of_the_hom
     lock.mkdir()
     with pytest.raises(InputError, match=rf"^{witness}: cannot be written \(Is a directory\)$"):
         require_checkpoint(ledger, "wages")
+
+
+def test_a_witness_that_cannot_be_looked_at_is_not_taken_for_a_missing_one(ledger, witness):
+    beyond = witness.with_name("x" * 300)  # no user may look there; nor may some into a folder
+    with pytest.raises(InputError, match=r"x: cannot be read \(File name too long\)"):
+        lost_draws(ledger, path=beyond)
 
 
 def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):
