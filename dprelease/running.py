@@ -179,10 +179,9 @@ def release(
         ApprovalError: A disclosure officer has not approved the release, or has rejected it.
     """
     from flows.course import carry_out
-    from tasks.ledger import Ledger
+    from tasks.ledger import ledger_if_any
     from tasks.ledger.runs_and_grant import at_its_run
     from tasks.survey.memory import MemoryTable
-    from tasks.workplace.home import ledger_url
     from tasks.workplace.schedule import due_of, run_id
 
     the_plan = load_plan(plan)
@@ -193,7 +192,7 @@ def release(
     check_release_id(name)
     with _using(ledger), _shown(the_plan, progress):
         if the_plan.series:
-            the_plan = at_its_run(the_plan, Ledger(ledger_url()), name, due_of(path, name))
+            the_plan = at_its_run(the_plan, ledger_if_any(), name, due_of(path, name))
         if source is not None:
             named = isinstance(source, str | Path)
             private = str(source) if named else MemoryTable(source)

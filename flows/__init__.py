@@ -14,13 +14,11 @@ GARBAGE_OBJECTS = 2_000_000
 
 
 def whole_process(main: Callable[[], object]) -> NoReturn:
-    """Run ``main`` as all that this process does, and exit once threads and exit functions have ended.
-
-    A run makes many objects and few reference cycles.  Frequent garbage collection, and freeing each
-    object before the process ends, would take a quarter of its time.
-    """
+    """Run ``main`` as all that this process does; exit once threads and exit functions have ended."""
+    # A run makes many objects and few reference cycles.  Frequent garbage collection, and freeing each
+    # object before the process ends, would take a quarter of its time.
     gc.set_threshold(GARBAGE_OBJECTS)
-    atexit.register(end_quietly)
+    atexit.register(end_quietly)  # the first, because exit functions run last in, first out
     try:
         given = main()
         code = given if isinstance(given, int) else 0
@@ -33,16 +31,13 @@ def whole_process(main: Callable[[], object]) -> NoReturn:
     try:
         if sys.stdout:
             sys.stdout.flush()
-    except OSError:  # the interpreter has a code for it
+    except OSError:  # the reader has gone: the interpreter's own end has an exit code for that
         sys.exit(code)
     os._exit(code)
 
 
 def end_quietly() -> None:
-    """Close standard error as the last exit function.
-
-    While the interpreter shuts down, DuckDB's binding reports objects that Prefect's threads still
-    hold.  Exit functions run last in, first out, so this one must be registered first.
-    """
+    """Close standard error; register this first, so that it is the last exit function."""
     sys.stderr.flush()
+    # While the interpreter shuts down, DuckDB's binding reports objects that Prefect's threads hold.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

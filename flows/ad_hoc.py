@@ -20,8 +20,7 @@ from schemas.first_plan.wishes import Said
 from tasks.announce.announce import show_earlier, show_explanation
 from tasks.budget.charge import require_budget
 from tasks.bundle.publish import require_approved
-from tasks.ledger import Ledger
-from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.ledger import ledger_if_any
 from tasks.workplace.plans import published_folder
 
 Wishes = Annotated[
@@ -91,11 +90,12 @@ def ad_hoc(
     said = Said(None, records, *map(tuple, (tables, means, densities, models, maps)))
     chosen, part = select_releases(plan, releases, alpha, title, requester, said)
     release_id = own_release_id(plan)
-    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    ledger = ledger_if_any()
     allowances = ledger.allowances(chosen.dataset) if ledger else {}
+    # A run that has charged its own release continues with it, whatever was published meanwhile.
     if ledger and not ledger.release(chosen.dataset, release_id):
         if allowances:
-            ledger.allowance(chosen.dataset, chosen.publication.requester)
+            ledger.allowance(chosen.dataset, chosen.publication.requester)  # raises without one
         if before := asked_before(chosen, plan, ledger):
             show_earlier(str(before))
             decision = ledger.decision(chosen.dataset, before.release_id)

@@ -16,6 +16,7 @@ def await_approval(plan: Plan, release_id: str, made: PreparedBundle) -> None:
     ledger = Ledger(ledger_url())
     decision = ledger.decision(plan.dataset, release_id)
     if plan.publication.approval:
+        # Recorded first: `dprelease approve` reads here whether a run waits for the decision.
         ledger.ask(plan.dataset, release_id)
         if in_flow_run():
             from flows.operation.form import ask_in_form

@@ -19,9 +19,8 @@ from flows.operation.identity import current_run
 from flows.operation.notify import HOOKS
 from flows.operation.parallel import task_runner
 from schemas.plan import Plan, load_plan
-from tasks.ledger import Ledger
+from tasks.ledger import ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import known_plan, published_folder
 from tasks.workplace.schedule import beginning, due_times, local_text, run_id
 
@@ -56,11 +55,12 @@ def release_due(plan: str) -> str:
     assert run.expected_start_time is not None
     due = datetime.fromtimestamp(run.expected_start_time.timestamp(), UTC)
     release_id = run_id(path, due)
-    made = Ledger(ledger_url()).releases(the_plan.dataset) if ledger_exists() else {}
-    if release_id not in made:
+    ledger = ledger_if_any()
+    made = ledger.releases(the_plan.dataset) if ledger else {}
+    if release_id not in made:  # one that was charged may be finished at any time
         require_due(the_plan, path, due, deployment.created, list(made))
     if the_plan.series:
-        the_plan = at_its_run(the_plan, Ledger(ledger_url()), release_id, due)
+        the_plan = at_its_run(the_plan, ledger, release_id, due)
     return carry_out(the_plan, release_id, published_folder())
 
 
@@ -76,8 +76,9 @@ def deployed_run() -> FlowRun:
             f"job variables: a run may not set any ({', '.join(run.job_variables)}); the worker's"
             " environment names ledger and folders"
         )
-    if ledger_exists():
-        Ledger(ledger_url()).share()
+    if ledger := ledger_if_any():
+        # From now on no plan grants itself its budget: who starts runs here is not who grants.
+        ledger.share()
     return run
 
 
@@ -87,9 +88,7 @@ def require_due(
     """Raise ``InputError`` unless ``due`` is a due time since the schedule began, and the latest so far.
 
     If the plan states no ``since``, the schedule began when the plan was ``deployed``, or with the first
-    of its releases that were ``made``.  After an outage several runs of a plan start at once.  They
-    would all read and pay for the same table, so only the latest may run.  A series separates its
-    periods by itself.
+    of its releases that were ``made``.
     """
     schedule = plan.operation.schedule
     here = f"`dprelease run {path.name}` on a machine that has the ledger"
@@ -110,6 +109,8 @@ def require_due(
             f" {local_text(schedule, following)} ({schedule.timezone}); nothing was charged. Release the"
             f" plan on demand with {here}"
         )
+    # After an outage several runs of a plan start at once.  They would all read and pay for the same
+    # table, so only the latest may run.  A series separates its periods by itself.
     again = next(due_times(schedule, due + timedelta(seconds=1)))
     if not plan.series and again <= datetime.now(UTC):
         then = local_text(schedule, due)

@@ -138,10 +138,8 @@ def asked_before(plan: Plan, name: str, ledger: Ledger) -> Earlier | None:
 
 
 def question_id(plan: Plan, name: str, ledger: Ledger) -> str:
-    """The release id for a question that was not asked before about this data.
-
-    The id depends only on the question, so if two people ask at the same moment, only one is charged.
-    """
+    """The release id for a question that was not asked before about this data."""
+    # Made of the question alone: of two people who ask it at the same moment, only one is charged.
     first = f"{name}-{ASK}-{plan.digest[:16]}"
     taken = sum(release_id.startswith(first) for release_id in ledger.releases(plan.dataset))
     return f"{first}-{taken + 1}" if taken else first
@@ -154,6 +152,7 @@ def _asked(dataset: str, name: str, ledger: Ledger) -> dict[str, list[ChargeReco
         release_id: [*charges.values()]
         for release_id, charges in ledger.releases(dataset).items()
         if release_id.startswith(starts)
+        # With a voided charge the release can never be finished, so it answers nobody.
         and all(charge.state is not State.VOID for charge in charges.values())
     }
 

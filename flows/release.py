@@ -21,9 +21,8 @@ from flows.operation.notify import HOOKS
 from flows.operation.parallel import task_runner
 from schemas.plan import load_plan
 from schemas.plan.identity import check_release_id
-from tasks.ledger import Ledger
+from tasks.ledger import ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.home import ledger_url
 from tasks.workplace.plans import find_plan, published_folder
 from tasks.workplace.schedule import due_of
 
@@ -67,5 +66,6 @@ def release(
     release_id = check_release_id(release_id or own_release_id(plan))
     if the_plan.series:
         due = due_of(find_plan(plan), release_id)
-        the_plan = at_its_run(the_plan, Ledger(ledger_url()), release_id, due)
+        # No ledger is made here: a lost one could then not be restored in its place.
+        the_plan = at_its_run(the_plan, ledger_if_any(), release_id, due)
     return carry_out(the_plan, release_id, Path(out) if out else published_folder())

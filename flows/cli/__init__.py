@@ -75,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command == app.help_print and not set(HELP) & set(given):  # no command is named
             app.help_print(given, console=app.error_console)
             return InputError.exit_code
+        # Here for all commands: steps open the ledger that the environment names, also in a flow.
         if url := bound.arguments.get("ledger"):
             os.environ["DPRELEASE_LEDGER"] = url
         command(*bound.args, **bound.kwargs)

@@ -146,6 +146,7 @@ def read_changes(changes: tuple[str, ...]) -> dict[str, Any]:
         place, separator, value = setting.partition("=")
         if not separator or not place:
             raise InputError(f"--set {setting}: write KEY=VALUE, such as source=survey.parquet")
+        # A path is text, also where YAML would read a number.
         values[place] = value if place == "source" else read_value(value)
     return values
 
@@ -173,6 +174,7 @@ def valid_plans(folder: Path | None, output: Output) -> "dict[Path, Plan]":
 
 
 def existing_ledger() -> "Ledger":
+    """The ledger; raises ``InputError`` if there is none."""
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_url
 
@@ -185,6 +187,7 @@ def existing_ledger() -> "Ledger":
 
 
 def require_known(ledger: "Ledger", dataset: str | None) -> None:
+    """Raise ``InputError`` if the ledger lacks this dataset."""
     if dataset and dataset not in ledger.datasets():
         meant = suggestion(dataset, ledger.datasets())
         raise InputError(f"the ledger has no dataset {dataset!r}{meant}")

@@ -173,6 +173,7 @@ def restore(
         raise InputError(f"{file}: is not the backup of a ledger ({error})") from None
     copy.require_whole()
     faults = [fault for name in copy.datasets() for fault in copy.find_faults(name)]
+    # A backup may have been made while a run was between its charge and its draw.
     if what := [fault.what for fault in faults if fault.what != "reserved, not drawn"]:
         raise LedgerError(f"{file}: {what[0]}; take another backup")
     copy.copy_to(place)

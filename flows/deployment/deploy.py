@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.utilities.callables import parameter_schema
 
@@ -29,14 +28,18 @@ from flows.ad_hoc import ad_hoc
 from flows.audit import audit
 from flows.deployed import release_due
 from flows.operation import engine
-from flows.operation.exhaustion import covered, pause_schedule, resume_schedules
+from flows.operation.exhaustion import (
+    covered,
+    deployments_with,
+    pause_schedule,
+    resume_schedules,
+)
 from flows.operation.lost import POOL, TAG
 from schemas.plan import Plan, load_plan
 from schemas.text import escape
 from tasks.budget.schedule import require_first_year
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, ledger_if_any
 from tasks.ledger.runs_and_grant import no_grant
-from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import plans_in
 from tasks.workplace.schedule import due_times
 from tasks.workplace.step import log_line
@@ -65,21 +68,23 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
     logged and skipped, and its earlier deployment stays.  Raises ``InputError`` if no plan is valid, and
     ``BudgetError`` if none can be paid, unless the server is ``own``.
     """
-    if ledger_exists():
-        Ledger(ledger_url()).require_whole()
+    if ledger := ledger_if_any():
+        ledger.require_whole()
     plans, refused = plans_to_deploy(folder)
     if not own and not plans:
         raise BudgetError(f"{folder}: no plan in this folder can be deployed")
-    opened = {name: plan.operation.requests for name, plan in plans.items()}
-    parts = [f"{name}: {each}" for name, r in opened.items() if r for each in r.releases]
-    asked = [name for name, requests in opened.items() if requests]
-    form = {"plan": asked} | ({"releases": parts} if parts else {})
+    opened = {name: asked for name, plan in plans.items() if (asked := plan.operation.requests)}
+    parts = [f"{name}: {each}" for name, asked in opened.items() for each in asked.releases]
+    form = {"plan": list(opened)} | ({"releases": parts} if parts else {})
     columns = [
-        escape(f"{name}: {', '.join(r.columns)}") for name, r in opened.items() if r and r.columns
+        escape(f"{name}: {', '.join(asked.columns)}")
+        for name, asked in opened.items()
+        if asked.columns
     ]
     say_what_lacks_a_grant(plans)
     with get_client(sync_client=True) as client:
         _make_pool(client, runs_at_once, own)
+        # First, because a deployment that is made again loses the tag of an exhausted budget.
         resume_schedules()
         deployed = [
             _deploy(
@@ -93,15 +98,14 @@ def deploy(folder: Path, runs_at_once: int, *, own: bool = False) -> Deployed:
             )
             for name, plan in plans.items()
         ]
-        if asked:
+        if opened:
             more = "\n\n".join(["Columns that are open to wishes:", *columns] if columns else [])
             deployed.append(_deploy(client, ad_hoc, "ad-hoc-release", choices=form, more=more))
-        which = {"plan": list(plans)}
         if plans:
-            deployed.append(_deploy(client, audit, "audit-a-plan", choices=which))
-        if ledger_exists():
-            Ledger(ledger_url()).share()
-            _pause_exhausted(client, plans)
+            deployed.append(_deploy(client, audit, "audit-a-plan", choices={"plan": list(plans)}))
+        if ledger := ledger_if_any():
+            ledger.share()
+            _pause_exhausted(client, plans, ledger)
         kept = {f"release/{name}" for name in plans_in(folder)} | {*deployed}
         _remove_others(client, kept | (FORMS if refused else set()))
     return Deployed(deployed, refused)
@@ -114,7 +118,7 @@ def plans_to_deploy(
 
     ``say``: called with the reason for each plan that is skipped; by default the log.
     """
-    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    ledger = ledger_if_any()
     plans: dict[str, Plan] = {}
     refused: list[BudgetError] = []
     for name, path in plans_in(folder).items():
@@ -134,7 +138,7 @@ def plans_to_deploy(
 
 def say_what_lacks_a_grant(plans: Mapping[str, Plan]) -> None:
     """For each dataset without a grant, log the command that grants what its plan states."""
-    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    ledger = ledger_if_any()
     for name, plan in plans.items():
         if ledger is None or ledger.account(plan.dataset) is None:
             log_line(f"{name}: {no_grant(plan)}")
@@ -202,8 +206,7 @@ def _deploy(
     return f"{flow.name}/{name}"
 
 
-def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan]) -> None:
-    ledger = Ledger(ledger_url())
+def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan], ledger: Ledger) -> None:
     for name, plan in plans.items():
         if plan.operation.schedule and not covered(plan, ledger):
             pause_schedule(client, client.read_deployment_by_name(f"release/{name}").id)
@@ -212,8 +215,7 @@ def _pause_exhausted(client: SyncPrefectClient, plans: Mapping[str, Plan]) -> No
 
 def _remove_others(client: SyncPrefectClient, kept: set[str]) -> None:
     """Remove the deployments of plans that no longer exist; their past runs stay."""
-    ours = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
-    for deployment in client.read_deployments(deployment_filter=ours):
+    for deployment in deployments_with(client, TAG):
         flow = client.read_flow(deployment.flow_id).name
         if f"{flow}/{deployment.name}" not in kept:
             client.delete_deployment(deployment.id)

@@ -56,7 +56,7 @@ def serve(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {out}: cannot be created ({error.strerror})") from None
-    os.umask(0o077)
+    os.umask(0o077)  # Prefect makes its database and its storage readable for every user
     folder = private_folder(home() / "server")
     os.environ.update(environment(folder, plans, out, port))
     refresh_global_settings_context()  # Prefect read its settings when it was imported
@@ -90,6 +90,7 @@ def serve(
         stack.enter_context(run_module(worker, folder / "worker.log", lock))
         ready(f"http://{HOST}:{port}")
         rounds = count()
+        # Until server or worker has ended; WNOWAIT leaves its status to whoever waits for it below.
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(RESUME_SECONDS)
             shorten_logs(folder)
@@ -130,7 +131,7 @@ def environment(folder: Path, plans: Path, out: Path, port: int) -> dict[str, st
         )
     defaults = {
         "PREFECT_LOGGING_EXTRA_LOGGERS": "dprelease",
-        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",  # else our lines outside runs warn
         "PREFECT_CLI_PROMPT": "false",
         "PREFECT_WORKER_QUERY_SECONDS": "2",  # by default whoever fills in a form waits for ten
         "OPENBLAS_NUM_THREADS": "1",
@@ -196,6 +197,7 @@ def require_free(port: int) -> None:
     if not 0 < port < 2**16:
         raise InputError(f"--port {port}: write a number from 1 to {2**16 - 1}")
     with socket.socket() as probe:
+        # As the server sets it: otherwise the port of a server that ended just now would count as used.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

@@ -8,10 +8,13 @@ only for one run and one plan.  The server needs the ledger and the folder of pl
 """
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpcore.errors import DPReleaseError, InputError
 from flows.operation.identity import WORDS
+
+if TYPE_CHECKING:
+    from tasks.ledger import Ledger
 
 KEY = "approval"
 """The names of a run's forms for decisions begin with this."""
@@ -34,7 +37,7 @@ def record_decisions() -> None:
     store = flow_run_input.create_flow_run_input
 
     async def recorded(session: Any, flow_run_input: Any) -> Any:
-        name, of, last = flow_run_input.key.partition("-response")
+        name, of, last = flow_run_input.key.partition("-response")  # as Prefect names an answer
         forms = {f"suspended-{KEY}": _record, f"suspended-{CONSENT}-": _proven}
         take = next((forms[each] for each in forms if name.startswith(each)), None)
         if of and not last and take:
@@ -42,6 +45,7 @@ def record_decisions() -> None:
             flow = await flows.read_flow(session, run.flow_id)
             if flow.name in WORDS:
                 try:
+                    # In a thread, because the ledger may wait for a lock, and the server may not.
                     value = await run_in_threadpool(
                         take, flow.name, run, name, flow_run_input.value
                     )
@@ -54,22 +58,20 @@ def record_decisions() -> None:
 
 
 def _record(flow: str, run: Any, name: str, form: str) -> str:
+    """The form as it is; its decision is recorded."""
     from flows.operation.notify import names_of
-    from tasks.ledger import Ledger
-    from tasks.workplace.home import ledger_exists, ledger_url
 
     if run.deployment_id is None:
         raise InputError(
             "the deployment of this run was removed. Decide with `dprelease approve` or `dprelease"
             " reject`"
         )
-    if not ledger_exists():
-        raise InputError(
-            "this server cannot record the decision: it needs DPRELEASE_LEDGER and DPRELEASE_PLANS."
-            " Decide with `dprelease approve` or `dprelease reject`"
-        )
+    ledger = _ledger(
+        "this server cannot record the decision: it needs DPRELEASE_LEDGER and DPRELEASE_PLANS."
+        " Decide with `dprelease approve` or `dprelease reject`"
+    )
     review = json.loads(form)
-    Ledger(ledger_url(), create=False).decide(
+    ledger.decide(
         *names_of(flow, run),
         review["decision"] == "approve",
         who=review["name"],
@@ -81,16 +83,23 @@ def _record(flow: str, run: Any, name: str, form: str) -> str:
 def _proven(flow: str, run: Any, name: str, form: str) -> str:
     """The form with a proof in place of its token; raises ``InputError`` if the token is wrong."""
     from flows.operation.notify import names_of
+
+    ledger = _ledger(
+        "this server cannot check the token: it needs DPRELEASE_LEDGER and DPRELEASE_PLANS"
+    )
+    dataset, _ = names_of(flow, run)
+    analyst = str(run.parameters.get("requester")).strip()
+    found = ledger.allowance(dataset, analyst)
+    found.require(json.loads(form)["token"].strip())
+    digest = name.removeprefix(f"suspended-{CONSENT}-")[:DIGEST]
+    return json.dumps({"token": found.proof(f"{run.id} {digest}")})
+
+
+def _ledger(cannot: str) -> "Ledger":
+    """The server's ledger; raises ``InputError`` with this message if it has none."""
     from tasks.ledger import Ledger
     from tasks.workplace.home import ledger_exists, ledger_url
 
     if not ledger_exists():
-        raise InputError(
-            "this server cannot check the token: it needs DPRELEASE_LEDGER and DPRELEASE_PLANS"
-        )
-    dataset, _ = names_of(flow, run)
-    analyst = str(run.parameters.get("requester")).strip()
-    found = Ledger(ledger_url(), create=False).allowance(dataset, analyst)
-    found.require(json.loads(form)["token"].strip())
-    digest = name.removeprefix(f"suspended-{CONSENT}-")[:DIGEST]
-    return json.dumps({"token": found.proof(f"{run.id} {digest}")})
+        raise InputError(cannot)
+    return Ledger(ledger_url(), create=False)

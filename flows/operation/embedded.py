@@ -69,7 +69,7 @@ class EmbeddedFlow(Flow[P, R]):
     if not TYPE_CHECKING:  # callers see the signature of the decorated function
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            _OUTCOMES.clear()
+            _OUTCOMES.clear()  # a process such as a notebook may run several flows
             lost: Exception
             try:
                 with prefect_api():
@@ -235,11 +235,14 @@ def _served() -> Iterator[str]:
 
     offer_no_api_pages()
     _forget_old_runs()
+    # Port 0: any free one, because several runs may go on at once.  With lifespan "on" a failed start
+    # ends the server; by default uvicorn would serve an API that has not started up.
     config = uvicorn.Config(
         create_app(ephemeral=True), host="127.0.0.1", port=0, log_level="critical", lifespan="on"
     )
     server = uvicorn.Server(config)
     run = contextvars.copy_context().run  # with the settings that hold here
+    # A daemon, so that a server that hangs does not keep the process from ending.
     thread = threading.Thread(target=run, args=(server.run,), name="prefect-api", daemon=True)
     thread.start()
     try:
@@ -262,11 +265,11 @@ def _served() -> Iterator[str]:
 
 
 def _forget_old_runs() -> None:
-    """Have an API that lives as long as one run delete old runs too; Prefect does so only in servers
-    that stay, and the database of a home that has none would grow for ever."""
+    """Have an API that lives as long as one run delete old runs too."""
     from prefect.server.services.db_vacuum import schedule_vacuum_tasks
     from prefect.server.services.perpetual_services import get_perpetual_services
 
+    # Prefect does so only in servers that stay; where none does, the database would grow for ever.
     for service in get_perpetual_services():
         if service.function is schedule_vacuum_tasks:
             service.run_in_ephemeral = True

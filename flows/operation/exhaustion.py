@@ -9,24 +9,35 @@ from uuid import UUID
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.responses import DeploymentResponse
 
 from dpcore.errors import BudgetError, InputError
 from schemas.plan import Plan, load_plan
 from tasks.budget.charge import require_budget
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, ledger_if_any
 from tasks.ledger.runs_and_grant import at_its_run
-from tasks.workplace.home import ledger_exists, ledger_url
 from tasks.workplace.plans import known_plan
 from tasks.workplace.step import log_line
 
 EXHAUSTED = "budget exhausted"
 
-NEXT = "next"
-"""A placeholder for the release id of a future run."""
+NEXT = "(next)"
+"""A placeholder for the release id of a future run; no release can have this id."""
+
+
+def deployments_with(client: SyncPrefectClient, tag: str) -> list[DeploymentResponse]:
+    """Every deployment with this tag."""
+    tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=[tag]))
+    found: list[DeploymentResponse] = []
+    # Page by page, because a server lists at most 200 at a time.
+    while some := client.read_deployments(deployment_filter=tagged, offset=len(found)):
+        found += some
+    return found
 
 
 def pause_schedule(client: SyncPrefectClient, deployment: UUID) -> None:
     """Pause a deployment until ``resume_schedules`` finds that its dataset's budget covers it again."""
+    # Tagged before it is paused: without the tag, only a person would resume it.
     tags = [*{*client.read_deployment(deployment).tags, EXHAUSTED}]
     client.update_deployment(deployment, DeploymentUpdate(tags=sorted(tags)))
     client.pause_deployment(deployment)
@@ -38,19 +49,20 @@ def resume_schedules() -> list[str]:
     Due times that passed meanwhile are late releases, which ``notify_late`` reports.
     """
     resumed = []
-    paused = DeploymentFilter(tags=DeploymentFilterTags(all_=[EXHAUSTED]))
     with get_client(sync_client=True) as client:
-        for deployment in client.read_deployments(deployment_filter=paused):
+        for deployment in deployments_with(client, EXHAUSTED):
             name = deployment.name
             try:
                 plan = load_plan(known_plan(name))
-                affordable = ledger_exists() and covered(plan, Ledger(ledger_url()))
+                ledger = ledger_if_any()
+                affordable = ledger is not None and covered(plan, ledger)
             except InputError:  # the plan is gone or no longer valid: it stays paused
                 continue
             if affordable:
+                # In this order: a paused schedule without the tag would not be found again.
+                client.resume_deployment(deployment.id)
                 tags = [tag for tag in deployment.tags if tag != EXHAUSTED]
                 client.update_deployment(deployment.id, DeploymentUpdate(tags=tags))
-                client.resume_deployment(deployment.id)
                 log_line(f"{name}: the budget covers another run; its schedule is resumed")
                 resumed.append(name)
     return resumed

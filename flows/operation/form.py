@@ -63,6 +63,7 @@ def ask_in_form(
     counts.  Plain Prefect servers accept the form without recording the decision, so it is recorded
     here; raises ``LedgerError`` if it contradicts an earlier one.
     """
+    # An answered form is read also where a decision is known, because the two may contradict.
     if not deployment.id or (known and True not in _answers(KEY)):
         return known
     show_preview(plan, release_id, made)
@@ -129,11 +130,9 @@ def await_token(plan: Plan) -> None:
 
 
 def _suspended(key: str, **options: Any) -> Any:
-    """Suspend this run; once a person has resumed it, return the contents of the form.
-
-    A run that ended while it waited, and is retried, waits again under another key: with the same key
-    Prefect would not suspend it.
-    """
+    """Suspend this run; once a person has resumed it, return the contents of the form."""
+    # A run that ended while it waited, and is retried, needs another key: Prefect suspends a run only
+    # once under each.
     unanswered = _answers(key).count(False)
     try:
         return suspend_flow_run(key=f"{key}-{unanswered}" if unanswered else key, **options)

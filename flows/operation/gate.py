@@ -70,7 +70,7 @@ class Gate:
             else:
                 await _refuse(send)
         elif scope["type"] == "websocket":
-            await receive()
+            await receive()  # ASGI allows an answer only after the request to connect
             await send({"type": "websocket.close", "code": 1008, "reason": REFUSAL})
         else:
             await _refuse(send)
@@ -97,7 +97,7 @@ async def _refuse(send: Send) -> None:
 
 
 async def _checked(receive: Receive, rule: Callable[[Any], bool]) -> bytes | None:
-    """The body, written anew so that the server reads what was checked; None if it may not pass."""
+    """The body, written anew; None if it may not pass."""
     read, more = bytearray(), True
     while more:
         message = await receive()
@@ -109,6 +109,7 @@ async def _checked(receive: Receive, rule: Callable[[Any], bool]) -> bytes | Non
             return None
     try:
         document = json.loads(read or b"{}")
+        # Written anew, so that the server reads exactly what was checked.
         return json.dumps(document, allow_nan=False).encode() if rule(document) else None
     except (ValueError, RecursionError):
         return None

@@ -54,6 +54,7 @@ def end_lost_runs() -> list[tuple[str, FlowRun]]:
     """
     ended = []
     with get_client(sync_client=True) as client:
+        # Until none is left, because the server lists a limited number at a time.
         while runs := _runs_of_pool(client, StateType.PENDING, StateType.RUNNING):
             for run in runs:
                 lost = run.state_type == StateType.RUNNING
@@ -121,12 +122,9 @@ def watches() -> Iterator[AutomationCore]:
 
 
 def say_that_it_waits() -> None:
-    """Make the server expect no heartbeats from the current run, which was suspended.
-
-    The event of its suspension is not enough.  It has the time of the server's clock, which may be
-    before the last heartbeat, and a restarted server holds it back for a quarter of an hour, because it
-    has not seen the event of the preceding state.
-    """
+    """Make the server expect no heartbeats from the current run, which was suspended."""
+    # Prefect's own event has the time of the server's clock, which may be before the last heartbeat, and
+    # a restarted server holds it back for 15 minutes, as it has not seen the preceding state's event.
     run = {"prefect.resource.id": f"{RUN}.{flow_run.id}"}
     emit_event(f"{RUN}.waits", run, related=[_TAGGED])
 

@@ -147,6 +147,7 @@ def _notify_of_late(plan: Plan, path: Path, but: str = "", since: timedelta = ti
     ledger = Ledger(ledger_url(), create=False)
     found = late_releases(plan, path, ledger, datetime.now(UTC) - since)
     late = [each for each in found if each.release_id != but]
+    # One more than are notified singly shows that there are many; the others need no request each.
     new = [
         each
         for each in late[-MOST_SINGLY - 1 :]

@@ -1,12 +1,9 @@
 """A Prefect server whose pages load nothing from other hosts.
 
 ``python -m flows.operation.pages start --host HOST`` is ``prefect server start`` with seven differences.
-Prefect's second UI contacts an analytics host, and no setting turns the UI off; a server offers a UI
-only if it can copy it, so a dangling link in place of the copy prevents this.  The first UI shows logos
-from other hosts; its copy gets a content security policy against that.  For two of its pages Prefect
-would fetch lists from GitHub; this server fetches none.  The pages that describe the API (``/docs``,
-``/redoc``) load scripts from other hosts; they are not offered.  Decisions in forms are recorded at once
-(``flows.operation.decisions``), and no request is lost when many come at a time
+Four keep browser and server from asking other hosts: there is no second UI, the first has a content
+security policy, the pages of the API are not offered, and no lists are fetched.  Decisions in forms are
+recorded at once (``flows.operation.decisions``), and no request is lost when many come at a time
 (``flows.operation.in_turn``).  Who has the login alone can change nothing that says what a worker runs
 (``flows.operation.gate``).
 """
@@ -72,6 +69,7 @@ def offer_no_api_pages() -> None:
     """Remove ``/docs`` and ``/redoc`` from the servers that this process makes from now on."""
     from fastapi import FastAPI
 
+    # They load scripts from other hosts.
     defaults: Any = FastAPI.__init__.__kwdefaults__  # Prefect sets neither itself
     defaults |= {"docs_url": None, "redoc_url": None}
 
@@ -80,6 +78,7 @@ def _fetch_no_lists() -> None:
     """Offer only the list of workers that comes with Prefect, and fetch no list from GitHub."""
     from prefect.server.api.collections import KNOWN_VIEWS
 
+    # Otherwise the server asks GitHub when somebody opens the pages of blocks or of work pools.
     KNOWN_VIEWS.clear()
     KNOWN_VIEWS["aggregate-worker-metadata"] = ""  # from nowhere, so that its copy is used
 
@@ -90,12 +89,15 @@ def _prepare(folder: Path) -> None:
     from prefect.settings import PREFECT_UI_API_URL
 
     folder.mkdir(parents=True, exist_ok=True)
+    # The second UI contacts an analytics host, and no setting turns it off.  A server offers a UI only
+    # if it can copy it, and a dangling link in place of the copy prevents that.
     second = folder / "v2"
     if not second.is_symlink():
         second.symlink_to("not-offered")
     create_ui_app(ephemeral=False)  # copies the pages, unless this version's are there
     index = folder / "v1" / "index.html"
     if index.exists():  # the operator may have switched the UI off
+        # The first UI shows logos from other hosts, which this policy keeps out.
         page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", index.read_text())
         policy = _policy(PREFECT_UI_API_URL.value() or "")
         index.write_text(page.replace("<head>", f"<head>{policy}", 1))

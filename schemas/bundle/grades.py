@@ -5,10 +5,8 @@ from math import isnan
 WITHIN, ROUGHLY = 0.1, 0.3
 """Fractions of the records that may be in a wrong cell of a table that is graded accurate, or rough."""
 
-NOT_MEASURED, NOISE, UNKNOWN, ROUGH, ACCURATE = GRADES = (
-    *("not measured", "noise", "unknown"),
-    *("rough", "accurate"),
-)
+GRADES = ("not measured", "noise", "unknown", "rough", "accurate")
+NOT_MEASURED, NOISE, UNKNOWN, ROUGH, ACCURATE = GRADES
 
 
 def grade(measured: bool, distance: float, coarse: bool = False) -> str:

@@ -42,10 +42,9 @@ _LAST: list[tuple[Manifest, dict[str, str]]] = []
 
 
 def documents(manifest: Manifest) -> Mapping[str, str]:
-    """The text of every document, by its path in the bundle.
-
-    The documents of the last manifest are cached, as a bundle is verified twice while it is made.
-    """
+    """The text of every document, by its path in the bundle."""
+    # Those of the last manifest are cached, and so cannot be changed: a bundle is verified twice while
+    # it is made.
     for known, found in _LAST:
         if known == manifest:
             return MappingProxyType(found)

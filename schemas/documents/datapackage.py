@@ -71,7 +71,7 @@ def _resource(table: TableFile, plan: Plan, warning: str) -> dict[str, Any]:
         **({"description": warning} if records else {}),
         "schema": {
             "fields": [_field(name, table, plan, records) for name in table.columns],
-            "missingValues": [],
+            "missingValues": [],  # by default the standard takes empty text for a null
         },
         "uncertainty": [u.model_dump(mode="json") for u in table.uncertainty],
     }

@@ -200,9 +200,8 @@ def _conditions(file: TableFile, plan: Plan) -> Iterator[RowCondition]:
         if name not in file.columns:
             continue
         column = plan.described_columns[about]
-        period = plan.series is not None and about == plan.series.column
-        if period:
-            continue
+        if plan.series is not None and about == plan.series.column:
+            continue  # every row of the table is of the same period
         if isinstance(column, CategoricalColumn):
             value = next((each for each in column.categories if each != ""), None)
             if name == about and value is not None:  # "" is like null in CSV files

@@ -10,7 +10,7 @@ from typing import Any
 BLANK = "FILL-IN"
 
 MISSING = {
-    "rows": ("state the number of records from the survey's description; this makes it public"),
+    "rows": "state the number of records from the survey's description; this makes it public",
     "type": "state categorical, integer or continuous, as in the questionnaire",
     "categories": "list every answer that the questionnaire allows. Do not list the answers found in"
     " the table: a rare answer reveals that somebody gave it",

@@ -321,7 +321,7 @@ class ContinuousColumn(NumberColumn):
         """The column with the found bounds, if any, widened to include its point masses. A stated bound
         is kept."""
         lower, upper = bounds or NOTHING_FOUND
-        if self.step:  # of which there are not too many
+        if self.step:  # a plan's own bounds may hold at most 2**53 steps either
             most = self.step * 2**52
             lower, upper = max(lower, -most), min(upper, most)
         found = held((lower, upper), self.point_masses, self.ends)
@@ -337,6 +337,7 @@ class ContinuousColumn(NumberColumn):
         """Cells between the given edges, and one for each point mass."""
         check_edges(edges, *self.bounds)
         points = [float(point) for point in self.point_masses]
+        # The edge of a point mass is there twice, because its cell has no width.
         cut = tuple(sorted([*({float(e) for e in edges} - {*points}), *points, *points]))
         return Bins(name, cut, self.nullable, step=self.written)
 

@@ -27,16 +27,11 @@ Values = Sequence[str | bool | int | float]
 
 
 def listed(near: Any, values: Values, value: str = "value", code: str = "code") -> Any:
-    """A table of the values and their positions, in the engine of the expression ``near``.
-
-    Fifty thousand literals take a minute to write as SQL, so the list is one object.  For DuckDB it is
-    an in-memory table.  PostgreSQL would need a temporary table, which a read-only transaction and a
-    standby server cannot make. Spark would need Python on its workers. For these two the list is a JSON
-    array in one constant.
-    """
+    """A table of the values and their positions, in the engine of the expression ``near``."""
     import ibis
     import pyarrow as pa
 
+    # As one object, because fifty thousand literals take a minute to write as SQL.
     backend = near.get_backend()
     if backend.name in ARRAYS:
         return ARRAYS[backend.name](backend, values, value, code)
@@ -74,4 +69,6 @@ def _on_spark(backend: Any, values: Values, value: str, code: str) -> Any:
     return backend.table(name)
 
 
+# A table in memory would be a temporary one in PostgreSQL, which a read-only transaction and a standby
+# server cannot make, and on Spark it would need Python on the workers.
 ARRAYS = {"postgres": _on_postgresql, "pyspark": _on_spark}

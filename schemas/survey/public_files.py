@@ -92,7 +92,7 @@ def _rows(
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file, strict=True)
     except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or ("no CSV in UTF-8 with a line of column names")
+        reason = getattr(error, "strerror", None) or "no CSV in UTF-8 with a line of column names"
         raise PlanError(f"{place}: {path} cannot be read ({reason})") from None
     missing = [column for column in columns if header.count(column) != 1]
     if missing:

@@ -16,8 +16,8 @@ from tasks.audit.audit import result_rows
 from tasks.bundle.publish import PreparedBundle
 from tasks.bundle.verify import read_manifest
 from tasks.explain.account import allowance_rows, in_the_ledger, ledger_rows
-from tasks.ledger import Ledger
-from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.ledger import Ledger, ledger_if_any
+from tasks.workplace.home import ledger_url
 from tasks.workplace.step import in_flow_run, log_line, step
 
 
@@ -42,7 +42,8 @@ def show_explanation(plan: Plan) -> None:
     """Show what a release will cost and how accurate it will be, before anything is charged."""
     from prefect.artifacts import create_markdown_artifact
 
-    allowed = allowance_rows(plan, Ledger(ledger_url())) if ledger_exists() else []
+    ledger = ledger_if_any()
+    allowed = allowance_rows(plan, ledger) if ledger else []
     create_markdown_artifact(
         explanation(*in_the_ledger(plan), allowed),
         key="cost-and-accuracy",

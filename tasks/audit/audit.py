@@ -21,6 +21,7 @@ TOGETHER = "all together"
 
 def level_of_each(plan: Plan, together: float) -> float:
     """The level of each bound, so that those of all releases hold jointly at level ``together``."""
+    # One bound more than there are releases: that of all of them together.
     return 1 - (1 - together) / (len(plan.built) + 1)
 
 

@@ -268,7 +268,7 @@ def _write_survey(
     kept = plan.unit.max_rows if plan.unit else _of_one_period(plan, plan.adjacency).most
     heaviest = plan.weights.most_steps if plan.weights else 1
     value = _last if far else _first
-    # One other unit's name is that of the unit, in capitals.
+    # One other unit's name is that of the unit, in capitals: a collation must not join the two.
     named = "CASE range WHEN 0 THEN 'ONE' ELSE 'other ' || range END"
     others = _record(plan, _first, named, 1)
     counted = [(others, _others(plan))]

@@ -19,9 +19,9 @@ from tasks.budget.checkpoint import require_checkpoint
 from tasks.bundle.digests import is_bundle
 from tasks.bundle.folders import folders_in
 from tasks.bundle.verify import read_manifest
-from tasks.ledger import Ledger, charges_of
+from tasks.ledger import Ledger, charges_of, ledger_if_any
 from tasks.ledger.runs_and_grant import no_grant, require_grant
-from tasks.workplace.home import ledger_exists, ledger_url
+from tasks.workplace.home import ledger_url
 from tasks.workplace.places import FLOW_RUN
 from tasks.workplace.schedule import STAMP, due_in
 from tasks.workplace.step import log_line, step
@@ -38,7 +38,7 @@ def check_budget(
     requests together may spend; None for a release that nobody requested.
     """
     # A missing one is not made here: a backup could then not be restored in its place.
-    ledger = Ledger(ledger_url()) if ledger_exists() else None
+    ledger = ledger_if_any()
     if ledger:
         ledger.require_sound(plan.dataset)
     for bundle in filter(is_bundle, folders_in(published).values()):

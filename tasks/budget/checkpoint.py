@@ -50,7 +50,7 @@ def lost_draws(ledger: Ledger, dataset: str | None = None, path: Path | None = N
     ``path``: the witness; by default the configured one.
     """
     path = path or checkpoint_file()
-    return _lost(_read(path), ledger, dataset) if path and path.exists() else []
+    return [] if path is None or _is_missing(path) else _lost(_read(path), ledger, dataset)
 
 
 def seen_draws(dataset: str, release_id: str) -> dict[str, str]:
@@ -70,13 +70,14 @@ def require_checkpoint(ledger: Ledger | None, dataset: str) -> None:
     path = checkpoint_file()
     if path is None:
         return
-    if not os.path.exists(path):
+    if _is_missing(path):
         raise InputError(
             f"{path}: DPRELEASE_CHECKPOINT names no file. If it was never written, write it once with"
             " `dprelease ledger checkpoint`; if it was lost, compare the ledger with all bundles first"
         )
     seen = _read(path)  # before the ledger: what was drawn in between is no contradiction
     _require_covered(path, seen, ledger, dataset)
+    # Tried now: a witness that cannot be replaced after the draws would stop a run that has paid.
     with _alone(path), tempfile.TemporaryFile(dir=path.parent) as room:
         room.write(b"." * (path.stat().st_size + ROOM))
         room.flush()
@@ -91,7 +92,7 @@ def write_checkpoint(ledger: Ledger, path: Path) -> int:
     with _alone(path):
         # Again, where a run on another machine may have put an older list in place meanwhile.
         while True:
-            seen = _read(path) if os.path.exists(path) else None
+            seen = None if _is_missing(path) else _read(path)
             wanted = sorted({*(seen or ()), *_known(ledger)[0]})
             if seen == wanted:
                 return len(wanted)
@@ -110,8 +111,9 @@ def _alone(path: Path) -> Iterator[None]:
     """Let one process of this machine write at a time, so that no older list replaces a newer one."""
     lock = path.with_name(f".{path.name}.lock")
     try:
-        if not lock.exists():
-            with lock.open("a") as file:
+        new = not lock.exists()
+        with lock.open("a") as file:  # also where it exists, to see that this user may write it
+            if new:
                 os.fchmod(file.fileno(), _mode(path.parent))
         with locked(lock):
             yield
@@ -151,6 +153,17 @@ def _require_covered(path: Path, seen: list[str], ledger: Ledger | None, dataset
             f" {path} lists ({len(lost)} such draws of this dataset): it is an old copy or another"
             f" ledger, and what it lacks would be spent twice: {first.remedy}"
         )
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there is no witness."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:  # this user may not look there, which is an error when it is read
+        pass
+    return False
 
 
 def _read(path: Path) -> list[str]:
@@ -202,6 +215,7 @@ def _open_as_before(path: Path, file: int) -> None:
         return
     with suppress(PermissionError):
         found = path.stat()
+        # The group first: with another group, the mode would open the file to the wrong people.
         os.fchown(file, -1, found.st_gid)
         os.fchmod(file, S_IMODE(found.st_mode))
 

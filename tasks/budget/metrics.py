@@ -16,7 +16,7 @@ The last four are computed from events (``tasks.workplace.events``); all of it i
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -38,7 +38,7 @@ def metrics_text(
 ) -> str:
     """The metrics as text.  Raises ``InputError`` if the file of events cannot be read."""
 
-    class Everything(Collector):
+    class Everything(Collector):  # the library writes only what a registry collects
         def collect(self) -> Iterable[Metric]:
             yield from _of_ledger(ledger, plans, now)
             yield from _of_events(events)
@@ -86,8 +86,7 @@ def _of_ledger(ledger: Ledger, plans: Mapping[Path, Plan], now: datetime) -> Ite
             releases.add_metric((dataset, state), number)
         times = [c.committed_at for each in made.values() for c in each.values() if c.committed_at]
         if times:
-            last = datetime.fromisoformat(max(times))
-            drawn_at.add_metric((dataset,), last.replace(tzinfo=last.tzinfo or UTC).timestamp())
+            drawn_at.add_metric((dataset,), datetime.fromisoformat(max(times)).timestamp())
     for dataset, number in sorted(_late(ledger, plans, now).items()):
         late.add_metric((dataset,), number)
     yield from (amounts, releases, drawn_at, late)
@@ -143,6 +142,7 @@ def _of_events(path: Path | None) -> Iterator[Metric]:
             case _Run():
                 runs[event.dataset, event.outcome] += 1
             case _Notice():
+                # The kind of trouble only: with its details, nearly every notice would be a series.
                 notices[event.dataset, re.split("[:,;]", event.trouble)[0]] += 1
             case _StepMetric():
                 seconds[event.step].append(event.seconds)

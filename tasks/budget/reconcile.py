@@ -92,6 +92,7 @@ def _find_fault(bundle: Path, dataset: str, ledger: Ledger) -> tuple[str, str] |
         if (manifest.dataset, manifest.release_id) != (dataset, bundle.name):
             return "the bundle belongs to another release", WITHDRAW
         verify_files(bundle, manifest)
+        # From here on the bundle is whole, so its approval and digest could be entered.
         if is_unrecorded(bundle, manifest, ledger):
             remedy = ENTER_OR_WITHDRAW
         verify_budget(manifest, ledger)

@@ -22,6 +22,7 @@ from tasks.bundle.reader import BundleReader
 from tasks.bundle.sign import signing_key, verify_signature
 from tasks.bundle.verify import is_unrecorded, read_manifest, verify_files
 from tasks.ledger import Ledger, charges_of
+from tasks.ledger.records import exact_text
 
 
 def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
@@ -35,6 +36,7 @@ def recover(ledger: Ledger, published: Path, who: str, why: str) -> list[str]:
     missing too.
     """
     lost, unrecorded = _lost(ledger, published)
+    # In the order of their draws: a run of a series is accepted only after the runs before it.
     lost.sort(key=lambda each: each.manifest.drawn_at)
     _require_allowances(ledger, published.name, lost)
     if signing_key():
@@ -92,11 +94,7 @@ def _amounts(left: Budget, spent: Budget) -> str:
         return f" --alpha NUMBER (rho = {decimal_text(spent.rho - left.rho)} is missing)"
     alpha = max(spent.alpha - left.alpha, Fraction(0)) or spent.alpha  # none allows no beta either
     beta = max(spent.beta - left.beta, Fraction(0))
-    return f" --alpha {_exact(alpha)}" + (f" --beta {_exact(beta)}" if beta else "")
-
-
-def _exact(amount: Fraction) -> str:
-    return str(amount) if "…" in (decimal := decimal_text(amount)) else decimal
+    return f" --alpha {exact_text(alpha)}" + (f" --beta {exact_text(beta)}" if beta else "")
 
 
 def _require_genuine(bundle: BundleReader) -> None:
@@ -116,7 +114,8 @@ def _enter(ledger: Ledger, bundle: BundleReader, who: str, why: str) -> None:
     manifest, plan = bundle.manifest, bundle.plan
     names = manifest.dataset, manifest.release_id
     draws = {name: bundle.draw(name) for name in plan.built}
-    part = Fraction(1) if manifest.request else None  # that it was within its part is known
+    # All of the grant: the release was within the plan's part when it was made.
+    part = Fraction(1) if manifest.request else None
     analyst = plan.publication.requester if manifest.request == "allowance" else None
     digest = manifest.plan_digest
     ledger.reserve(*names, digest, charges_of(plan), part=part, analyst=analyst)

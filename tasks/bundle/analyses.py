@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from dpcore.errors import InputError
 from dpcore.estimates.evidence import Evidence
 from dpcore.estimates.model import BLURRED, HARDLY_ANY, Coefficient
-from dpcore.line.statistic import Noisy
 from dpcore.releases.numbers.moments import HIDDEN
 from dpcore.releases.table import Table, TableColumn, Uncertainty
 from schemas.bundle.manifest import AnalysisRecord
@@ -19,7 +17,7 @@ from schemas.plan import Plan
 from schemas.plan.analysis import Analysis
 from tasks.bundle.evidence import evidence_of
 from tasks.bundle.parquet import write_table
-from tasks.bundle.publish import committed, file_metadata, measured_parts, with_csv
+from tasks.bundle.publish import draws_of, file_metadata, measured_parts, with_csv
 from tasks.inference.fit import Fit, answering, fit
 from tasks.inference.measured import fit_measured
 from tasks.workplace.step import step
@@ -44,8 +42,7 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
         """The evidence of the release that answers; cached."""
         if source not in known:
             try:
-                draws = partial(_drawn, plan, release_id)
-                known[source] = evidence_of(plan, parts, draws, formula)
+                known[source] = evidence_of(plan, parts, draws_of(plan, release_id), formula)
             except InputError as error:
                 known[source] = error
         found = known[source]
@@ -72,10 +69,6 @@ def write_analyses(plan: Plan, release_id: str, staging: Path) -> list[AnalysisR
     return records
 
 
-def _drawn(plan: Plan, release_id: str, name: str) -> Noisy:
-    return committed(plan, release_id, name)[1]
-
-
 def _fitted(
     plan: Plan, release_id: str, analysis: Analysis, evidence: Callable[[str, str], Evidence]
 ) -> tuple[str, Fit]:
@@ -83,7 +76,7 @@ def _fitted(
     formula, family = analysis.formula, analysis.family
     source = next((release.name for release in answering(plan, formula)), "")
     try:
-        measured = fit_measured(plan, partial(_drawn, plan, release_id), formula, family)
+        measured = fit_measured(plan, draws_of(plan, release_id), formula, family)
         if measured:
             return measured
         return source, fit(evidence(source, formula), formula, family)

@@ -46,6 +46,7 @@ def evidence_of(
         raise InputError(
             f"{release.name}: the noisy number of records is {rows:.0f}: nothing can be fitted"
         )
+    # Reversed, so that of several synthetic tables from one release the first is taken.
     drawn = {section.from_: section for section in reversed(plan.synthesis)}
     section = drawn.get(release.name) or Synthesis.model_validate(
         {"name": "records", "from": release.name, "rows": 1}

@@ -89,6 +89,7 @@ def make_implicates(
     assert synthesis.implicates
     noisy, alike = draws(release.name), [p for p in parts if p.release.unit == release.unit]
     axes = [part.release.domain.axes for part in alike]
+    # A stream of its own: the first three are those of records and of replicates.
     generator = post_processing_generator(noisy).spawn(4)[3]
 
     def together(several: Sequence[Agreement]) -> Agreement:

@@ -1,6 +1,5 @@
 """Writes tables as Parquet files, with descriptions of their columns and of their release."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -18,6 +17,7 @@ from dpcore.releases.table import TABLE, Table, TableColumn
 from schemas.bundle.manifest import REPLICATES
 from schemas.bundle.table_file import HeldTable, ReplicatesRecord, TableFile, UncertaintyRecord
 from schemas.survey.columns import Column, column_description, column_metadata
+from tasks.bundle.digests import sha256_of
 
 ROWS = 2**15
 """Row groups have about this many rows, so that a table can be read without the others."""
@@ -88,7 +88,7 @@ def write_tables(
         path=path,
         rows=pq.read_metadata(root / path).num_rows,
         bytes=(root / path).stat().st_size,
-        sha256=_digest(root / path),
+        sha256=sha256_of(root / path),
         columns=arrow_types(schema),
         descriptions=descriptions,
         about={part.name: part.about for part in parts if part.about is not None},
@@ -138,7 +138,7 @@ def _write_replicates(
     return ReplicatesRecord(
         path=path,
         bytes=(root / path).stat().st_size,
-        sha256=_digest(root / path),
+        sha256=sha256_of(root / path),
         column=column,
         number=len(names),
         type=str(kind),
@@ -166,11 +166,6 @@ def _write(
             writer.write_table(rows, row_group_size=LARGEST_GROUP)
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _never_null(tables: Sequence[Table], part: TableColumn, survey: Mapping[str, Column]) -> bool:
     """Whether a column of synthetic records has no nulls, and according to the plan cannot have any."""
     if tables[0].folder != "microdata" or part.name != part.about:
@@ -180,6 +175,7 @@ def _never_null(tables: Sequence[Table], part: TableColumn, survey: Mapping[str,
 
 def _columns_of(tables: Sequence[Table]) -> list[TableColumn]:
     """All columns, first those that describe cells; for several tables, also one of their names."""
+    # In reverse, so that a column keeps the description of the first table that has it.
     parts = {part.name: part for table in reversed(tables) for part in reversed(table.parts)}
     found = [*reversed(parts.values())]
     if len(tables) == 1:
@@ -242,7 +238,7 @@ def _as_csv(path: Path, target: Path) -> str:
     ):
         for batch in parquet.iter_batches():
             writer.write_batch(batch)
-    return _digest(target)
+    return sha256_of(target)
 
 
 def arrow_types(schema: pa.Schema) -> dict[str, str]:

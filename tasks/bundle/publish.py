@@ -97,11 +97,9 @@ def write_release(plan: Plan, release_id: str, name: str, staging: Path) -> Rele
     if isinstance(release, SeriesRun | EstimatesRun):
         earlier = earlier_runs(plan, release_id, staging.parent)
         facts["earlier_runs"] = earlier.release_ids
-    if isinstance(release, EstimatesRun):
         published = release.publish(noisy, earlier.draws(name))
-    elif isinstance(release, SeriesRun):
-        published = release.publish(noisy, earlier.draws(name))
-        replicate_noise = partial(release.replicate_noise, earlier=earlier.draws(name))
+        if isinstance(release, SeriesRun):
+            replicate_noise = partial(release.replicate_noise, earlier=earlier.draws(name))
     else:
         published = release.publish(noisy)
         if isinstance(release, Replicable):
@@ -143,6 +141,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
     draws = draws_of(plan, release_id)
     noisy = draws_of_period(plan, draws)(synthesis.from_)
     columns, about = plan.described_columns, file_metadata(plan, release_id)
+    # Without its files, which are not written yet: they carry the record's warning themselves.
     stated = SynthesisRecord.model_construct(
         understated=understated_by(synthesis.sampler(plan.of_period), noisy),
         rows_per_unit=plan.unit.max_rows if plan.unit else 1,
@@ -155,6 +154,7 @@ def write_microdata(plan: Plan, release_id: str, name: str, staging: Path) -> Sy
 
     def blocks() -> Iterator[SyntheticRecords]:
         for block in record_blocks(plan, synthesis, draws):
+            # The support needs the codes of all blocks, whose values would take too much memory.
             seen.append(block.without_values)
             yield block
 
@@ -208,6 +208,7 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
     staging = made.staging
     ledger = Ledger(ledger_url())
     charges = ledger.release(plan.dataset, release_id)
+    # Read again, because the bundle states the decision that the ledger has now.
     approval = require_approved(plan, release_id, ledger.decision(plan.dataset, release_id))
     manifest = Manifest(
         format=1,
@@ -240,11 +241,12 @@ def publish(plan: Plan, release_id: str, made: PreparedBundle, target: Path) -> 
     files = sorted(path for path in staging.rglob("*") if path.is_file())
     lines = [f"{sha256_of(path)}  {path.relative_to(staging).as_posix()}\n" for path in files]
     (staging / DIGESTS).write_text("".join(lines), encoding="utf-8")
-    verify_files(staging, manifest)
+    verify_files(staging, manifest)  # as a reader would, before the bundle can no longer be changed
     if key := signing_key():
         sign(staging, key)
     open_to_readers(staging)
     flush(staging)
+    # Sealed before it appears: a bundle whose digest the ledger lacks counts as forged.
     ledger.seal(plan.dataset, release_id, bundle_digest(staging))
     # If another run was first, its bundle stays, and is checked below.
     move_whole(staging, target)
@@ -356,7 +358,7 @@ def measured_parts(plan: Plan, release_id: str) -> list[DrawnRelease]:
     """All releases of counts in the bundle with their draws; cached for the bundle's other tables."""
     charges = Ledger(ledger_url()).release(plan.dataset, release_id)
     drawn = (plan.digest, release_id, *(charge.digest for charge in charges.values()))
-    with _MEASURING:
+    with _MEASURING:  # tables are written in parallel, and the first one reads the draws for all
         of, parts = _MEASURED.get(drawn, (None, []))
         if of is not plan:  # parts are found by the very releases of a plan
             draws = draws_of_period(plan, draws_of(plan, release_id))

@@ -139,6 +139,7 @@ class SyntheticRecords:
         """The table of support: the grade of each margin, and the records' distance from it."""
         names = tuple(axis.name for axis in self.domain.axes if read_columns(axis) == (axis.name,))
         follows = self.release.follows
+        # Of a column and the column that it follows from, every record is right by construction.
         free = (p for p in combinations(names, 2) if len({follows.get(n, n) for n in p}) > 1)
         chosen = [*combinations(names, 1), *free]
         chosen += islice((each for each in self._larger() if {*each} <= {*names}), MOST_SETS)
@@ -286,7 +287,7 @@ def joined(blocks: Sequence[SyntheticRecords]) -> SyntheticRecords:
         masked = any(
             isinstance(values, np.ma.MaskedArray) for of in found for values in of.values()
         )
-        join = np.ma.concatenate if masked else np.concatenate
+        join = np.ma.concatenate if masked else np.concatenate  # the latter would drop the masks
         return {name: join([of[name] for of in found]) for name in found[0]}
 
     return replace(
@@ -333,6 +334,7 @@ def record_blocks(
     refined_by = {column: finer.name for column, finer in refining.items()}
     before = 0
     for block in blocks:
+        # Given records are implicates, which follow all releases already.
         followed, targets = _targets(plan, sampler, block, draws) if codes is None else ([], [])
         if targets:
             block = block[calibrated(len(block), targets, of_choice)]

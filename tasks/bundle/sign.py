@@ -70,6 +70,7 @@ def read_public_key(path: Path) -> "Ed25519PublicKey":
 def sign(bundle: Path, key: "Ed25519PrivateKey") -> None:
     """Write the signature into the bundle in one step; an earlier one is replaced."""
     signature = key.sign(_content(bundle / DIGESTS))
+    # Outside the bundle: a file that a crash left inside would make it invalid.
     beside = bundle.parent / f".{bundle.name}.signature"
     beside.write_bytes(signature)
     beside.chmod((bundle / DIGESTS).stat().st_mode & 0o777)  # whoever reads these may read that

@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISGID, S_IWGRP
 
 from dpcore.errors import DPReleaseError, InputError
-from tasks.workplace.home import claim_outside, private_workspace
+from tasks.workplace.home import claim_outside, flush_folder, private_workspace
 
 READABLE = 0o755
 """The most that the mode of a published folder allows: only its owner may write."""
@@ -33,10 +33,11 @@ def staging_folder(target: Path) -> Iterator[Path]:
     """
     with private_workspace(target.parent.name, target.name) as claim:
         staging = target.parent / f".{target.name}.{secrets.token_hex(8)}.staging"
+        # Before it exists, so that no crash leaves it behind.
         claim_outside(claim, staging.absolute())
         try:
             _public_folder(target.parent)
-            staging.mkdir(mode=0o700)
+            staging.mkdir(mode=0o700)  # nobody else looks into an unfinished bundle
         except OSError as error:
             raise InputError(f"{target.parent} cannot be written ({error.strerror})") from None
         try:
@@ -67,11 +68,11 @@ def move_whole(staging: Path, target: Path) -> None:
     Raises ``DPReleaseError`` if nothing is there and the folder cannot be moved.
     """
     try:
-        os.rename(staging, target)
+        os.rename(staging, target)  # fails where another run's bundle is already there
     except OSError:
         if not os.path.lexists(target):
             raise DPReleaseError(f"the bundle could not be moved to {target}") from None
-    _flush_folder(target.parent)
+    flush_folder(target.parent)
 
 
 def open_to_readers(folder: Path) -> None:
@@ -86,16 +87,8 @@ def flush(folder: Path) -> None:
     """Write everything in the folder to disk."""
     for path in sorted(folder.rglob("*")):
         if path.is_dir():
-            _flush_folder(path)
+            flush_folder(path)
         else:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-    _flush_folder(folder)
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush_folder(folder)

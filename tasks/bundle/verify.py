@@ -44,7 +44,7 @@ def read_manifest(bundle: Path) -> Manifest:
 
 def verify_files(bundle: Path, manifest: Manifest) -> int:
     """Check digests, documents and table schemas; return the number of files."""
-    digests = verify_digests(bundle)
+    digests = verify_digests(bundle)  # first: everything below reads files that are unchanged
     if digest_of(manifest.plan) != manifest.plan_digest:
         raise BundleError(f"{bundle}: the plan in the manifest does not match its digest")
     guarantee, plan = manifest.guarantee, published_plan(manifest.plan)

@@ -90,8 +90,9 @@ def _candidates(root: Path) -> Iterator[tuple[Path, DPReleaseError | None]]:
     waiting, links, seen = [root], list[Path](), set[Path]()
     bundles, empty = list[Path](), list[Path]()
     while waiting or links:
+        # Links last, so that a bundle is listed by its own path where it has one here.
         folder = waiting.pop() if waiting else links.pop(0)
-        place = folder.resolve()
+        place = folder.resolve()  # so that links that lead in a circle come to an end
         if place in seen:
             continue
         seen.add(place)

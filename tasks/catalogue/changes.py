@@ -50,8 +50,7 @@ def changes(before: Manifest | None, now: Manifest) -> list[str]:
         for part, words in PARTS.items()
         for sentence in _of_part(_by_name(old.get(part)), _by_name(new.get(part)), words)
     ]
-    other = dict.fromkeys(words for key, words in KEYS.items() if old.get(key) != new.get(key))
-    if other:
+    if other := [words for key, words in KEYS.items() if old.get(key) != new.get(key)]:
         found.append(f"changed: {', '.join(other)}")
     return found or ["the same plan again, with new noise"]
 

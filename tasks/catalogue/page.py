@@ -76,6 +76,7 @@ def catalogue_page(
 ) -> str:
     """The catalogue as HTML, for the folder ``site``."""
     script = files("tasks.report").joinpath("templates/search.js").read_text(encoding="utf-8")
+    # The page's content security policy allows only the script with this digest.
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     releases = sum(len(dataset.bundles) for dataset in datasets)
     titles = Counter(dataset.title for dataset in datasets)

@@ -54,7 +54,7 @@ True
 >>> folder.cleanup()
 """
 
-from tasks.ledger.ledger import Ledger
+from tasks.ledger.ledger import Ledger, ledger_if_any
 from tasks.ledger.notes import Decision
 from tasks.ledger.records import (
     Account,
@@ -84,4 +84,5 @@ __all__ = [
     "State",
     "charge_id",
     "charges_of",
+    "ledger_if_any",
 ]

@@ -8,7 +8,9 @@ them.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Table
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, PrimaryKeyConstraint, Table, UniqueConstraint
 
 from tasks.ledger import tables
 
@@ -23,6 +25,7 @@ _HISTORY = (
 )
 _FIXED = [c.name for c in tables.charge.c if c.name not in ("state", "committed_at", "digest")]
 _REFUSAL = "the history of a ledger is never changed"
+# The draw or the note is inserted first (queries.py), so no state changes without its evidence.
 _WRONG_MOVE = " OR ".join(
     [
         "OLD.state <> 'RESERVED'",
@@ -43,6 +46,26 @@ def _guards(table: Table) -> list[str]:
     ]
 
 
+def _guard_against_replacing(table: Table) -> Iterator[str]:
+    """Yield SQL for triggers that keep a new row from replacing an earlier one on SQLite."""
+    keys = [
+        [column.name for column in each.columns]
+        for each in table.constraints
+        if isinstance(each, PrimaryKeyConstraint | UniqueConstraint)
+    ]
+    # The ledger itself adds datasets and sources that it has, and nothing is to happen then.
+    known = table in (tables.dataset, tables.source)
+    raised = "IGNORE" if known else f"ABORT, '{_REFUSAL}'"
+    # INSERT OR REPLACE removes the rows with the same key, and triggers on DELETE do not see it.
+    for key in sorted(keys):
+        same = " AND ".join(f"{name} = NEW.{name}" for name in key)
+        yield (
+            f"CREATE TRIGGER {table.name}_keeps_{'_'.join(key)} BEFORE INSERT ON {table.name}"
+            f" WHEN EXISTS (SELECT 1 FROM {table.name} WHERE {same})"
+            f" BEGIN SELECT RAISE({raised}); END"
+        )
+
+
 def _guard(table: Table) -> str:
     """SQL for the trigger that does so on PostgreSQL."""
     return (
@@ -51,7 +74,10 @@ def _guard(table: Table) -> str:
     )
 
 
-_SQLITE = [guard for table in _HISTORY for guard in _guards(table)] + [
+_SQLITE = [
+    *(guard for table in _HISTORY for guard in _guards(table)),
+    *(each for table in (*_HISTORY, tables.charge) for each in _guard_against_replacing(table)),
+] + [
     f"CREATE TRIGGER {name} BEFORE {moment} BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
     for name, moment in [
         ("ledger_charge_delete", "DELETE ON ledger_charge"),

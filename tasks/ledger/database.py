@@ -1,12 +1,8 @@
 """Interface of the ledger to a database engine: serialised writers and error messages without secrets.
 
 A writing transaction has its dataset to itself from its first statement to its last; each engine
-ensures that in its own way (``sqlite.py``, ``postgresql.py``).  Each transaction opens its own
-connection: a ledger is used a few times in a run, and a fresh connection notices a file that was
-removed or a server that went away, and is safe after a fork.
-
-Driver errors are replaced by messages of our own: a driver may quote a password or, on a broken
-constraint, the row itself.
+ensures that in its own way (``sqlite.py``, ``postgresql.py``).  Driver errors are replaced by messages
+of our own.
 """
 
 from __future__ import annotations
@@ -41,13 +37,16 @@ class Database(ABC):
         cannot get a lock within ``lock_seconds``, ``LedgerError`` is raised and nothing was done.
         """
         try:
+            # Engines keep no connection: a fresh one notices a file that was removed or a server that
+            # went away, and is safe after a fork.
             with self.engine.connect() as connection, connection.begin():
                 self.begin(connection, write=write)
                 self._require_layout(connection)
                 yield connection
+        # Without the cause: a driver may quote a password or, on a broken constraint, the row itself.
         except DBAPIError as error:
             raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
-        except UnicodeDecodeError:  # the driver read a text that is none
+        except UnicodeDecodeError:  # a stored text is not UTF-8
             raise UnusableLedgerError(
                 f"the ledger is damaged: {RESTORE} (ledger {self.shown})"
             ) from None
@@ -63,6 +62,7 @@ class Database(ABC):
 
     def create_tables(self, connection: Connection) -> None:
         """Make the tables and triggers of a new ledger."""
+        # Unchecked, so that a table that exists already is an error: a foreign database is never filled.
         tables.metadata.create_all(connection, checkfirst=False)
         protect(connection)
         row = {"version": tables.VERSION, "created_at": utc_now()}

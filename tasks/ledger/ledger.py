@@ -1,8 +1,6 @@
 """``Ledger``: writes grants, charges, draws and decisions, each in one transaction.
 
-A method that writes first locks its dataset, then reads, decides and writes under that lock.  For
-an unknown dataset there is no row to lock; the method then refuses without reading further, because
-another process may be writing.
+A method that writes first locks its dataset, then reads, decides and writes under that lock.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from tasks.ledger import notes, queries, rules
 from tasks.ledger.postgresql import PostgreSQLDatabase
 from tasks.ledger.reading import LedgerReader, chargeable, require_charges
 from tasks.ledger.records import (
+    Account,
     Action,
     Charge,
     ChargeRecord,
@@ -31,6 +30,7 @@ from tasks.ledger.records import (
     require_text,
 )
 from tasks.ledger.roles import roles_sql
+from tasks.workplace.home import ledger_exists, ledger_url
 
 # The limit of one value in SQLite as it is usually built, and in PostgreSQL.
 MAX_PAYLOAD_BYTES = 1_000_000_000
@@ -72,7 +72,7 @@ class Ledger(LedgerReader):
         require_text(dataset=dataset, who=who, why=why)
         kept = caps(composition, budget)
         with self._database.transaction(write=True) as connection:
-            queries.insert_dataset(connection, dataset)
+            queries.insert_dataset(connection, dataset)  # so that there is a row to lock
             queries.lock(connection, dataset)
             rules.require_composition_kept(
                 dataset, queries.account(connection, dataset), composition
@@ -104,6 +104,7 @@ class Ledger(LedgerReader):
 
     def share(self) -> None:
         """Mark the ledger permanently as one that runs of a server use."""
+        # One in PostgreSQL always is shared, and a publisher has no right to write the mark.
         if not self.shared:
             with self._database.transaction(write=True) as connection:
                 queries.mark_served(connection)
@@ -115,10 +116,9 @@ class Ledger(LedgerReader):
         """
         require_text(dataset=dataset, who=who, why=why)
         with self._database.transaction(write=True) as connection:
-            if not queries.lock(connection, dataset):
-                rules.require_known(dataset, None)
+            _lock_known(connection, dataset)
             for source in sources:
-                number = max(1, queries.times_recorded(connection, source))
+                number = 1 + queries.last_number(connection, source)
                 queries.insert_source(connection, source, dataset, who, why, number)
 
     def allow(self, dataset: str, analyst: str, promise: Budget, who: str, why: str) -> str:
@@ -136,9 +136,9 @@ class Ledger(LedgerReader):
             )
         token = secrets.token_hex(16)
         with self._database.transaction(write=True) as connection:
-            queries.lock(connection, dataset)
-            account = rules.require_known(dataset, queries.account(connection, dataset))
+            account = _lock_known(connection, dataset)
             known = queries.allowances(connection, dataset)
+            # A request names its analyst in text: a name that looks like another's would mislead people.
             if analyst not in known and (alike := look_alikes([*known, analyst])):
                 raise InputError(f"the analyst's name: {told_apart(*alike)}")
             before = known[analyst].allowed if analyst in known else Budget()
@@ -172,9 +172,9 @@ class Ledger(LedgerReader):
         """
         require_charges(dataset, release_id, plan_digest, charges)
         with self._database.transaction(write=True) as connection:
+            # Before any sum: charges that damage hides would be spent a second time.
             self._database.require_sound(connection, dataset)
-            if not queries.lock(connection, dataset):
-                rules.require_known(dataset, None)
+            _lock_known(connection, dataset)
             names = dataset, release_id, plan_digest
             new, account, charged = chargeable(connection, *names, charges, part, analyst)
             if new:
@@ -229,6 +229,7 @@ class Ledger(LedgerReader):
             if charge is None and forgotten:
                 rules.require_known(dataset, queries.account(connection, dataset))
                 others = queries.charges(connection, dataset, release_id).values()
+                # Another plan's digest would bar the release's other charges from being drawn.
                 digest = next((each.plan_digest for each in others), "forgotten")
                 nothing = {release_name: Charge(Budget())}
                 queries.insert_charges(connection, dataset, release_id, digest, 0, nothing)
@@ -249,6 +250,7 @@ class Ledger(LedgerReader):
             queries.lock(connection, dataset)
             charges = queries.charges(connection, dataset, release_id)
             rules.require_drawn(dataset, release_id, charges)
+            # Under the lock that a rejection takes too, so a rejected release is never sealed.
             notes.require_not_rejected(dataset, release_id, notes.decision(connection, charges))
             if digest not in queries.seals(connection, dataset, release_id):
                 queries.insert_seal(connection, dataset, release_id, digest)
@@ -310,6 +312,19 @@ class Ledger(LedgerReader):
             decided = notes.decision(connection, charges)
         assert decided is not None
         return decided
+
+
+def ledger_if_any() -> Ledger | None:
+    """The ledger that the environment names; None if its file is missing, which is not made then."""
+    return Ledger(ledger_url()) if ledger_exists() else None
+
+
+def _lock_known(connection: Connection, dataset: str) -> Account:
+    """Lock a dataset and return its account; raises ``BudgetError`` if it has no grant."""
+    if not queries.lock(connection, dataset):
+        # There is no row to lock, so another process may be writing: nothing more is read.
+        rules.require_known(dataset, None)
+    return rules.require_known(dataset, queries.account(connection, dataset))
 
 
 def _locked_charge(

@@ -83,7 +83,7 @@ def history(connection: Connection) -> list[HistoryRecord]:
         select(note.at, note.action, charge.dataset, charge.release_id, note.who, note.why)
         .join_from(tables.note, tables.charge)
         .where(note.action.in_([action.value for action in _ON_RELEASES]))
-        .distinct()
+        .distinct()  # each of the release's charges has a copy of the note
     )
     return [
         HistoryRecord(at, Action(action), dataset, Budget(), release_id, who=who, why=why)

@@ -1,12 +1,7 @@
 """The ledger on a PostgreSQL server, for several machines that release from the same datasets.
 
-Writers lock the row of their dataset (``SELECT ... FOR UPDATE`` in ``queries.py``) and run at READ
-COMMITTED, so that once they hold the lock every statement sees what the last holder wrote.  Readers
-run at REPEATABLE READ, so that grants and charges come from one moment.  Each transaction sets its
-own isolation level and a commit that waits for the disk, because a server's defaults may differ.
-
-Each transaction opens a connection, which costs the server some 10 ms.  So a process looks once whether
-there is a ledger; each transaction notices for itself if it is gone.
+Writers lock the row of their dataset (``SELECT ... FOR UPDATE`` in ``queries.py``).  Each transaction
+sets what it depends on, because a server's defaults may differ.
 """
 
 from __future__ import annotations
@@ -51,6 +46,8 @@ class PostgreSQLDatabase(Database):
                 raise UnusableLedgerError(f"{self.explain(error)} (ledger {self.shown})") from None
 
     def find(self) -> None:
+        # Once in a process, as a connection costs the server some 10 ms; each later transaction
+        # notices for itself if the ledger is gone.
         if self.engine not in _FOUND:
             super().find()
             _FOUND.add(self.engine)
@@ -62,11 +59,14 @@ class PostgreSQLDatabase(Database):
         """Check nothing, as in ``require_whole``."""
 
     def begin(self, connection: Connection, *, write: bool) -> None:
+        # A writer that gets the lock must see in each statement what the last holder wrote; a reader
+        # must see grants and charges of one moment.
         mode = "READ COMMITTED READ WRITE" if write else "REPEATABLE READ READ ONLY"
         connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {mode}")
-        milliseconds = max(1, round(self.lock_seconds * 1000))
+        milliseconds = max(1, round(self.lock_seconds * 1000))  # 0 would wait for ever
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
         if write:
+            # A commit waits for the disk, or a crash of the server could lose a draw that was published.
             connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
 
     def explain(self, error: DBAPIError) -> str:
@@ -97,6 +97,7 @@ class PostgreSQLDatabase(Database):
             self.begin(connection, write=True)
             # CREATE TABLE has no row to lock; an advisory lock lets one process create.
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
+            # Another process may have created it while this one waited.
             if inspect(connection).has_table(tables.schema.name):
                 return
             self.create_tables(connection)
@@ -118,7 +119,7 @@ def _engine_for(url: URL, lock_seconds: float) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
         hide_parameters=True,
-        connect_args={"connect_timeout": max(2, math.ceil(lock_seconds))},
+        connect_args={"connect_timeout": math.ceil(lock_seconds)},  # the driver takes 1 for 2
     )
 
 

@@ -85,10 +85,7 @@ def account(connection: Connection, dataset: str) -> Account | None:
 def spent(
     connection: Connection, dataset: str, number: int, *, by_requests: bool = False
 ) -> Budget:
-    """The sum of all charges that count against an account, or of those that were requested.
-
-    The query groups equal prices and reads the table itself, so that a damaged index hides nothing.
-    """
+    """The sum of all charges that count against an account, or of those that were requested."""
     return total(_spent_by(connection, dataset, number, by_requests).values())
 
 
@@ -96,16 +93,17 @@ def _spent_by(
     connection: Connection, dataset: str, number: int, by_requests: bool
 ) -> dict[str, Budget]:
     """The same sums by analyst whose allowance was charged; '' for all other charges."""
-    sqlite = connection.dialect.name == "sqlite"
+    # The table itself is read, so that a damaged index of SQLite hides no charge.
+    how = "NOT INDEXED" if connection.dialect.name == "sqlite" else ""
+    requested = "AND part <> ''" if by_requests else ""
+    # No database adds exact fractions.  Most prices are equal, so few are left to add in Python.
     found = text(
-        f"SELECT analyst, alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
-        f" {'NOT INDEXED' if sqlite else ''} WHERE dataset = :dataset AND state <> 'VOID'"
-        f" AND account = :account {'AND part <> :none' if by_requests else ''}"
+        "SELECT analyst, alpha, beta, gamma, rho, count(*) AS number FROM ledger_charge"
+        f" {how} WHERE dataset = :dataset AND state <> 'VOID' AND account = :account {requested}"
         " GROUP BY analyst, alpha, beta, gamma, rho"
     )
-    values = {"dataset": dataset, "account": number} | ({"none": ""} if by_requests else {})
     sums: dict[str, Budget] = {}
-    for row in connection.execute(found, values):
+    for row in connection.execute(found, {"dataset": dataset, "account": number}):
         sums[row.analyst] = sums.get(row.analyst, Budget()) + row_budget(row) * row.number
     return sums
 
@@ -145,6 +143,7 @@ def insert_charges(
             "release_name": name,
             "plan_digest": plan_digest,
             "account": account,
+            # The strings of a budget name alpha or rho, but every row has both.
             **{"alpha": "0", "rho": "0"} | charge.budget.as_strings(),
             "event": charge.event_text(),
             "series": charge.series,
@@ -257,10 +256,10 @@ def insert_source(
     connection.execute(statement, row | {"at": utc_now()})
 
 
-def times_recorded(connection: Connection, source: str) -> int:
-    """How many times a dataset was recorded for a source."""
-    table = tables.source
-    return len(connection.execute(select(table.c.id).where(table.c.source == source)).all())
+def last_number(connection: Connection, source: str) -> int:
+    """The highest number under which a dataset was recorded for a source; 0 without any."""
+    table = tables.source.c
+    return connection.scalar(select(func.max(table.number)).where(table.source == source)) or 0
 
 
 def insert_allowance(
@@ -293,6 +292,7 @@ def allowances(connection: Connection, dataset: str) -> dict[str, Allowance]:
     for row in rows:
         nothing = Allowance(Budget(), spends.get(row.analyst, Budget()), row.key)
         known = found.get(row.analyst, nothing)
+        # An allowance of a closed account lets nothing more be spent, but its analyst stays known.
         of_now = row_budget(row) if row.account == present.number else Budget()
         found[row.analyst] = replace(known, allowed=known.allowed + of_now, key=row.key)
     return found

@@ -246,17 +246,19 @@ def _open(url: str, lock_seconds: float, create: bool) -> Database:
 def require_charges(
     dataset: str, release_id: str, plan_digest: str, charges: Mapping[str, Charge]
 ) -> None:
+    """Raise ``InputError`` unless the names are printable text and the events plain JSON."""
     require_text(dataset=dataset, release_id=release_id, plan_digest=plan_digest)
     for name, charge in charges.items():
         require_text(release_name=name)
-        charge.event_text()
+        charge.event_text()  # raises for an event that is not JSON
 
 
 def _require_addable(
     connection: Connection, dataset: str, plan_digest: str, asked: Mapping[str, Charge]
 ) -> None:
     charges = asked.values()
-    # The charges before were compared with each other when they were made: one stands for them all.
+    # Earlier charges protect the same unit and relation as each other, so one represents them all.  The
+    # rules on gamma and on series need every one.
     every = any(charge.budget.gamma or charge.series for charge in charges)
     counted = queries.counted(connection, dataset, None if every else 1)
     promises = [{rules.promise_of(each.event) for each in some} for some in (counted, charges)]
@@ -278,9 +280,7 @@ def chargeable(
 ) -> tuple[dict[str, Charge], Account, str]:
     """The charges still to be made, their account, and the analyst whose allowance pays ('' for none).
 
-    ``analyst``: None for a recovered request that was charged to no allowance.
-
-    Raises the error of the first rule that forbids them.
+    ``analyst``: as in ``Ledger.reserve``.  Raises the error of the first rule that forbids the charges.
     """
     account = rules.require_known(dataset, queries.account(connection, dataset))
     existing = queries.charges(connection, dataset, release_id)

@@ -244,6 +244,12 @@ def amount_text(amount: Fraction) -> str:
     return str(amount) if len(str(amount)) <= 20 else decimal_text(amount)
 
 
+def exact_text(amount: Fraction) -> str:
+    """An amount as a person writes it for a command: a decimal if it is exact, else a fraction."""
+    decimal = decimal_text(amount)
+    return str(amount) if "…" in decimal else decimal
+
+
 def utc_now() -> str:
     """The time as ISO 8601 in UTC; all texts have the same length, so they sort by time."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

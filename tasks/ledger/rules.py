@@ -129,17 +129,15 @@ def require_runs_before(
             raise BudgetError(
                 f"run {charge.run} of this series of dataset {dataset!r} was charged as release"
                 f" {twice[0]!r}, and a period is released only once; nothing was charged. Write the"
-                " number of"
-                " another period"
+                " number of another period"
             )
         charged = {c.run: c for c in same if c.account == account and c.run < charge.run}
         missing = [str(run) for run in range(1, charge.run) if run not in charged]
         if missing:
             raise BudgetError(
                 f"run {charge.run} of a series is charged only what it adds to the runs before, but"
-                f" {name!r} of"
-                f" run {', '.join(missing)} was not charged to the same grant; nothing was charged. Run"
-                " those first, or begin a new series"
+                f" {name!r} of run {', '.join(missing)} was not charged to the same grant; nothing was"
+                " charged. Run those first, or begin a new series"
             )
         price = _rho(charge.event)
         wider = [str(run) for run, before in charged.items() if _rho(before.event) < price]

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from dpcore.accounting.budget import decimal_text
 from dpcore.errors import BudgetError, InputError, LedgerError
 from schemas.plan import Plan
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.records import Account, State
+from tasks.ledger.records import Account, State, exact_text
 from tasks.workplace.schedule import beginning, due_times
 
 
-def runs_charged(plan: Plan, ledger: Ledger) -> dict[str, int]:
+def runs_charged(plan: Plan, ledger: Ledger | None) -> dict[str, int]:
     """The release ids of the plan's series that count, each with the number of its run."""
+    made = ledger.releases(plan.dataset) if ledger else {}
     return {
         charge.release_id: charge.run
-        for charges in ledger.releases(plan.dataset).values()
+        for charges in made.values()
         for charge in charges.values()
         if charge.series == plan.series_id and charge.state is not State.VOID
     }
 
 
 def at_its_run(
-    plan: Plan, ledger: Ledger, release_id: str = "", due: datetime | None = None
+    plan: Plan, ledger: Ledger | None, release_id: str = "", due: datetime | None = None
 ) -> Plan:
     """The plan at the run of its series to which a release belongs.
 
@@ -34,6 +34,7 @@ def at_its_run(
     if plan.series is None or "run" in plan.series.model_fields_set:
         return plan
     charged = runs_charged(plan, ledger)
+    # The number that was charged comes first: a retry must be the same run, whatever ran meanwhile.
     schedule, run = plan.operation.schedule, charged.get(release_id)
     if run is None and schedule and due:
         begins = beginning(schedule, None, ())
@@ -67,7 +68,7 @@ def no_grant(plan: Plan) -> str:
     """A message that a dataset has no grant, with the command that grants what the plan states."""
     granted = plan.budget.granted
     amounts = [
-        f" --{name} {decimal if '…' not in (decimal := decimal_text(amount)) else amount}"
+        f" --{name} {exact_text(amount)}"
         for name in ("alpha", "beta", "gamma")
         if (amount := getattr(granted, name))
     ]

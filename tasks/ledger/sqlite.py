@@ -1,15 +1,6 @@
 """The ledger in one SQLite file that only its owner can read, created completely or not at all.
 
-Writers start with BEGIN IMMEDIATE, which takes the write lock of the whole file before anything is
-read; Python's driver would begin a transaction only at the first write, so it is switched to
-autocommit and this module issues every BEGIN.
-
-A commit that was reported must survive a power failure, or a charge could be drawn twice.  With a
-rollback journal ``synchronous = FULL`` does not ensure that: the journal's removal may itself be lost,
-and the journal would undo the commit.  ``EXTRA`` also syncs the folder.
-
-A new ledger is built under a temporary name and then linked to its final name, so an existing file
-is always a complete ledger; an empty or foreign file is refused, never filled in.
+An existing file is always a complete ledger; an empty or foreign file is refused, never filled in.
 """
 
 from __future__ import annotations
@@ -29,6 +20,7 @@ from sqlalchemy.pool import NullPool
 from dpcore.errors import InputError, UnusableLedgerError
 from tasks.ledger.database import Database
 from tasks.ledger.records import RESTORE
+from tasks.workplace.home import flush_folder
 
 
 class SQLiteDatabase(Database):
@@ -77,10 +69,9 @@ class SQLiteDatabase(Database):
         self._require_agreement(whole)
 
     def require_sound(self, connection: Connection, dataset: str) -> None:
-        """Raise ``LedgerError`` if a damaged dataset name hides a charge in the table or in an index.
-
-        Both are read to their ends, because a search in a damaged index may miss rows that exist.
-        """
+        """Raise ``LedgerError`` if a damaged dataset name hides a charge in the table or in an index."""
+        # Table and index are read to their ends: a search in a damaged index may miss rows that exist.
+        # The index is that of the unique names of a charge, of which the dataset is the first.
         counts = {
             connection.exec_driver_sql(
                 f"SELECT total(dataset = ?) FROM ledger_charge {how}", (dataset,)
@@ -97,6 +88,7 @@ class SQLiteDatabase(Database):
             )
 
     def begin(self, connection: Connection, *, write: bool) -> None:
+        # IMMEDIATE takes the write lock of the whole file before anything is read.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     def explain(self, error: DBAPIError) -> str:
@@ -122,7 +114,7 @@ class SQLiteDatabase(Database):
 
     def _create(self) -> None:
         with (
-            suppress(FileExistsError),
+            suppress(FileExistsError),  # another process was quicker, and its ledger is as good
             _whole(self.path) as temporary,
             _engine_for(temporary, self.lock_seconds).connect() as connection,
             connection.begin(),
@@ -137,10 +129,13 @@ def _engine_for(path: Path, lock_seconds: float) -> Engine:
 
     def connect() -> sqlite3.Connection:
         # mode=rw: a missing ledger is an error; the default would create an empty one.
+        # isolation_level=None: otherwise Python's driver begins a transaction at the first write only.
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=rw", uri=True, timeout=lock_seconds, isolation_level=None
         )
         connection.execute("PRAGMA foreign_keys = ON")
+        # A reported commit must survive a power failure, or a charge could be drawn twice.  FULL would
+        # not sync the folder: the journal's removal may be lost, and the journal undoes the commit.
         connection.execute("PRAGMA synchronous = EXTRA")
         return connection
 
@@ -158,15 +153,7 @@ def _whole(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        os.link(temporary, path)
-        _sync_folder(path.parent)
+        os.link(temporary, path)  # os.replace would overwrite a ledger that was made meanwhile
+        flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -82,6 +82,7 @@ def keep_records(table: Any, unit: UnitColumn) -> Any:
     text = identifier
     for value in values:
         text = text + "|" + ibis.coalesce(_word(value), "")
+    # The place of nulls is stated, because engines differ in it.
     order = [md5(text), *(value.asc(nulls_first=True) for value in values)]
     within = [identifier, *(table[name] for name in table.columns if name == PERIOD)]
     place = ibis.row_number().over(ibis.window(group_by=within, order_by=order))

@@ -64,7 +64,7 @@ def csv_headers(path: Path, name: object) -> dict[str, list[str]]:
     ``name``: the user's name of the file.  Raises ``InputError`` if it is not text.
     """
     line = _whole(lambda: _first_line(path), name)
-    if not line.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in line):
+    if any("\ud800" <= sign <= "\udfff" for sign in line):
         raise InputError(f"{name}: line 1 {NOT_UTF8}")
     return {d: next(csv.reader(io.StringIO(line, newline=""), delimiter=d), []) for d in DELIMITERS}
 

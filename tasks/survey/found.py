@@ -19,7 +19,7 @@ from schemas.survey.unit import UnitColumn
 from tasks.survey.bounding import keep_identified, keep_records
 from tasks.survey.private_file import call_guarded
 from tasks.survey.reading import Survey, open_survey
-from tasks.survey.tally import LARGEST_TOTAL, UNREAD
+from tasks.survey.tally import UNREAD, require_countable
 
 
 def tally_texts(
@@ -52,15 +52,15 @@ def _count(
 ) -> tuple[Integers, Integers]:
     read = [column, *([unit.column] if unit else []), *filter(None, [counts])]
     table = table.select(*read)
-    # In characters, of which a text has no more than bytes.
+    # Longer texts have no cell, so the engine need not send them.  Its length is in characters, and a
+    # text has no more characters than bytes.
     table = table.filter(table[column].notnull() & (table[column].length() <= LONGEST))
     if unit:
         table = keep_records(keep_identified(table, unit), unit.model_copy(update={"max_rows": 1}))
     records = table.count() if counts is None else table[counts].sum().cast("int64")
     grouped = table.group_by(_text=table[column]).aggregate(records=records).to_pyarrow()
     number = grouped["records"].to_numpy()
-    if number.sum(dtype=np.float64) > LARGEST_TOTAL:
-        raise DataError("the survey table has more than a trillion records: they cannot be counted")
+    require_countable(number)
     texts = grouped["_text"].to_pylist()
     kept = np.array([has_cell(text) for text in texts], dtype=bool) & (number > 0)
     cells = cells_of([text for text, keep in zip(texts, kept.tolist(), strict=True) if keep])

@@ -113,6 +113,7 @@ def _remove(partial: Path) -> None:
 
 def refuse_lookalikes(columns: Iterable[str]) -> None:
     """Raise ``InputError`` if two columns of the plan differ only in capitals."""
+    # DuckDB's names have no case: it would silently rename the second column.
     seen: dict[str, str] = {}
     for name in columns:
         other = seen.setdefault(name.lower(), name)
@@ -146,6 +147,7 @@ def _copied(
     )
     if (given := relation.csv) is None:
         return call_guarded(lambda: copied(relation), DataError, message)
+    # First as it is, since most files are whole: a copy with one kind of line end costs a reading.
     with suppress(duckdb.Error):
         return copied(relation)
     file = plain = replace(given, path=workspace / LINES)
@@ -170,11 +172,7 @@ def _copy(
     columns: Mapping[str, ReadColumn],
     counts: str | None,
 ) -> int:
-    """Fill the two tables, reading the source once; returns its number of rows (private).
-
-    At first the copy also has a structure with the kinds of the values that could not be converted;
-    these are counted, then dropped.  They are nearly all null, so they take almost no space.
-    """
+    """Fill the two tables, reading the source once; returns its number of rows (private)."""
     raw, typed, kept, looks = [], [], [], []
     read = sources(columns)
     for i, (name, column) in enumerate(columns.items()):
@@ -186,6 +184,8 @@ def _copy(
         seen = look(f"raw{i}", kind, dated)
         wrong = f"raw{i} IS NOT NULL AND value{i} IS NULL"
         looks.append(f"{quote(str(i))} := CASE WHEN {wrong} THEN {seen} END")
+    # The kinds of unread values are a structure beside the columns, counted below and then dropped, so
+    # that the source is read once.  Nearly all of them are null, so they take almost no space.
     beside = quote(f"?{max(columns, key=len)}")  # longer than any of the columns' names
     kept.append(f"struct_pack({', '.join(looks)}) AS {beside}")
     connection.execute(

@@ -32,6 +32,7 @@ def wide_records(table: Any, unit: UnitColumn, linked: Linked) -> Any:
     identifier = table[unit.column]
     names = [name for name in table.columns if name != unit.column]
     rest = [(name, False) for name in names if name not in dict(linked.sorted_by)]
+    # The place of nulls is stated, because engines differ in it.
     order = [
         table[name].desc(nulls_first=False) if largest else table[name].asc(nulls_first=True)
         for name, largest in [*linked.sorted_by, *rest]

@@ -72,7 +72,7 @@ def _of_pandas(series: Any, write: Write) -> Column:
         return write(series.cat.categories).take(pa.array(codes, mask=codes < 0))
     if kind == "object":
         return write(series)
-    if kind == "float16":
+    if kind == "float16":  # which DuckDB cannot read from Arrow
         return pa.Array.from_pandas(series.astype("float32"))
     try:
         return _readable(pa.Array.from_pandas(series))
@@ -89,7 +89,7 @@ def _readable(column: Column) -> Column:
         return _readable(column.dictionary_decode())
     if pa.types.is_float16(kind):
         return column.cast(pa.float32())
-    if pa.types.is_decimal256(kind):
+    if pa.types.is_decimal256(kind):  # which DuckDB cannot read either; as text no digit is lost
         digits = compute.replace_substring_regex(column.cast(pa.string()), r"(\.\d*?)0+$", r"\1")
         return compute.replace_substring_regex(digits, r"\.$", "")
     return column

@@ -30,6 +30,8 @@ FIRST = {
     ".sav": datetime(1582, 10, 14),
     ".zsav": datetime(1582, 10, 14),
 }
+"""The moment from which each program counts its dates."""
+
 DAYS = ("%td", "%d", "DATE", "ADATE", "EDATE", "SDATE", "JDATE")
 TIMES = ("%tc", "%tC", "DATETIME", "YMDHMS")
 """Formats of columns of dates, without their widths."""

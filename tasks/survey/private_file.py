@@ -49,6 +49,7 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
     config: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(path.parent / "spill"),
         "memory_limit": MEMORY_LIMIT,
+        # No step depends on the order of records, and keeping it needs more memory.
         "preserve_insertion_order": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -60,7 +61,7 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
     )
     try:
         hide_bar(connection)
-        if not read_only:
+        if not read_only:  # the file's own folder stays open to it when `confine` closes all others
             connection.execute("SET allowed_directories = ?", [[str(path.parent)]])
         # A cast between times with and without a zone is by the session's; none here depends on it.
         connection.execute("SET TimeZone = 'UTC'")
@@ -72,9 +73,9 @@ def connect(path: Path, read_only: bool = True) -> Iterator[duckdb.DuckDBPyConne
 def confine(connection: duckdb.DuckDBPyConnection, *files: Path) -> None:
     """Let the connection open no files except these and, if it writes, those of its own folder.
 
-    Attached files stay open.  Without this, a view in a source could read any file of this user.
-    Neither this nor any other setting can be changed afterwards.
+    Attached files stay open.  Neither this nor any other setting can be changed afterwards.
     """
+    # Without this, a view in a source could read any file of this user.
     # A path is compared as it is written in the query, where its wildcards are escaped.
     written = [each for file in files for each in (str(file), glob.escape(str(file)))]
     connection.execute("SET allowed_paths = ?", [written])

@@ -67,7 +67,8 @@ def locate(
         unreadable = f"{source}: cannot be read as a file of {_suffix(path)[1:]}"
         table = call_guarded(lambda: office_table(path), InputError, unreadable)
         return _registered(table, declared, connection)
-    # Without the escapes, DuckDB would read every file that [...] or * in the name matches.
+    # Without the escapes, DuckDB would read every file that [...] or * in the name matches.  With
+    # hive_partitioning it would make columns from names of folders such as year=2020.
     if _suffix(path) == ".parquet":
         sql = f"read_parquet({text(glob.escape(str(path)))}, hive_partitioning=false)"
         unreadable = f"{source}: cannot be read as a Parquet file"
@@ -207,13 +208,10 @@ def _described(
 
 
 def _csv(source: str, path: Path, columns: Collection[str]) -> Relation:
-    """A CSV file, all text, its columns taken by position.
-
-    The header is read here because DuckDB renames columns that are equal or differ only in capitals,
-    as it does for a Parquet file.  The delimiter is the one that finds most of the plan's columns in
-    the header, so it does not depend on the records.
-    """
+    """A CSV file, all text, its columns taken by position."""
+    # Read here, because DuckDB renames columns that are equal or differ only in capitals.
     headers = csv_headers(path, source)
+    # By the plan's columns, and not as DuckDB would find it, by looking at the records.
     delimiter = max(DELIMITERS, key=lambda d: len(set(headers[d]) & set(columns)))
     header = headers[delimiter]
     if not header:

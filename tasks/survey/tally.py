@@ -91,6 +91,7 @@ def tallies(
         if unfit:
             raise DataError(UNREAD)
         table = within_found(table, columns or {})
+        # First, so that a record that is left out takes no place among those kept of its unit.
         if invalid == "drop":
             valid = partial(keep_valid, table, columns or {})
             table = call_guarded(valid, DataError, "the survey table could not be checked")
@@ -137,6 +138,7 @@ def pack(domains: Sequence[Domain], rows: int | None) -> list[Axes]:
     occupied cells, unless its largest domain alone can have more.
     """
     packs: list[Axes] = []
+    # The largest first, because smaller domains often lie within it.
     for domain in sorted(set(domains), key=lambda domain: -domain.size):
         for i, axes in enumerate(packs):
             joined = axes + tuple(axis for axis in domain.axes if axis not in axes)
@@ -179,12 +181,17 @@ def _count(
         )
     cells = in_words(np.stack([word.to_numpy() for word in words]))
     records = records.to_numpy()
-    if records.sum(dtype=np.float64) > LARGEST_TOTAL:
-        raise DataError("the survey table has more than a trillion records: they cannot be counted")
+    require_countable(records)
     occupied = records > 0
     return np.asarray(cells[occupied], dtype=np.int64), np.asarray(
         records[occupied], dtype=np.int64
     )
+
+
+def require_countable(counts: Integers) -> None:
+    """Raise ``DataError`` if counts add up to more than ``LARGEST_TOTAL``."""
+    if counts.sum(dtype=np.float64) > LARGEST_TOTAL:  # a sum of whole numbers would wrap around
+        raise DataError("the survey table has more than a trillion records: they cannot be counted")
 
 
 def _rolled_up(

@@ -4,8 +4,8 @@
     {"at": "2026-12-01T06:00:15+00:00", "event": "run", "dataset": "visits", "outcome": "0", ...}
 
 Everything in a line is public, like the words of the log, except the seconds, which depend on the data;
-so only the file's owner can read it.  Processes may share it: each line is appended by one write.  If it
-cannot be written, no release stops, and one warning is logged.
+so only the file's owner can read it.  If it cannot be written, no release stops, and one warning is
+logged.
 """
 
 import json
@@ -40,7 +40,7 @@ def record_event(event: str, **facts: str | float) -> None:
     try:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(file, line.encode())
+            os.write(file, line.encode())  # in one write, because processes may share the file
         finally:
             os.close(file)
     except OSError as error:

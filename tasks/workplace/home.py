@@ -24,7 +24,7 @@ OUTSIDE = "outside"
 
 def home() -> Path:
     """The path of dprelease's home, which is created if it is missing."""
-    data = Path(os.environ.get("XDG_DATA_HOME", ""))
+    data = Path(os.environ.get("XDG_DATA_HOME", ""))  # its standard says to ignore a relative path
     default = (data if data.is_absolute() else Path.home() / ".local/share") / "dprelease"
     return private_folder((place("DPRELEASE_HOME") or default).absolute())
 
@@ -83,6 +83,15 @@ def private_folder(path: Path) -> Path:
     return path
 
 
+def flush_folder(folder: Path) -> None:
+    """Write a folder's list of names to disk, so that a power failure loses no new or moved file."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Wait for a lock file and hold it; the system releases it if the process dies."""
@@ -110,6 +119,7 @@ def private_workspace(dataset: str, release_id: str) -> Iterator[Path]:
     folders of killed runs, also those of other containers.
     """
     parent = private_folder(home() / "private")
+    # No other run may see the folder before its file is locked, or would take it for abandoned.
     with locked(parent / ".lock"):
         folder = Path(tempfile.mkdtemp(prefix=f"{dataset}.{release_id}.", dir=parent))
         in_use = (folder / "in-use").open("w")
@@ -132,6 +142,7 @@ def remove_abandoned() -> None:
     with locked(parent / ".lock"):
         for folder in [path for path in parent.iterdir() if path.is_dir()]:
             if not _in_use(folder):
+                # The outside folder first: without the link, nobody would find it again.
                 if (folder / OUTSIDE).is_symlink():
                     shutil.rmtree((folder / OUTSIDE).readlink(), ignore_errors=True)
                 shutil.rmtree(folder, ignore_errors=True)

@@ -45,7 +45,10 @@ def due_times(
             for minute in (range(60) if minutes == ["*"] else minutes)
         ]
         days = " ".join(["0 0", *schedule.cron.split()[2:]])
+        # Two days earlier, because Prefect moves a time by up to a day, and a zone shifts it by hours.
         before = start.astimezone(zone).replace(tzinfo=None, fold=0) - 2 * day
+        # By days of the wall clock: a search from one due time to the next would not end where Prefect
+        # moves a time back out of a skipped hour.
         for midnight in croniter(days, before).all_next(datetime):
             known = True
             held |= {_instant(zone, midnight + time) for time in times}

@@ -156,6 +156,7 @@ def _answered(
 
     kind = value.type()
     if kind.is_numeric():
+        # A quoted code means the number that is written so (``sql.written``): 1.5, but not 1.50.
         written = [float(text) for text in texts if re.fullmatch("-?[0-9]+([.][0-9]*[1-9])?", text)]
         codes = [exactly(number) for number in (*numbers, *written)]
         found = value.cast("float64").isin(codes)

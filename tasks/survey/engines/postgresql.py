@@ -51,13 +51,13 @@ SETTINGS = {
 }
 """Settings with which a view computes the same whatever the defaults of the server and the user."""
 
+# The short name is used for the server's own types only: a user may give a type the same name.
 DESCRIBED = """
     SELECT attname, format_type(atttypid, NULL), CASE WHEN typnamespace = 'pg_catalog'::regnamespace
         THEN typname END
     FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
     WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
 """
-
 
 KNOWN = """
     SELECT nspname || '.' || relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -136,6 +136,7 @@ def _connect(source: PostgreSQLSource) -> psycopg.Connection[Any]:
 
 def _types(connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
     """The type of every column; the transaction begins here."""
+    # No function or operator that a user of the database made can stand in for the server's own.
     connection.execute("SET LOCAL search_path = pg_catalog")
     for setting, value in SETTINGS.items():
         connection.execute(f"SET LOCAL {setting} = {value}")

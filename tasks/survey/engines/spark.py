@@ -176,7 +176,7 @@ def _files(session: SparkSession, source: SparkSource) -> tuple[Any, ...]:
     if not files:
         return (0,)
     listed = session.read.format("binaryFile").options(**EVERY_FILE).load(files)
-    # Without their content, which is then not read.
+    # Without their content, which is then not read.  The order of files does not matter to a xor.
     digest = functions.xxhash64("path", "length", "modificationTime")
     return tuple(listed.select(functions.count("*"), functions.bit_xor(digest)).collect()[0])
 

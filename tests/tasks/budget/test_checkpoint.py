@@ -9,13 +9,19 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+import yaml
 
 from dpcore.accounting.budget import Budget
 from dpcore.errors import DPReleaseError, InputError, LedgerError, LostLedgerError
 from dpcore.line.statistic import Noisy
 from flows.cli import main
 from tasks.budget import checkpoint
-from tasks.budget.checkpoint import add_to_checkpoint, require_checkpoint, write_checkpoint
+from tasks.budget.checkpoint import (
+    add_to_checkpoint,
+    lost_draws,
+    require_checkpoint,
+    write_checkpoint,
+)
 from tasks.ledger import Charge, Ledger
 from tasks.workplace.home import ledger_url
 from tests import bare
@@ -88,6 +94,18 @@ def test_a_run_that_is_refused_makes_no_ledger_in_place_of_one_that_was_lost(
         with pytest.raises(LostLedgerError):
             bare.release(plan, "r2", tmp_path / out)
     assert cli("restore", tmp_path / "copy") == 0
+
+
+def test_nor_does_a_run_of_a_series(tmp_path, own_home, witness):
+    plan = bare.small_plan(tmp_path)
+    document = yaml.safe_load(bare.PLAN) | {"neighbours": "add-remove", "synthesis": []}
+    document["series"] = {"period": "year", "periods": 2, "in_periods": 1}
+    document["columns"]["year"] = {"type": "integer", "bounds": [1, 2]}
+    document["releases"] = [{"name": "sexes", "kind": "histogram", "columns": ["sex"]}]
+    plan.write_text(yaml.safe_dump(document))
+    with pytest.raises(InputError, match="names no file"):
+        bare.release(plan, "r1", tmp_path / "out")
+    assert not (own_home / "ledger.sqlite").exists()
 
 
 @pytest.mark.slow
@@ -247,6 +265,21 @@ def test_a_witness_that_cannot_be_replaced_stops_the_run_before_anything_is_draw
     monkeypatch.setattr(place, name, refuse)
     with pytest.raises(InputError, match=rf"cannot be written \({os.strerror(number)}\)"):
         require_checkpoint(ledger, "wages")
+
+
+def test_a_lock_that_cannot_be_written_is_told_of_the_witness_and_not_of_the_home(ledger, witness):
+    write_checkpoint(ledger, witness)
+    lock = witness.with_name(f".{witness.name}.lock")
+    lock.unlink()
+    lock.mkdir()
+    with pytest.raises(InputError, match=rf"^{witness}: cannot be written \(Is a directory\)$"):
+        require_checkpoint(ledger, "wages")
+
+
+def test_a_witness_that_cannot_be_looked_at_is_not_taken_for_a_missing_one(ledger, witness):
+    beyond = witness.with_name("x" * 300)  # no user may look there; nor may some into a folder
+    with pytest.raises(InputError, match=r"x: cannot be read \(File name too long\)"):
+        lost_draws(ledger, path=beyond)
 
 
 def test_a_full_disk_leaves_the_witness_as_it_was(ledger, witness, monkeypatch):

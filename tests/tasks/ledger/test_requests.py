@@ -72,6 +72,11 @@ class TestSurveys:
         with pytest.raises(BudgetError, match="has no grant"):
             ledger.assign(["survey"], "nothing", **WHO_WHY)
 
+    def test_the_last_of_several_decisions_counts_though_no_run_came_between(self, ledger):
+        for dataset in ("visits", "visits-evil", "visits"):
+            ledger.assign(["survey"], dataset, **WHO_WHY)
+            assert ledger.sources() == {"survey": dataset}
+
     def test_of_two_datasets_at_the_same_time_one_gets_it(self, ledger, url):
         def reserve(n: int) -> None:
             dataset = ("visits", "visits-evil")[n % 2]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sqlite3
+from contextlib import closing, suppress
 from itertools import product
 
 import numpy as np
@@ -88,6 +90,23 @@ class TestHistory:
                 connection.exec_driver_sql(statement)
             assert ledger.history() == before, statement
         ledger.commit("wages", "r3", "a", NOISY)
+
+    def test_no_row_takes_the_place_of_an_earlier_one(self, tmp_path):
+        lived_in(Ledger(f"sqlite:///{tmp_path}/ledger.db"))
+        another = {"ledger_charge": "'new'", "ledger_bundle": "NULL", "ledger_source": "NULL"}
+        with closing(sqlite3.connect(tmp_path / "ledger.db")) as program:
+            for table in tables.metadata.sorted_tables:
+                if table is tables.schema:
+                    continue
+                key, *rest = (column.name for column in table.c)
+                for first in filter(None, (key, another.get(table.name))):
+                    columns = ", ".join([first, *rest])
+                    with suppress(sqlite3.IntegrityError):
+                        program.execute(
+                            f"INSERT OR REPLACE INTO {table.name} SELECT {columns} FROM {table.name}"
+                        )
+                assert program.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]
+                assert program.total_changes == 0, table.name
 
     def test_the_owner_of_the_database_can_still_break_it(self, ledger):
         with by_hand(ledger) as connection:
