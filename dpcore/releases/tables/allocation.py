@@ -266,6 +266,7 @@ class _Planner:
             after = table_variances(self.sizes, self.sets, found, self.adjacency, self.norm)
             if self.loss(after) < least and not np.any(after > self.worst * self.before):
                 best, least = found, self.loss(after)
+            # Rounding and the exact sensitivity have changed variances: the next search allows for it.
             excess = excess * after / variances
         return best
 
@@ -275,6 +276,7 @@ class _Planner:
             return np.asarray(pressed / np.sqrt(variances * self.before))
         if self.aim in ("mean", "max"):
             return pressed
+        # A residual that only tables without weight need would get no precision at all.
         return np.asarray(np.maximum(self.given, self.given.max() * 1e-6))
 
     def _pressed(self, variances: Floats, pressed: Floats) -> Floats:
