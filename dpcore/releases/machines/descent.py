@@ -219,7 +219,8 @@ class Descent:
             return tally.counts
         words = tally.cells.reshape(len(tally.cells), -1).astype(np.uint64)
         mixed = np.zeros(len(words), dtype=np.uint64)
-        for word in words.T:  # splitmix64
+        # A fixed function of the cell, not a draw, so that neighbours use the same u (splitmix64).
+        for word in words.T:
             mixed = (mixed ^ word) + np.uint64(0x9E3779B97F4A7C15)
             for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
                 mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -309,6 +310,7 @@ class Descent:
             moved = (point.coefficients - point.before[0]) / self._unit
             squared = np.maximum(np.sum(moved**2, axis=1), np.finfo(float).tiny)
             fallen = np.sum(moved * (point.before[1] - noisy), axis=1)
+            # If noise makes it negative, steps of any length are stable.
             curvature = np.maximum(self._moved * fallen / squared, STABLE / LONGEST)
             steps = np.minimum(steps, STABLE / curvature)
         speed = MOMENTUM * point.speed + (steps * self._moved)[:, None] * noisy
@@ -364,7 +366,7 @@ class Descent:
         rounds = np.arange(self.rounds)
         ages = np.maximum(rounds[-self._averaged :, None] - rounds + 1, 0)
         found = np.mean((1 - MOMENTUM**ages) / (1 - MOMENTUM), axis=0)
-        if self.weight is None:
+        if self.weight is None:  # the first of these rounds counts the sides
             found[0] = 0.0
         return np.asarray(found)
 

@@ -141,6 +141,7 @@ def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floa
     from scipy.special import ndtri  # slow to import, and a plan is explained without
 
     needed = len(shapes) * waves + sum(number for number, _ in shapes) * waves
+    # Raw words, because numpy promises the same stream of these in all versions.
     words = np.random.PCG64(0).random_raw(needed) >> np.uint64(11)
     uniforms = iter(np.split((words.astype(np.float64) + 0.5) * 2.0**-53, needed // waves))
     ranks = np.argsort(np.argsort([next(uniforms) for _ in shapes], axis=0), axis=0)

@@ -200,7 +200,7 @@ class ModelScores(CutScores):
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
         if self.design.steps and p > 1:
-            lacking = self.lacking_by_weights(point, *parts["counts"])
+            lacking = self.lacking_by_weights(*parts["counts"])
             meat += lacking[:, None, None] * np.eye(p)
         # The mean over directions is known best; each direction differs as far as noise cannot explain.
         typical = np.trace(meat, axis1=1, axis2=2) / p

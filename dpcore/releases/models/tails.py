@@ -359,7 +359,7 @@ class CutScores(ModelSums):
             far = (last - first) * self.radii["leverage"] * math.sqrt(weight)
         return np.asarray(np.maximum(far / np.sqrt(point.spread), 0.1 * self.radii["shortest"]))
 
-    def lacking_by_weights(self, point: ScorePoint, counts: Floats, noise: Floats) -> Floats:
+    def lacking_by_weights(self, counts: Floats, noise: Floats) -> Floats:
         """How much (t,) the squares fall short in each direction, with weights, because their scores
         are shortened to B S."""
         short = self.radii["squared"]
