@@ -255,13 +255,15 @@ class Descent:
     ) -> Integers:
         """The exact sums of gradients (n, d)."""
         sums, most = np.zeros(coefficients.shape, dtype=object), self.most_rows * self.largest
+        # Floats add such numbers exactly and fast; larger ones are Python's, which have no limit.
         exact = int(records.counts.sum()) * self.largest < LARGEST_EXACT
         kind = np.float64 if exact else object
         for part in _parts(len(rows)):
             values, positive = rows[part].astype(np.float64), (records.signs[part] > 0).astype(int)
+            # Powers of 2 as units, so that q is exact and at most ``SLOPE``.
             falls = self._unit - values @ coefficients.T
             q = np.floor(np.clip(falls, 0, self._unit) * (SLOPE / self._unit)).astype(np.int64)
-            q = np.minimum(q, SLOPE) * slopes.T[positive] // SLOPE * records.counts[part, None]
+            q = q * slopes.T[positive] // SLOPE * records.counts[part, None]
             found = q.T.astype(kind) @ values.astype(kind)
             sums += found.astype(np.int64) if exact else np.vectorize(int)(found)
         return np.clip(sums, -most, most).astype(np.int64)
