@@ -253,7 +253,7 @@ def _valid_records(
     sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
 ) -> Integers:
     """At least one random record that obeys the rules."""
-    # The second source is that of ``require_satisfiable``, which found a valid record in the plan.
+    # The second source is that of ``require_satisfiable``, which found a record when the plan was read.
     for source in (generator, np.random.default_rng(0)):
         tried = source.integers(0, sizes, (TRIED, len(sizes)))
         tried = _repaired(tried, sizes, rules, source)

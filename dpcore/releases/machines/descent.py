@@ -312,7 +312,7 @@ class Descent:
             moved = (point.coefficients - point.before[0]) / self._unit
             squared = np.maximum(np.sum(moved**2, axis=1), np.finfo(float).tiny)
             fallen = np.sum(moved * (point.before[1] - noisy), axis=1)
-            # If noise makes it negative, steps of any length are stable.
+            # Where noise makes it negative it limits no step.
             curvature = np.maximum(self._moved * fallen / squared, STABLE / LONGEST)
             steps = np.minimum(steps, STABLE / curvature)
         speed = MOMENTUM * point.speed + (steps * self._moved)[:, None] * noisy

@@ -159,7 +159,7 @@ class ModelSums(ModelRounds):
                     middle, reach = point.middle[:, j, None, None], point.reach[:, j, None, None]
                     x = np.clip((x - middle) / reach, -1.0, 1.0)
                 columns.append(np.broadcast_to(x, y.shape))
-            # The constant is first and the response last: ``_after_moments`` reads them there.
+            # An added constant is first and the response last: ``_after_moments`` reads them there.
             squares = _squares(np.stack([*columns, y], axis=3))
             yield "moments", _over(squares * weight[:, :, None], 2)
             return

@@ -250,7 +250,7 @@ class ModelScores(CutScores):
         between = _product(vectors * (values * kept[:, None])[:, None, :], vectors)
         vectors, values = _floored(meat, least)
         root = _product(vectors / np.sqrt(values)[:, None, :], vectors)
-        # The squares are of scores that were shortened, so the whole difference may exceed them.
+        # Not all of it, because the squares are of shortened scores.
         most = np.linalg.eigvalsh(root @ between @ root)[:, -1]
         between *= np.minimum(1.0, MOST_BETWEEN / np.maximum(most, 1e-300))[:, None, None]
         # The noisy number of units may lie near or below the number of strata.
