@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 
 from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.laplace import LaplaceNoise
+from dpcore.post.tables.margins import Attributes
 from dpcore.releases.counts.histogram import Histogram
 from dpcore.releases.tables.fitted import FittedTables
 
-Attributes = tuple[int, ...]
 Dense = Histogram | FittedTables
 
 
@@ -34,6 +34,7 @@ def alike(release: Dense, tables: Sequence[Attributes]) -> list[list[Attributes]
     if isinstance(release, FittedTables):
         (ways, *others) = {len(attrs) for attrs in release.tables}
         every = not others and len(release.tables) == math.comb(len(shape), ways)
+        # Stated weights may differ between tables of one shape.
         every = every and not isinstance(release.aim, tuple)
     groups: dict[Attributes, list[Attributes]] = {}
     for attrs in tables:

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import chain, combinations
 
 from dpcore.domain.adjacency import Adjacency
+from dpcore.post.tables.consistency import subsets
 
 MOST_SUBSETS = 2**16
 
@@ -41,8 +41,7 @@ def least_total(
     shared: dict[tuple[int, ...], float] = {}
     for attrs in sets:
         cells = math.prod(sizes[a] for a in attrs)
-        subsets = chain.from_iterable(combinations(attrs, k) for k in range(len(attrs) + 1))
-        for subset in subsets:
+        for subset in subsets(attrs):
             shared[subset] = shared.get(subset, 0.0) + 1 / cells
     total = math.sqrt(shared.pop(()))
     rest = sum(

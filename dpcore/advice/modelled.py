@@ -26,6 +26,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import TypeVar
 
 import numpy as np
 
@@ -35,6 +36,8 @@ from dpcore.releases.counts.unit import AsMeasured
 from dpcore.releases.tables.compressed_microdata import CompressedMicrodata
 from dpcore.releases.tables.microdata import Microdata
 
+Columns = TypeVar("Columns")
+
 LACK = 0.005
 """The squared relative error of a model of pairs in a cell: it misses cells by about a fourteenth."""
 
@@ -42,10 +45,16 @@ BIASED = 1.25
 """The error of a column over the noise left in it; fits are drawn towards a model."""
 
 MOST_TABLES = 12
-"""At most this many tables of a column are examined, to represent all."""
+"""At most this many tables are examined, to represent all."""
 
 MEAN = math.sqrt(2 / math.pi)
 """The mean absolute value of a standard normal variable."""
+
+
+def some_of(tables: Sequence[Columns]) -> list[Columns]:
+    """At most ``MOST_TABLES`` of them, evenly spaced."""
+    places = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
+    return [tables[i] for i in places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,12 +121,11 @@ class ModelledTables:
         """The share of records in wrong cells of the one-way table of a column."""
         near = [of for of in self._tables if place in of and len(of) > 1]
         tables = [of for of in near if self._agreement.covers(of)]
-        some = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
         variance = np.full(len(self._sides[place]), self._agreement.margin([place]).variance)
-        if len(some):
+        if tables:
             parts = [
                 np.moveaxis(kept, of.index(place), 0).reshape(len(variance), -1).mean(1)
-                for of in (tables[i] for i in some)
+                for of in some_of(tables)
                 for kept in (self._kept(of),)
             ]
             # Each table says as much of the column as its cells are exact.

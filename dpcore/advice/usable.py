@@ -28,7 +28,7 @@ from functools import singledispatch
 import numpy as np
 
 from dpcore.advice.cell_noise import alike, cell_variances
-from dpcore.advice.modelled import ModelledTables
+from dpcore.advice.modelled import ModelledTables, some_of
 from dpcore.advice.models import expected_model
 from dpcore.advice.typical import typical_shares
 from dpcore.arrays import Floats
@@ -60,10 +60,6 @@ READ = 12
 
 NARROW = 20
 """The range between the bounds, in standard deviations."""
-
-MOST_TABLES = 12
-"""At most this many tables are examined, to represent all."""
-
 
 VERDICTS = ("not usable", "rough", "good")
 
@@ -163,7 +159,7 @@ def _of_records(release: Microdata | CompressedMicrodata, shares: Shares | None)
     Wide columns have as many groups as people read, because their real number depends on the noise.
     """
     if isinstance(release, CompressedMicrodata):
-        with suppress(ValueError):
+        with suppress(ValueError):  # a plan may require more groups
             release = replace(release, keep=READ)
     expected = ModelledTables(release, _or_typical(release, shares))
     errors = [expected.moved(names) or 0.0 for names in _some_tables(release)]
@@ -184,8 +180,7 @@ def _some_tables(release: Microdata | CompressedMicrodata) -> list[list[str]]:
     """The columns of pairs, or of the tables that are drawn where these are no pairs."""
     names = release.domain.names
     tables = [attrs for attrs in release.tables if len(attrs) == 2] or release.tables
-    places = np.linspace(0, len(tables) - 1, min(len(tables), MOST_TABLES)).round().astype(int)
-    return [[names[a] for a in tables[i]] for i in places]
+    return [[names[a] for a in attrs] for attrs in some_of(tables)]
 
 
 def _or_typical(release: Release, shares: Shares | None) -> Shares:
@@ -209,9 +204,7 @@ def _(release: Histogram) -> float | None:
 @error_of_numbers.register
 def _(release: FittedTables) -> float:
     pairs = [attrs for attrs in release.tables if len(attrs) == 2]
-    groups = alike(release, pairs or release.tables)
-    places = np.linspace(0, len(groups) - 1, min(len(groups), MOST_TABLES)).round().astype(int)
-    some, names = [groups[i] for i in places], release.domain.names
+    some, names = some_of(alike(release, pairs or release.tables)), release.domain.names
     errors = [table_error(release, [names[a] for a in group[0]]) or 0.0 for group in some]
     return float(np.average(errors, weights=[len(group) for group in some]))
 

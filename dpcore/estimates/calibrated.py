@@ -52,6 +52,7 @@ end.
 J0^-1/2 J J0^-1/2, the root of the mean of |E|^2 over the rows.  Lines of a curved model depend on where
 they are drawn, and from 1 on that is anywhere.
 
+>>> from dpcore.estimates.families import FAMILIES
 >>> generator = np.random.default_rng(1)
 >>> x = generator.integers(0, 2, 4000).astype(float)
 >>> z, y = np.column_stack([np.ones(4000), x]), 1 + 2 * x + generator.normal(0, 1, 4000)
@@ -71,11 +72,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.estimates.families import FAMILIES, Family
+from dpcore.estimates.families import Family
 from dpcore.estimates.fieller import fieller
 from dpcore.post.levels import SIGMAS_95
-
-__all__ = ["FAMILIES", "Fitted", "fit_calibrated"]
 
 STEPS = 50
 LONGEST = 2.0
@@ -310,7 +309,8 @@ def _fit_records(design: Floats, response: Floats, family: Family, counts: Float
     scaled = design / sizes
     if np.linalg.matrix_rank((scaled.T * counts) @ scaled) < design.shape[1]:
         raise ValueError("the terms are linearly dependent in the records; leave one out")
-    # A little information for each coefficient: as of one record with a response in the middle.
+    # A little information for each coefficient, as of one record with a response in the middle: else a
+    # term that determines the response would have no finite coefficient.
     ridge = np.diag(sizes**2)
     beta = np.zeros(design.shape[1])
     for _ in range(STEPS):

@@ -116,11 +116,13 @@ def join(
 @lru_cache(maxsize=2)
 def _together(informing: tuple[DrawnRelease, ...]) -> tuple[Agreement, dict[Axis, int]]:
     """The agreement of all parts, and the attribute of each axis; once for all their tables."""
-    place: dict[Axis, int] = {}
-    for part in informing:
-        for axis in part.release.domain.axes:
-            place.setdefault(axis, len(place))
-    return joined(_measured(informing), [*place]), place
+    axes = _axes_of(informing)
+    return joined(_measured(informing), axes), {axis: i for i, axis in enumerate(axes)}
+
+
+def _axes_of(parts: Iterable[DrawnRelease]) -> list[Axis]:
+    """All different axes of several parts."""
+    return list(dict.fromkeys(axis for part in parts for axis in part.release.domain.axes))
 
 
 def _measured(parts: Iterable[DrawnRelease]) -> list[tuple[Agreement, tuple[Axis, ...]]]:
@@ -188,7 +190,8 @@ def replicates_of_best(
     """
     alike = tuple(_alike(release, parts))
     generators = [replicate_generator(part.noisy) for part in alike]
-    order = list(dict.fromkeys(axis for part in alike for axis in part.release.domain.axes))
+    order = _axes_of(alike)
+    # Tables that are small enough to be drawn at once are drawn once for all releases.
     few = number * sum(domain.size for part in alike for domain in part.domains) <= MOST_AT_ONCE
     by_table: list[tuple[Domain, list[DrawnRelease], Refined | None]] = []
     domains = next(part for part in parts if part.release is release).domains
@@ -231,8 +234,7 @@ def _drawn_together(
         for part, generator in zip(alike, generators, strict=True)
     ]
     axes = [part.release.domain.axes for part in alike]
-    order = list(dict.fromkeys(axis for of in axes for axis in of))
-    return again, joined(list(zip(again, axes, strict=True)), order)
+    return again, joined(list(zip(again, axes, strict=True)), _axes_of(alike))
 
 
 def noise_of(part: DrawnRelease, generator: np.random.Generator, several: int) -> Agreement:

@@ -221,6 +221,7 @@ def _calibrated(evidence: Evidence, design: ModelDesign, family: str) -> tuple[F
 
 def _anywhere(domain: Domain, rows: int) -> Integers:
     """(rows, axes) records anywhere, without nulls."""
+    # A fixed seed: the same bundle must give the same answer.
     generator = np.random.default_rng(0)
     cells = [axis.size - axis.nullable for axis in domain.axes]
     return np.column_stack([generator.integers(0, size, rows) for size in cells])

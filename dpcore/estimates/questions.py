@@ -142,6 +142,7 @@ def independence(evidence: Evidence, one: str, other: str) -> Independence:
     degrees = (len(first) - 1) * (len(second) - 1)
     if degrees == 0:
         raise InputError(f"{one}, {other}: a column of one value is independent of any other")
+    # Distances from a product of margins have no more dimensions; other eigenvalues are rounding errors.
     largest = slice(len(values) - degrees, None)
     statistic = float(np.sum((vectors[:, largest].T @ distance) ** 2 / values[largest]))
     p_value = float(chdtrc(degrees, statistic))
@@ -165,6 +166,7 @@ def quantile(evidence: Evidence, column: str, level: float) -> Quantile:
     if rows <= 0:
         raise InputError(f"{column}: the noisy number of records is not positive")
     edges = axis.edge(np.arange(axis.cells + 1))
+    # Noisy counts may be negative, so their sums may fall.
     below = np.clip(np.maximum.accumulate(np.r_[0.0, np.cumsum(counts)] / rows), 0.0, 1.0)
     last = min(int(np.searchsorted(below, level, side="right")) - 1, axis.cells - 1)
     part = (level - below[last]) / max(below[last + 1] - below[last], 1e-300)

@@ -172,6 +172,7 @@ def strongest_contrast(measured: MeasuredColumns, chance: float, given: int) -> 
     first, last = np.array([groups[i] for i in large]).reshape(-1, 2).T
     ranks[(first[:, None] < last) & (first < last[:, None])] = -1.0  # the groups overlap
     tried = []
+    # Only the largest differences get intervals, because covariances take long.
     for flat in np.argsort(-ranks, axis=None)[:TRIED].tolist():
         i, j, k = (int(each) for each in np.unravel_index(flat, ranks.shape))
         if ranks[i, j, k] <= 0:

@@ -107,6 +107,7 @@ class Points:
 
     def means(self, values: Floats, part: Floats) -> Estimated:
         """Means (k,) of values (s, k) over the records for which the indicator ``part`` (s,) is 1."""
+        # Noise may make the number of records zero or negative; the large blur then hides the mean.
         count = max(float(self.weights @ part), 1.0)
         found = self.weights @ (values * part[:, None]) / count
         influence = (values - found) * part[:, None] / count
@@ -130,6 +131,7 @@ class Points:
 
         Raises ``ValueError`` if the noisy moments of the terms are not those of any records.
         """
+        # Terms of very different units would look collinear.
         scale = np.abs(terms).max(axis=0)
         terms = terms / scale
         moments = terms.T @ (self.weights[:, None] * terms)

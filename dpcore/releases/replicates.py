@@ -56,6 +56,7 @@ def replicates_within(wanted: int, rows: int) -> int:
 
 def replicate_generator(noisy: Noisy) -> np.random.Generator:
     """A generator for the replicates of a draw, independent of its other post-processing."""
+    # The first two serve synthetic records, the fourth implicates.
     return post_processing_generator(noisy).spawn(3)[2]
 
 

@@ -53,6 +53,7 @@ class ColumnDensity:
             widths = CellNumbers.of(axis, inside).size
             counts[inside] = counts_of_column(counts[inside], error**2, widths)
         total = counts.sum()
+        # Noisy counts may be negative, but a cumulative share may not fall.
         shares = project_to_simplex(counts / total, 1.0) if total > 0 else np.zeros(axis.cells)
         return cls(axis.edge(np.arange(axis.cells + 1)), np.r_[0.0, np.cumsum(shares)])
 
@@ -121,6 +122,7 @@ class ColumnValues:
         if smooth is not None:
             density = np.maximum(np.diff(np.interp(edges, smooth.edges, smooth.cumulative)), 1e-300)
         weights = self.weights * density
+        # Shared values have counts of their own; the others divide what these leave of a bin.
         weights[self.shared] = 0.0
         taken = np.bincount(places[self.shared], self.counts, axis.cells)
         left = np.maximum(each - taken, 0.0) / np.maximum(np.bincount(places, weights), 1e-300)

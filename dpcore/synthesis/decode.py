@@ -75,6 +75,7 @@ def decode_records(
     columns = sorted({c for difference, _ in applying for c in difference.columns})
     for _ in range(TRIES if applying else 0):
         wrong = np.flatnonzero(_broken(numbers, applying))
+        # All numbers of a record: one alone might have no room beside the others.
         for c in columns:
             numbers[c][wrong] = cells[c].select(wrong).draw(generator)
     wrong = np.flatnonzero(_broken(numbers, applying)) if applying else np.zeros(0, dtype=np.int64)

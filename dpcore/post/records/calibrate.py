@@ -111,11 +111,10 @@ def common_cells(theirs: Axis, ours: Axis) -> tuple[Integers, Integers] | None:
         return None
     common = np.array(sorted({*one} & {*other}))
     null = np.full(int(ours.nullable), len(common))
-    groups = (
+    first, second = (
         np.append(np.searchsorted(common, np.array(each), side="right") - 1, null)
         for each in (one, other)
     )
-    first, second = groups
     return first, second
 
 
@@ -133,6 +132,9 @@ def calibrated(rows: int, targets: Sequence[Target], generator: np.random.Genera
         weights = np.minimum(weights * (rows / max(weights.sum(), 1e-9)), MOST)
         if np.abs(weights - before).max() < CONVERGED:
             break
+    # Noisy tables of a few records may contradict each other, and then leave none of them.
+    weights = weights if weights.any() else np.ones(rows)
+    # Sorted by cell, systematic sampling takes nearly the expected number from each.
     order = np.lexsort(cells)
     ends = np.cumsum(weights[order]) * (rows / weights.sum())
     chosen = np.searchsorted(ends, np.arange(rows) + generator.random(), side="right")
@@ -163,6 +165,7 @@ def _wanted(rows: int, target: Target) -> Floats:
 
 def _shrunken(own: Floats, table: Floats, variance: Floats) -> Floats:
     """Noisy counts, shrunken towards the records' own as far as noise explains the difference."""
+    # Where the records have none, the table may have some.
     model = np.maximum(own, 0.5)
     evidence = log_likelihoods(model, table, variance)
     evidence[:, 1:] -= DOUBT

@@ -48,6 +48,7 @@ def cells_in_order(
         first[c] = np.searchsorted(of_cells, of_records[wrong], side="left")
         last[c] = np.searchsorted(of_cells, of_records[wrong], side="right") - 1
     for c in columns:
+        # Bounds are final after as many rounds as there are columns (``differences``).
         for _ in columns:
             for order, applies in orders:
                 _narrow(first, last, order, applies)
@@ -68,5 +69,6 @@ def _narrow(
     low, high = order.low, order.high
     least = np.asarray(order.least)
     first[high] = np.maximum(first[high], np.where(applies, least[first[low]], 0))
+    # Null, the last cell, has 0 here, but searchsorted needs numbers that ascend.
     most = np.searchsorted(np.maximum.accumulate(least), last[high], side="right") - 1
     last[low] = np.where(applies, np.minimum(last[low], np.maximum(most, first[low])), last[low])

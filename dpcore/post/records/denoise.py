@@ -48,6 +48,7 @@ def denoise(
         return list(margins)
     drawn = [each for each in measured or noisy if each.variance > 0 and each.attributes]
     known = {attribute for each in drawn for attribute in each.attributes}
+    # A column of one cell may be in no measurement; its table is the total.
     constant = [Margin((a,), np.array([total]), 1.0) for a in range(len(sizes)) if a not in known]
     mixture = fit_mixture(
         sizes,

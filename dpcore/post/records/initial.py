@@ -65,6 +65,7 @@ def initial_records(
         if not fresh:
             continue
         table = project_to_simplex(margin.table.ravel(), total).reshape(margin.table.shape)
+        # After the projection, which would otherwise give excluded cells a share again.
         possible = clear_forbidden_cells(margin._replace(table=table), rules)
         attributes, table, _ = beside_groups(possible, drawn, nested, sizes)
         given = tuple(a for a in attributes if a in drawn)

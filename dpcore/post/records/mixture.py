@@ -175,7 +175,7 @@ class _Descent:
         components: int,
         generator: np.random.Generator,
         forms: Booleans,
-        nested: Sequence[Nested] = (),
+        nested: Sequence[Nested],
     ) -> None:
         self.sizes: Singles = np.asarray(sizes, dtype=np.float32)
         self.ends = np.cumsum(sizes)
@@ -204,6 +204,7 @@ class _Descent:
         scale = np.sqrt(np.asarray(sizes, dtype=np.float64))
         for follower in nested:
             alike = sum(other.detail == follower.detail for other in nested)
+            # If a detail has several groups, the penalty is the mean over them.
             scale[follower.group] = (scale[follower.group] - scale[follower.detail]) / alike
         self.divergence: Singles = (DIVERGENCE * scale[self.attribute]).astype(np.float32)
         form = np.arange(components) % len(forms)
@@ -220,6 +221,7 @@ class _Descent:
         self.links = np.where(self.allowed[:, 1:] & self.allowed[:, :-1], links, 0.0).astype(
             np.float32
         )
+        # Equal components would have equal gradients, and stay equal.
         spread = 0.3 * generator.standard_normal((components, width), dtype=np.float32)
         self.logs: Singles = self.reference + np.where(self.allowed, spread, 0)
         self.log_weights: Singles = np.zeros(components, dtype=np.float32)

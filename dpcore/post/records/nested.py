@@ -35,14 +35,9 @@ def groups_followed(codes: Integers, nested: Iterable[Nested]) -> Integers:
 
 def tied(attributes: Iterable[int], nested: Iterable[Nested]) -> bool:
     """Whether some of these attributes follow from others, or are groups of the same detail."""
-    roots = roots_of(attributes, nested)
-    return len(set(roots)) < len(roots)
-
-
-def roots_of(attributes: Iterable[int], nested: Iterable[Nested]) -> list[int]:
-    """For each attribute, the detail from which it follows, or itself."""
     details = {each.group: each.detail for each in nested}
-    return [details.get(attribute, attribute) for attribute in attributes]
+    roots = [details.get(attribute, attribute) for attribute in attributes]
+    return len(set(roots)) < len(roots)
 
 
 def untied(roots: Iterable[Hashable], ways: int) -> int:
@@ -88,6 +83,7 @@ def beside_groups(
     for each in nested:
         attributes, table, variance = margin
         if each.detail in attributes and each.group in drawn - set(attributes):
+            # Small, so that it matters only in a group without counts.
             least = np.maximum(table, 1e-9 * max(float(np.max(table)), 1.0))
             shape = [1] * table.ndim
             shape[attributes.index(each.detail)] = len(each.of)

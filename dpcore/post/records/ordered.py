@@ -179,6 +179,7 @@ def _weights(
             wanted = all_of[side][:, None] / PARTS
             ratio = np.where(had > 0, wanted / np.where(had > 0, had, 1.0), 1.0)
             logs = np.log(own) + np.log(np.maximum(ratio, 1e-9))
+            # A common factor changes nothing; centred logarithms are clipped least.
             logs -= (logs.max(axis=1, keepdims=True) + logs.min(axis=1, keepdims=True)) / 2
             new = np.exp(np.clip(logs, -LARGEST, LARGEST))
             furthest = max(furthest, float(np.abs(np.log(new / own)).max()))

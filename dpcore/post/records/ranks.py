@@ -135,6 +135,7 @@ def _sweep(
         weights[c] = 0.0
         mean, scale = weights @ scores, 1 / np.sqrt(precision[c, c])
         drawn = _truncated((lower[c] - mean) / scale, (upper[c] - mean) / scale, generator)
+        # Rounding may have moved it beyond a bound.
         scores[c] = np.clip(mean + scale * drawn, lower[c], upper[c])
 
 

@@ -131,6 +131,7 @@ def repair_records(
     Raises ``ValueError`` if no record is found that obeys.
     """
     mended = _repaired(codes, sizes, rules, generator)
+    # Repairs of several rules may undo each other for ever: such records become copies of valid ones.
     bad = breaks_rules(mended, rules)
     if bad.any():
         good = mended[~bad] if not bad.all() else _valid_records(sizes, rules, generator)
@@ -202,6 +203,7 @@ def _repaired(
                 _redraw(mended, wrong, attribute, allowed, codes, generator)
             for order in rule.orders:
                 wrong = rows[~order.kept(mended[rows, order.low], mended[rows, order.high])]
+                # In blocks, because each makes a table of records by values.
                 for block in np.array_split(wrong, 1 + len(wrong) // TRIED):
                     _put_in_order(mended, block, order, sizes, rules, codes, generator)
         if not breaks_rules(mended, rules).any():
@@ -239,6 +241,7 @@ def _put_in_order(
     kept = order.kept(columns[order.low][:, None], np.arange(size))
     allowed = kept & ~forbidden_values(columns, high, size, rules)
     allowed = np.where(allowed.any(axis=1, keepdims=True), allowed, kept)
+    # Values that no record has may be the only ones allowed.
     weights = allowed * (np.bincount(codes[:, high], minlength=size) + 1e-9)
     ends = np.cumsum(weights, axis=1)
     found = (ends <= generator.random((len(rows), 1)) * ends[:, -1:]).sum(axis=1)
@@ -250,12 +253,14 @@ def _valid_records(
     sizes: Sequence[int], rules: Sequence[Rule], generator: np.random.Generator
 ) -> Integers:
     """At least one random record that obeys the rules."""
-    tried = generator.integers(0, sizes, (TRIED, len(sizes)))
-    tried = _repaired(tried, sizes, rules, generator)
-    found = tried[~breaks_rules(tried, rules)]
-    if not len(found):
-        raise ValueError("rules: contradict each other: no record was found that obeys them all")
-    return found
+    # The second source is that of ``require_satisfiable``, which found a record when the plan was read.
+    for source in (generator, np.random.default_rng(0)):
+        tried = source.integers(0, sizes, (TRIED, len(sizes)))
+        tried = _repaired(tried, sizes, rules, source)
+        found = tried[~breaks_rules(tried, rules)]
+        if len(found):
+            return found
+    raise ValueError("rules: contradict each other: no record was found that obeys them all")
 
 
 def _all(columns: Integers, conditions: Iterable[Condition]) -> Booleans:

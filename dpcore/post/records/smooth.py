@@ -92,6 +92,7 @@ def _cut(lower: Floats, upper: Floats) -> list[Floats]:
 
 def _fitted(centres: Floats, size: Floats, bins: Integers, counts: Floats | Integers) -> Floats:
     """The log density (k,) in small cells, fitted by Fisher scoring."""
+    # The logarithm of an empty bin would have no end.
     observed = np.asarray(counts, dtype=np.float64) + 0.5
     shared = np.bincount(bins, size)
     even: Floats = np.log(observed / shared)[bins]
@@ -110,6 +111,7 @@ def _fitted(centres: Floats, size: Floats, bins: Integers, counts: Floats | Inte
         density = density + step * min(1.0, LARGEST_STEP / max(np.abs(step).max(), 1e-300))
         if np.abs(step).max() < 1e-4:
             break
+    # Only its shape is used, and its exponential must be finite.
     return np.asarray(density - density.max())
 
 

@@ -97,7 +97,7 @@ def split_groups(
     """
     order = generator.permutation(len(column)) if ranks is None else np.argsort(ranks)
     result, joined = np.empty_like(column), np.arange(groups.max(initial=-1) + 1)
-    for tail in ends:
+    for tail in ends:  # only the total of its groups is significant, so they are divided as one
         joined[groups[tail.cells]] = groups[tail.cells[0]]
     column, groups = joined[column], joined[groups]
     held = np.bincount(column, minlength=len(joined))
@@ -154,11 +154,13 @@ def tails(
         runs = [g for g in np.unique(values)[::-way].tolist() if alike[of_kind[g]] > 1]
         left = [g for g in runs if of_kind[g] == of_kind[runs[0]]]
         seen = _seen(left, held, error)
+        # No groups are significant, or only all of them together: noise hides the amounts.
         if way > 0 and len(seen) in (0, len(left)) and middles is not None and widths is not None:
             amounts = _amounts(groups, held, left, middles, widths)
             if amounts:
                 found.append(amounts)
                 continue
+        # The longest tail first: fewer groups are tried if these do not thin out.
         for number in range(len(seen), 0, -1):
             end, last = left[:number], left[number - 1]
             first = _seen(left[number:], held, error)
@@ -170,6 +172,7 @@ def tails(
                 continue
             before = [each for each in (first, second) if each]
             densities = [held[each].sum() / sizes[each].sum() for each in before]
+            # Nor may the innermost group of the tail alone be clearly denser than those before it.
             mean, clearly = held[end].sum() / sizes[end].sum(), held[last] - SEEN * error
             thins_out = max(mean, clearly / sizes[last]) < min(densities)
             cells = np.flatnonzero(np.isin(groups, end))[::way]
@@ -214,7 +217,9 @@ def _start(
     if not farther:
         return float(near), 0.0
     (far,), (from_near, from_far) = farther, (along[cells].mean() for cells in beside)
-    slope = max(math.log(far / near) / (from_near - from_far), 0.0)
+    # Without amounts above zero, both groups lie at the same place of a logarithmic scale.
+    apart = from_near - from_far
+    slope = max(math.log(far / near) / apart, 0.0) if apart > 0 else 0.0
     return float(min(near, far) * max(math.exp(slope * from_near), LEAST_START)), slope
 
 
@@ -226,6 +231,7 @@ def _scales(
     Amounts and losses thin out on a logarithmic scale; far from zero that is nearly a linear one.
     """
     if middles is not None and widths is not None and (amounts := way * middles)[start] > 0.0:
+        # Only the cells before the tail can be zero or negative: any smaller amount serves for these.
         logs = np.log(np.maximum(amounts, amounts[amounts > 0.0].min() / 2) / amounts[start])
         if (np.diff(logs[start::way]) > 0.0).all():
             return np.maximum(widths, LEAST_WIDTH), amounts - amounts[start], logs
@@ -235,6 +241,7 @@ def _scales(
 
 def counts_of_tail(tail: Tail, noisy: Floats, variance: float) -> Floats:
     """Records (k,) of the cells of a tail, which add up to the total of their ``noisy`` counts (k,)."""
+    # A noisy total may be negative, and no decline has a total of zero.
     total = max(float(noisy.sum()), min(1.0, tail.density / 2))
     counts = _shares(_falling(tail, total, noisy, variance), noisy, total, variance)
     return np.asarray(counts * (total / counts.sum()))
@@ -327,6 +334,7 @@ def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats
     from scipy.optimize import brentq  # slow to import
 
     _, widths, steps, along, density, slope, _ = tail
+    # At least one decline, the first, must be able to reach the total.
     start = max(density, 1.001 * total / widths.sum()) * widths
     declines = [
         (start, steps, EXPONENTIAL),
@@ -339,6 +347,7 @@ def _falling(tail: Tail, total: float, noisy: Floats, variance: float) -> Floats
         def decline(rate: float) -> Floats:
             return np.asarray(first * np.exp(-rate * distances / distances[0]))
 
+        # At a rate of 700 hardly anything is left even in the nearest cell.
         return decline(brentq(lambda rate: decline(rate).sum() - total, 0.0, 700.0))
 
     found = [(records(*each), prior) for *each, prior in declines if each[0].sum() > total]

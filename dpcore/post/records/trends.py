@@ -65,10 +65,12 @@ def keep_trends(
     moments, variances = np.transpose([_moment(models[i], noisy[i], t) for i, t in trends])
     found, errors = moments / both, variances / both**2
     spread = max(float(np.mean(found**2 - errors)), 0.0)
+    # A single strong correlation keeps what its own noise cannot explain, if all others are weak.
     kept = np.maximum(spread / (spread + errors), 1 - errors / np.maximum(found**2, 1e-300))
     for (place, trend), change in zip(trends, both * kept * found, strict=True):
         model = models[place]
         goal = float(np.sum(trend * model)) + change
+        # Shrunken cells may be negative, and no factor raises a zero.
         shrunken[place][...] = _tilted(
             np.maximum(shrunken[place], LEAST * model), model, trend, goal
         )
@@ -99,6 +101,7 @@ def _tilted(table: Floats, model: Floats, trend: Floats, goal: float) -> Floats:
     (``goal``) and the model's one-way counts; all three tables have the same shape."""
     # Where all but a few records share one value, the trend of the others is in the hundreds.
     furthest = min(1.0, STEEPEST / float(np.abs(trend).max()))
+    # Raking changes the correlation again, so both are done in turn.
     for _ in range(TILTS):
         now = float(np.sum(trend * table))
         spread = float(np.sum(trend**2 * table)) - now**2 / float(table.sum())

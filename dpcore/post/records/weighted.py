@@ -108,7 +108,7 @@ def fit_weighted(
     if rows and values:
         targets, codes = follow_trends(sizes, targets, values, codes, fitted_to)
     weights = np.full(len(codes), weight)
-    weights[:1] -= weights.sum() - rows  # their number was rounded up
+    weights[:1] -= weights.sum() - rows  # the number of records was rounded up
     fitted = WeightedRecords(codes, weights)
     while weight > 1:
         fitted = _refined(sizes, targets, fitted, weight, generator, tolerance, rules, nested)

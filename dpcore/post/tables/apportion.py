@@ -29,8 +29,8 @@ def whole_counts(
     regions: Regions,
     estimates: Sequence[Floats],
     totals: Integers,
-    top: int = 0,
-    possible: Booleans | None = None,
+    top: int,
+    possible: Booleans | None,
 ) -> list[Integers]:
     """Counts (nodes, cells) of all levels.
 
@@ -38,6 +38,7 @@ def whole_counts(
     sums of it, and the levels below share it out.  ``possible``: (leaves, cells), False where nobody
     can be.
     """
+    # A node is possible if one of its children is: otherwise its count could not be shared out.
     open_ = [possible]
     for level in range(regions.depth, 0, -1):
         below = open_[0]
@@ -79,9 +80,8 @@ def whole(shares: Floats, starts: Integers, totals: Integers) -> Integers:
     counts = down.astype(np.int64) + np.diff(running, axis=0, prepend=0)
     missing = totals - np.add.reduceat(counts, starts, axis=0)
     ends = np.append(starts[1:], len(shares))
-    for group, cell in np.argwhere(
-        missing
-    ):  # counts so large that a double does not hold their sum
+    # Counts may be so large that a double does not hold their sum.
+    for group, cell in np.argwhere(missing):
         largest = starts[group] + np.argmax(counts[starts[group] : ends[group], cell])
         counts[largest, cell] += missing[group, cell]
     return counts

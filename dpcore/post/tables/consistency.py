@@ -152,6 +152,7 @@ class Agreement:
         Raises ``ValueError`` if the measurements do not cover it.
         """
         asked = checked_attributes(attributes, self.sizes)
+        # Attributes of one cell come back at the end, as axes of length 1.
         attributes = self._useful(asked)
         covering, parts = self._covering(attributes), self._parts(attributes)
         if covering is None:
@@ -252,6 +253,17 @@ class Agreement:
     def _centring(self, subset: Attributes) -> float:
         """The factor of centring on a variance: 1 - 1/size per axis, the diagonal of its matrix."""
         return math.prod(1.0 - 1.0 / self.sizes[a] for a in subset)
+
+
+def common_total(agreements: Iterable[Agreement]) -> float | None:
+    """The public number of records of several agreements; None if none of them knows it.
+
+    Raises ``ValueError`` if they know different numbers.
+    """
+    totals = {each.total for each in agreements if each.total is not None}
+    if len(totals) > 1:
+        raise ValueError("the tables are of different numbers of records")
+    return next(iter(totals), None)
 
 
 def side_by_side(drawn: Sequence[Agreement]) -> Agreement:

@@ -79,6 +79,7 @@ class Accepted:
         wide = width(levels)
         low, high = (np.interp(GRID, levels, wide * each) for each in errors.T)
         low, high = GRID + np.minimum(low, 0), GRID + np.maximum(high, 0)
+        # Quantiles of pools vary by chance, but searchsorted needs numbers that ascend.
         return cls(np.maximum.accumulate(low), np.maximum.accumulate(high))
 
     def interval(self, counts: Floats) -> tuple[Floats, Floats]:

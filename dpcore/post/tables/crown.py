@@ -106,6 +106,7 @@ class Crown:
         for level in range(self.known - 1, -1, -1):
             gain = np.asarray(np.linalg.inv(below + self.variance * one), dtype=np.float64)
             product: Floats = np.matmul(gain, below)
+            # The product is symmetric but for rounding.
             own = self.variance / 2 * (product + product.swapaxes(1, 2))
             steps[level] = own, below, gain
             below = self.regions.gathered(level, own)

@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from dpcore.arrays import Floats
-from dpcore.post.tables.consistency import Agreement
+from dpcore.post.tables.consistency import Agreement, common_total
 from dpcore.post.tables.margins import Attributes, Margin, Residual
 
 Keys = Sequence[Hashable]
@@ -35,10 +35,7 @@ def joined(parts: Sequence[tuple[Agreement, Keys]], first: Keys) -> Agreement:
     measured: list[Margin | Residual] = []
     for agreement, keys in parts:
         measured += [_renumbered(each, [place[key] for key in keys]) for each in agreement.measured]
-    totals = {agreement.total for agreement, _ in parts if agreement.total is not None}
-    if len(totals) > 1:
-        raise ValueError("the tables are of different numbers of records")
-    total = next(iter(totals), None)
+    total = common_total(agreement for agreement, _ in parts)
     return Agreement(tuple(sizes[key] for key in order), measured, total)
 
 

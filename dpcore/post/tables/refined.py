@@ -38,7 +38,7 @@ from scipy.linalg import helmert
 from dpcore.arrays import Floats
 from dpcore.domain.axes import Axis, Bins, Categories, Grid
 from dpcore.domain.domain import Domain
-from dpcore.post.tables.consistency import Agreement, Component
+from dpcore.post.tables.consistency import Agreement, Component, common_total
 from dpcore.post.tables.margins import Attributes
 
 MOST_REFINED = 1024
@@ -68,16 +68,14 @@ class Refined:
         ]
         own = _product(list(map(_sums, axes, refined.axes)))
         cells = refined.size
-        totals = {agreement.total for agreement, _ in parts if agreement.total is not None}
-        if len(totals) > 1:
-            raise ValueError("the tables are of different numbers of records")
-        self._known = next(iter(totals), None)
+        self._known = common_total(agreement for agreement, _ in parts)
         free = np.eye(cells) if self._known is None else helmert(cells).T
         information = sum(
             (self._squared(part, columns) / component.variance)
             for part, (agreement, _) in enumerate(parts)
             for columns, component in self._components(part, agreement)
         )
+        # The parts need to determine the table, not every refined cell: M may have no inverse.
         self._weights = (
             own
             @ free

@@ -84,7 +84,7 @@ class TreeSquares:
         """
         regions, up = self.regions, []
         z = np.array(noisy[-1], dtype=np.float64)
-        if self.possible is not None:
+        if self.possible is not None:  # what was measured there is noise alone
             z[~self.possible] = 0.0
         leaves = z
         for level in range(regions.depth - 1, self.top - 1, -1):

@@ -52,17 +52,8 @@ class Classifier(KernelMachine):
         return "decision value"
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-        """``decision`` at points, with its interval and ``sign_error``, the chance that noise flips its
-        sign.
-
-        ``sign_error`` is the probability of noise at least as large as the decision value, in its
-        direction: 0.5 on the boundary, near 0 far from it.
-        """
-        from scipy.special import ndtr
-
-        decision, error = self.at(noisy, points), self.decision_stddev
-        turned = np.asarray(ndtr(-np.abs(decision) / error))
-        return {"decision": decision, **normal_interval(decision, error), "sign_error": turned}
+        """``decision`` at points, with its interval and ``sign_error``."""
+        return decided(self.at(noisy, points), self.decision_stddev)
 
     def facts(self) -> dict[str, object]:
         return {
@@ -78,6 +69,18 @@ class Classifier(KernelMachine):
     def expected_error(self) -> tuple[ErrorStatement, ...]:
         scale = "the margin is at 1" if self.loss_name == "hinge" else "f is a log-odds"
         return (ErrorStatement("standard error of a decision value", self.decision_stddev, scale),)
+
+
+def decided(decision: Floats, error: Floats | float) -> dict[str, Floats]:
+    """Columns (k,) of decision values with these standard errors (one or (k,)).
+
+    ``sign_error`` is the probability of noise at least as large as the decision value, in its
+    direction: 0.5 on the boundary, near 0 far from it.
+    """
+    from scipy.special import ndtr  # slow to import
+
+    turned = np.asarray(ndtr(-np.abs(decision) / error))
+    return {"decision": decision, **normal_interval(decision, error), "sign_error": turned}
 
 
 def require_answers(label: Axis) -> None:

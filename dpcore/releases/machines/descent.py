@@ -219,7 +219,8 @@ class Descent:
             return tally.counts
         words = tally.cells.reshape(len(tally.cells), -1).astype(np.uint64)
         mixed = np.zeros(len(words), dtype=np.uint64)
-        for word in words.T:  # splitmix64
+        # A fixed function of the cell, not a draw, so that neighbours use the same u (splitmix64).
+        for word in words.T:
             mixed = (mixed ^ word) + np.uint64(0x9E3779B97F4A7C15)
             for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
                 mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -254,13 +255,15 @@ class Descent:
     ) -> Integers:
         """The exact sums of gradients (n, d)."""
         sums, most = np.zeros(coefficients.shape, dtype=object), self.most_rows * self.largest
+        # Floats add such numbers exactly and fast; larger ones are Python's, which have no limit.
         exact = int(records.counts.sum()) * self.largest < LARGEST_EXACT
         kind = np.float64 if exact else object
         for part in _parts(len(rows)):
             values, positive = rows[part].astype(np.float64), (records.signs[part] > 0).astype(int)
+            # Powers of 2 as units, so that q is exact and at most ``SLOPE``.
             falls = self._unit - values @ coefficients.T
             q = np.floor(np.clip(falls, 0, self._unit) * (SLOPE / self._unit)).astype(np.int64)
-            q = np.minimum(q, SLOPE) * slopes.T[positive] // SLOPE * records.counts[part, None]
+            q = q * slopes.T[positive] // SLOPE * records.counts[part, None]
             found = q.T.astype(kind) @ values.astype(kind)
             sums += found.astype(np.int64) if exact else np.vectorize(int)(found)
         return np.clip(sums, -most, most).astype(np.int64)
@@ -309,6 +312,7 @@ class Descent:
             moved = (point.coefficients - point.before[0]) / self._unit
             squared = np.maximum(np.sum(moved**2, axis=1), np.finfo(float).tiny)
             fallen = np.sum(moved * (point.before[1] - noisy), axis=1)
+            # Where noise makes it negative it limits no step.
             curvature = np.maximum(self._moved * fallen / squared, STABLE / LONGEST)
             steps = np.minimum(steps, STABLE / curvature)
         speed = MOMENTUM * point.speed + (steps * self._moved)[:, None] * noisy
@@ -364,7 +368,7 @@ class Descent:
         rounds = np.arange(self.rounds)
         ages = np.maximum(rounds[-self._averaged :, None] - rounds + 1, 0)
         found = np.mean((1 - MOMENTUM**ages) / (1 - MOMENTUM), axis=0)
-        if self.weight is None:
+        if self.weight is None:  # the first of these rounds counts the sides
             found[0] = 0.0
         return np.asarray(found)
 

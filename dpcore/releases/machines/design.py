@@ -107,7 +107,7 @@ class Design:
             found[:, start : start + curve.shape[1]] = curve[codes[:, i]]
             start += curve.shape[1]
             phases += turns[codes[:, i]]
-        phases %= TURN
+        phases %= TURN  # whole numbers, so that sums are exact in any order
         for circle in _circle(self.amplitude):
             found[:, start : start + self.waves] = circle[phases]
             start += self.waves
@@ -141,12 +141,14 @@ def _frequencies(shapes: tuple[tuple[int, bool], ...], waves: int) -> tuple[Floa
     from scipy.special import ndtri  # slow to import, and a plan is explained without
 
     needed = len(shapes) * waves + sum(number for number, _ in shapes) * waves
+    # Raw words, because numpy promises the same stream of these in all versions.
     words = np.random.PCG64(0).random_raw(needed) >> np.uint64(11)
     uniforms = iter(np.split((words.astype(np.float64) + 0.5) * 2.0**-53, needed // waves))
     ranks = np.argsort(np.argsort([next(uniforms) for _ in shapes], axis=0), axis=0)
     found = []
     for rank, (coordinates, number) in zip(ranks, shapes, strict=True):
         normal = ndtri([next(uniforms) for _ in range(coordinates)]) / BANDWIDTH
+        # Halves for coordinates of 0 and 1, whose values are to be at distance 1/sqrt(2).
         normal[1 if number else 0 :] /= 2
         found.append(np.where(rank < TOGETHER, normal, 0.0))
     return tuple(found)

@@ -33,7 +33,7 @@ from dpcore.mechanisms import DiscreteGaussian
 from dpcore.mechanisms.gaussian_rounds import GaussianRounds
 from dpcore.releases.base import ErrorStatement, Release, named_points
 from dpcore.releases.counts.cells import describe_cells
-from dpcore.releases.machines.classifier import positive_side, require_answers
+from dpcore.releases.machines.classifier import decided, positive_side, require_answers
 from dpcore.releases.machines.curves import cells_at
 from dpcore.releases.machines.descent import MOST, ROUNDS, WAVES, Descent, Learnt
 from dpcore.releases.machines.design import Design, norms
@@ -149,13 +149,9 @@ class GradientClassifier(Release):
 
     def evaluate(self, noisy: Noisy, points: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
         """``decision`` at points, with its interval and ``sign_error``, as for a kernel machine."""
-        from scipy.special import ndtr
-
         given = named_points(points, tuple(axis.name for axis in self.feature_axes))
         cells = [cells_at(axis, v) for axis, v in zip(self.feature_axes, given, strict=True)]
-        decision, error = self.decide(noisy, np.column_stack(cells))
-        turned = np.asarray(ndtr(-np.abs(decision) / error))
-        return {"decision": decision, **normal_interval(decision, error), "sign_error": turned}
+        return decided(*self.decide(noisy, np.column_stack(cells)))
 
     def publish(self, noisy: Noisy) -> Published:
         learnt, start, tables = self.learnt(noisy), 1, []

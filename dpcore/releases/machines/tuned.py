@@ -178,4 +178,5 @@ def _moved(machine: KernelMachine) -> float:
     gap = default_gap(rows, strength, loss.slope)
     roundings = (rows + machine.features.size + 64) * 2.0**-53
     rounded = roundings * (2 * largest + slope * norm)
+    # This formula is rounded as well.
     return (largest / rows + gap + 2 * rounded) * (1 + 2.0**-30)

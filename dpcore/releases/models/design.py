@@ -141,6 +141,7 @@ class SurveyDesign:
         weights = np.ones(found.shape[:2])
         if self.steps:
             steps = records[:, -1]
+            # The code above the largest weight is null.
             weights = np.where(steps > self.steps, 0, steps) / self.usual
         there = np.all(found < [axis.size for axis in axes], axis=2)
         return found, np.where(there, weights, 0.0), codes[:, several * self.members :]

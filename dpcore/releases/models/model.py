@@ -144,6 +144,7 @@ class MeasuredModel(Release):
     @cached_property
     def _unpriced(self) -> ModelScores:
         """The rounds of one part for the noise that the share pays for, but without that noise."""
+        # Shares and radii depend on the noise, and it on them: those for usual noise come first.
         noise = self._noise_of(self._usual).stddev / max(self._usual.steps.values())
         return replace(self._usual, clear=USUAL_NOISE / noise)
 
@@ -180,7 +181,9 @@ class MeasuredModel(Release):
         assert self.terms is not None
         cells, axes = tally.domain.unpack(tally.cells), self.terms.axes
         codes, weights, groups = self.design.unpacked(cells, axes)
+        # The rounds of one group have no strata (``_usual``).
         groups = groups[:, [name != STRATUM for name in self.design.groups]]
+        # An absent record has null in columns that may not be nullable in the survey.
         there = np.where(weights[:, :, None] > 0, codes, 0)
         place = self.terms.term_of(there.reshape(-1, len(axes))).reshape(weights.shape)
         return tuple(
@@ -227,6 +230,7 @@ class MeasuredModel(Release):
         terms = self.scores.terms
         unit = math.sqrt(point.spread[0]) / point.slope[0]
         trusted, size = float(point.trusted[0]), len(point.moved[0])
+        # The middle round's part was measured one step earlier, so noisy curvature scaled that step too.
         inverse, step = point.inverse[0], point.moved[0] + (1 - trusted) * before.moved[0]
         last = float(self.scores.per_step("scores", before)[0]) * self._noise.stddev
         noise = math.hypot(trusted * last, (1 - trusted) * float(point.heard[0]))
@@ -238,6 +242,7 @@ class MeasuredModel(Release):
         spread = np.sum((back @ inverse) * back, axis=1)
         doubt = blur * noise_share(back, inverse[None])[0]
         most = np.where(terms.numeric, MOST_UNSURE_NUMERIC, MOST_UNSURE)
+        # Either of both measurements is enough to know the scale of a term.
         unknown_scale = (size > 1) & (np.minimum(doubt, point.unsure[0]) >= most)
         values, wider = terms.basis[0] @ point.theta[0], self._wider(doubt)
         covariances = [out @ each @ out.T for each in (point.meat[0], privacy)]
@@ -256,7 +261,7 @@ class MeasuredModel(Release):
             vectors, known = _least_known(inverse, LEAST * blur * math.sqrt(size))
             left = unit * back @ (vectors * np.sqrt(MOST_EXPLAINED * float(point.rows[0]) / known))
             covariances[1] += left @ left.T
-        # What is not known of the information is known because of noise.
+        # The sampling error is of the survey itself, so the privacy error takes all of the increase.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]
         values, (sampling, privacy) = terms.rescaled(values, covariances)
         # Steps come near only where their lengths are known.
@@ -289,6 +294,7 @@ class MeasuredModel(Release):
             if not self.design.steps:
                 facts["records"] = rows
             if self.design.simple:
+                # Only where a unit is one record do squares of scores average to squared residuals.
                 apart = float(point.spread[0] * np.trace(point.meat[0])) / (
                     len(found.values) * rows
                 )
@@ -324,6 +330,7 @@ class MeasuredModel(Release):
         first, second = np.triu_indices(len(found.values))
         names, hidden = np.array(self.terms.names), found.hidden[first] | found.hidden[second]
         if self.parts > 1 and not self._apart:
+            # Groups that share units have correlated errors, and each is measured by itself.
             hidden |= first != second
         columns = [
             TableColumn("term", names[first], "Term of the formula"),

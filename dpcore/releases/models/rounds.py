@@ -317,6 +317,7 @@ class ModelRounds:
     @cached_property
     def steps(self) -> dict[str, int]:
         """The scale K of each round: a vector of length one is K whole steps."""
+        # All rounds have the same noise, so a round's price is K^2 times its squared sensitivity.
         wanted = {n: math.sqrt(self.shares[n] / self._moved(n, 1.0)) for n in self.rounds}
         return {n: round(STEPS * each / max(wanted.values())) for n, each in wanted.items()}
 
@@ -345,6 +346,7 @@ class ModelRounds:
             if self.design.clusters:  # two clusters may be rounded
                 rounded *= 2
             moved = 2 + 2 * Fraction(self._signed(name))
+            # Whole numbers with roots rounded up, so that the bound holds exactly.
             far = math.isqrt(math.ceil(moved * steps**2)) + 1 + rounded + 2
             near = steps + rounded // 2 + 1 + 2
             squared = self.adjacency.squared(moved=far**2, present=near**2)
@@ -390,6 +392,7 @@ class ModelRounds:
         """The edges (BINS + 1,) of the bins of the response."""
         first, last = self.terms.ends
         if self.family == "poisson":
+            # Bounds of counts are often far above most counts.
             return np.asarray(np.r_[0.0, np.geomspace(min(1.0, last / 2), last, BINS)])
         return np.linspace(first, last, BINS + 1)
 

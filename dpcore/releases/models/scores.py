@@ -63,6 +63,7 @@ class ModelSums(ModelRounds):
         shape = weights.shape
         codes = codes.reshape(-1, len(self.terms.axes))
         kept = self.terms.kept(codes) & (weights.ravel() > 0)
+        # Tables have no row for null; with weight 0 it does not matter which row is taken.
         codes = np.where(kept[:, None], codes, 0)
         weights = np.where(kept.reshape(shape), weights, 0.0)
         responses = self.terms.responses(codes)
@@ -91,6 +92,7 @@ class ModelSums(ModelRounds):
         sums = np.zeros((len(point.theta), self.width(name)), dtype=np.int64)
         numbers = self.design.members * (self.width(name) + self.terms.size**2)
         rows = max(AT_ONCE // numbers, 1)
+        # Blocks bound the memory.  Each unit is rounded before it is added, so they change no sum.
         times = max(rows // max(len(records.counts), 1), 1)
         for start in range(0, len(sums), times):
             some = _taken(point, slice(start, start + times))
@@ -104,7 +106,7 @@ class ModelSums(ModelRounds):
                     end = place + self.numbers_of(kind)
                     step = self.per_step(kind, some)[:, None, None]
                     clustered = kind == "squares" and self.design.clusters is not None
-                    if clustered:
+                    if clustered:  # squares are taken of sums over all units of a cluster, later
                         step = np.full(step.shape, self.radii["squared"] / WITHIN)
                     # All numbers are finite; were one not, it would add nothing.
                     whole = np.rint(np.nan_to_num(values / step, posinf=0, neginf=0)).astype(
@@ -157,6 +159,7 @@ class ModelSums(ModelRounds):
                     middle, reach = point.middle[:, j, None, None], point.reach[:, j, None, None]
                     x = np.clip((x - middle) / reach, -1.0, 1.0)
                 columns.append(np.broadcast_to(x, y.shape))
+            # An added constant is first and the response last: ``_after_moments`` reads them there.
             squares = _squares(np.stack([*columns, y], axis=3))
             yield "moments", _over(squares * weight[:, :, None], 2)
             return
@@ -207,6 +210,7 @@ class ModelSums(ModelRounds):
         """The mean of the response and its derivative, at predictors of any shape."""
         if self.family == "gaussian":
             return predictor, np.ones_like(predictor)
+        # Looked up, because an exponential may be rounded differently at another place of an array.
         place = np.rint(
             (np.clip(predictor, -FARTHEST, FARTHEST) + FARTHEST) * (NODES / 2 / FARTHEST)
         )

@@ -71,6 +71,7 @@ class ModelScores(CutScores):
         total = np.maximum(counts.sum(axis=1), 1.0)
         below = np.clip(np.maximum.accumulate(np.cumsum(counts, axis=1), axis=1), 0, None)
         below = np.c_[np.zeros(len(total)), below / total[:, None]]
+        # Noisy counts may be negative, and np.interp needs numbers that ascend strictly.
         below = np.clip(below, 0.0, 1.0) + 1e-9 * np.arange(BINS + 1)
         at = np.array([[np.interp(q, each, self.edges) for q in (0.1, 0.5, 0.9)] for each in below])
         least = (self.edges[-1] - self.edges[0]) / BINS
@@ -87,7 +88,7 @@ class ModelScores(CutScores):
         """Find the narrowest interval of bins for each numeric term (``MOST``): its middle and reach.
 
         If moments were relative to the bounds, noise would hide those of a column that fills little of
-        them.  Without a constant the middle is zero.
+        them.
         """
         number = point.rows
         if self.unknown_rows:
@@ -101,12 +102,14 @@ class ModelScores(CutScores):
             chance = noise[:, None] * np.sqrt(last - first)
             fits = inside >= MOST * number[:, None]
             fits &= inside - chance >= SURELY * number[:, None]
+            # However few records the noisy counts show, one interval must remain.
             fits[:, (first == 0) & (last == len(edges) - 1)] = True
             centre, half = (edges[last] + edges[first]) / 2, (edges[last] - edges[first]) / 2
-            if self.terms.constant is None:
+            if self.terms.constant is None:  # nothing could make up for a shift
                 centre, half = 0 * centre, half + np.abs(centre)
             best = np.argmin(np.where(fits, half, np.inf), axis=1)
             whole = half[best] * ROOM >= half[(first == 0) & (last == len(edges) - 1)]
+            # The bounds themselves clip no value.
             middle[:, j] = np.where(whole, 0.0, centre[best])
             reach[:, j] = np.where(whole, 1.0, ROOM * half[best])
         return replace(point, middle=middle, reach=reach)
@@ -148,7 +151,7 @@ class ModelScores(CutScores):
             left = (both[:, -1, -1] - np.sum(theta * products, axis=1)) / rows
             total = np.maximum(both[:, -1, -1] / rows, 0.02)
             spread = np.maximum(left, 0.2 * total) * width**2
-            if p == 1:
+            if p == 1:  # the moments clip values far from most, the bins of the response do not
                 spread = np.maximum(spread, point.spread)
             slope = np.ones(len(rows))
             start = location
@@ -163,6 +166,7 @@ class ModelScores(CutScores):
             moved = np.sqrt(
                 np.maximum(np.sum(theta * _times(squares, theta), axis=1) / rows, 1e-12)
             )
+            # Least squares about the mean is right only where predictors hardly differ.
             theta *= np.minimum(1.0, MOST_STEP / moved)[:, None]
             width = np.ones(len(rows))
             start = np.log(mean / (1 - mean)) if self.family == "binomial" else np.log(mean)
@@ -196,17 +200,18 @@ class ModelScores(CutScores):
         p, (numbers, noise) = self.terms.size, parts["squares"]
         meat = _matrices(numbers, p)
         if self.design.steps and p > 1:
-            lacking = self.lacking_by_weights(point, *parts["counts"])
+            lacking = self.lacking_by_weights(*parts["counts"])
             meat += lacking[:, None, None] * np.eye(p)
+        # The mean over directions is known best; each direction differs as far as noise cannot explain.
         typical = np.trace(meat, axis1=1, axis2=2) / p
         apart = meat - typical[:, None, None] * np.eye(p)
         by_noise = noise**2 * (p + p * (p - 1) / 2)
         kept = 1 - by_noise / np.maximum(np.sum(apart**2, axis=(1, 2)), by_noise)
-        # An error with half of its variance would hold too rarely, one with twice that is wide.
+        # If noise made the variance too small, intervals would fail; too large only makes them wide.
         if p == 1:
             typical = typical + noise
         least = 0.2 * point.rows
-        if self.design.clusters and p > 1:  # less than half of its noise is not known
+        if self.design.clusters and p > 1:  # noise hides a variance below half of its own
             least = np.maximum(least, noise / (2 * math.sqrt(p)))
         typical = np.maximum(typical, least)
         radius, tail, lacking, trusted = self.clipped_at(point, parts.get("counts"), typical)
@@ -222,7 +227,7 @@ class ModelScores(CutScores):
         """The variance (t, p, p) of scores within strata.
 
         The variance between strata is subtracted as far as noise leaves it certain, but no direction
-        loses more than ``MOST_BETWEEN``, because the squares are of shortened scores.
+        loses more than ``MOST_BETWEEN``.
         """
         strata, p = self.design.sizes[0], self.terms.size
         clusters = self.design.clusters_in_survey
@@ -245,8 +250,10 @@ class ModelScores(CutScores):
         between = _product(vectors * (values * kept[:, None])[:, None, :], vectors)
         vectors, values = _floored(meat, least)
         root = _product(vectors / np.sqrt(values)[:, None, :], vectors)
+        # Not all of it, because the squares are of shortened scores.
         most = np.linalg.eigvalsh(root @ between @ root)[:, -1]
         between *= np.minimum(1.0, MOST_BETWEEN / np.maximum(most, 1e-300))[:, None, None]
+        # The noisy number of units may lie near or below the number of strata.
         drawn = np.maximum(drawn, 2.0 * strata)
         return np.asarray((meat - between) * (drawn / (drawn - strata))[:, None, None])
 

@@ -164,6 +164,7 @@ def _law(ends: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats, Flo
     the first of ``ends`` on; ``seen``: (t, ends) the noisy counts beyond each end."""
     shapes = _shapes(ends, ends[0])
     in_bins = -np.diff(np.c_[shapes, np.zeros(len(shapes))], axis=1)
+    # Counts of long scores vary between surveys, nearly as in a Poisson law, besides their noise.
     precision = 1 / (noise[:, None] ** 2 + np.maximum(seen, 1.0))
     known = precision @ in_bins.T**2
     number = np.maximum((precision * seen) @ in_bins.T, 0.0) / known
@@ -211,6 +212,7 @@ class CutScores(ModelSums):
         counted = None
         if not self.weighed:
             noise = self.per_step("counts", usual) * self.stddev
+            # A fixed seed: the width that a plan states must not change from one reading to the next.
             drawn = np.random.default_rng(0).normal(0, 1, (len(one), len(self.lengths) + 1))
             counted = self._usual_counts + drawn * noise[:, None], noise
         cut, tail, lacking, trusted = self.clipped_at(usual, counted, sampling * one)
@@ -357,7 +359,7 @@ class CutScores(ModelSums):
             far = (last - first) * self.radii["leverage"] * math.sqrt(weight)
         return np.asarray(np.maximum(far / np.sqrt(point.spread), 0.1 * self.radii["shortest"]))
 
-    def lacking_by_weights(self, point: ScorePoint, counts: Floats, noise: Floats) -> Floats:
+    def lacking_by_weights(self, counts: Floats, noise: Floats) -> Floats:
         """How much (t,) the squares fall short in each direction, with weights, because their scores
         are shortened to B S."""
         short = self.radii["squared"]

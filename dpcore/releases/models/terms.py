@@ -162,10 +162,8 @@ class ModelTerms:
     @cached_property
     def basis(self) -> tuple[Floats, tuple[Floats, ...]]:
         """The matrix T (p, p), and the values (cells, k) of each group in the new basis."""
-        found, tables = np.zeros((self.size, self.size)), dict[int, Floats]()
-        order = sorted(range(len(self.groups)), key=lambda i: len(self.groups[i].attributes))
-        for i in order:
-            group = self.groups[i]
+        found, tables = np.zeros((self.size, self.size)), []
+        for group in self.groups:
             below = [g for g in self.groups if {*g.attributes} < {*group.attributes}]
             sizes = [self._size(a) for a in group.attributes]
             grid = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), int)
@@ -176,6 +174,7 @@ class ModelTerms:
             slopes = np.linalg.lstsq(before, group.values, rcond=None)[0]
             left = group.values - before @ slopes
             factor = np.linalg.qr(left, mode="r")
+            # The diagonal is what each term adds to those before it.
             size = np.linalg.norm(group.values, axis=0)
             for name, kept, whole in zip(group.places, np.abs(np.diag(factor)), size, strict=False):
                 if not kept > COLLINEAR * whole:
@@ -188,15 +187,16 @@ class ModelTerms:
                     f"{self.names[group.places[-1]]} is a sum of other terms; leave it out"
                 )
             inverse = np.linalg.inv(factor)
+            # No row may be longer than 1: the sensitivity of the moments rests on it.
             longest = float(np.linalg.norm(left @ inverse, axis=1).max())
             inverse /= longest
-            tables[i] = left @ inverse
+            tables.append(left @ inverse)
             own = list(group.places)
             found[np.ix_(own, own)] = inverse
             if below:
                 rest = [place for each in below for place in each.places]
                 found[np.ix_(rest, own)] = -slopes @ inverse
-        return found, tuple(tables[i] for i in range(len(self.groups)))
+        return found, tuple(tables)
 
     def kept(self, codes: Integers) -> Booleans:
         """Which records (n,) have a value in every column of the model."""

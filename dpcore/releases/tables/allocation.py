@@ -188,17 +188,11 @@ def measured(
     part: MeasuredBlock, table: Floats, sizes: Sequence[int], variance: float
 ) -> Margin | Residual:
     """The noisy margin or residual of a part; ``variance``: of the noise on its counted numbers."""
-    kind = Residual if part.centred else Margin
-    return kind(part.attributes, table, measured_variance(part, sizes, variance))
-
-
-def measured_variance(part: MeasuredBlock, sizes: Sequence[int], variance: float) -> float:
-    """The variance of the residual before its centring, or of each cell of the table.
-
-    The difference of two cells is twice the centred value of either, for each such column.
-    """
-    two = sum(sizes[a] == 2 for a in part.attributes) if part.centred else 0
-    return float(variance / 2**two)
+    if not part.centred:
+        return Margin(part.attributes, table, variance)
+    # The difference of two cells is twice the centred value of either, for each such column.
+    two = sum(sizes[a] == 2 for a in part.attributes)
+    return Residual(part.attributes, table, variance / 2**two)
 
 
 def _variances(allocation: Allocation, adjacency: Adjacency, norm: Norm) -> Floats:
@@ -266,6 +260,7 @@ class _Planner:
             after = table_variances(self.sizes, self.sets, found, self.adjacency, self.norm)
             if self.loss(after) < least and not np.any(after > self.worst * self.before):
                 best, least = found, self.loss(after)
+            # Rounding and the exact sensitivity have changed variances: the next search allows for it.
             excess = excess * after / variances
         return best
 
@@ -275,6 +270,7 @@ class _Planner:
             return np.asarray(pressed / np.sqrt(variances * self.before))
         if self.aim in ("mean", "max"):
             return pressed
+        # A residual that only tables without weight need would get no precision at all.
         return np.asarray(np.maximum(self.given, self.given.max() * 1e-6))
 
     def _pressed(self, variances: Floats, pressed: Floats) -> Floats:

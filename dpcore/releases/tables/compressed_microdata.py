@@ -258,6 +258,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
         for merged in self.merged:
             place, axis = merged.position, self.domain.axes[merged.position]
             held = np.bincount(codes[:, place], minlength=self.keep).astype(np.float64)
+            # Records follow the second round's estimate of this column, so their counts have its error.
             margin, kinds = second.of_nothing.margin((place,)), np.asarray(merged.kinds)
             ends = tails_of(axis, groups[place], held, kinds, margin.variance**0.5 * scale)
             codes[:, place] = split_groups(
@@ -270,10 +271,7 @@ class CompressedMicrodata(TableOfCounts, Samplable):
                 ranks.get(place),
                 widths_of(axis),
             )
-        inside = {
-            merged.position: (counted[:, merged.position], groups[merged.position])
-            for merged in self.merged
-        }
+        inside = {place: (counted[:, place], own) for place, own in merged_groups.items()}
         codes = cells_in_order(codes, inside, self.rules, generator)
         return self.domain, groups_followed(codes, self.nested)
 

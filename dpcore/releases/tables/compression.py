@@ -56,6 +56,7 @@ def usual_groups(
     wrong cells; k keeps this near ``MOVED``.
     """
     tables = sets or all_pairs(domain, nested)
+    # The number of cells does not change the noise, so 1 serves.
     alone, together = (1, (1,) * len(domain.axes)), (1, (1,) * len(tables))
     alike = noise_of_rounds(share, noise, part, adjacency, alone, together)[1].stddev
 
@@ -67,6 +68,7 @@ def usual_groups(
 
     few, many = GROUPS
     groups = next((k for k in range(many, few, -1) if moved(k) <= MOVED), few)
+    # Rules may require more groups, with which fewer columns are wide.
     while wide := [i for i, axis in enumerate(domain.axes) if axis.size > groups]:
         least = [
             FREE + least_groups(kinds_of_cells(i, axis, rules, nested), in_order(axis))

@@ -92,6 +92,7 @@ def _apart(rows: Tally, size: int, records: Tally, number: int, names: tuple[str
     """The sum over cells |c R - r N|, exactly."""
     first, second = rows.roll_up(names), records.roll_up(names)
     cells = np.concatenate([first.cells, second.cells])
+    # Sums that overflow would break the lemma, so large ones are Python's whole numbers.
     kind = np.int64 if number * int(first.counts.sum()) + number * size < EXACT else object
     signed = np.concatenate(
         [first.counts.astype(kind) * number, second.counts.astype(kind) * -size]
@@ -132,6 +133,7 @@ class Copies(Criterion):
 
     def steps(self, rows: Tally, size: int, records: Tally) -> int:
         alone, there = rows.cells[rows.counts == 1], records.cells
+        # Neither has a cell twice, so a count of 2 is a cell of both.
         both = Tally.of(rows.domain, np.concatenate([alone, there]))
         return STEPS // 2 * int((both.counts == 2).sum())
 

@@ -189,6 +189,7 @@ class FittedTables(AgreedTables, Samplable):
         """A simulated noisy statistic, with these tables as the exact ones."""
 
         def table(attributes: Attributes) -> Integers:
+            # Fitted tables agree, so that any that contains these columns serves.
             holding = (i for i, each in enumerate(self.tables) if {*attributes} <= {*each})
             place = next(holding)
             return summed_to(whole[place], self.tables[place], attributes)
@@ -199,6 +200,7 @@ class FittedTables(AgreedTables, Samplable):
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """Simulated noise of all measurements, after the agreement of the tables."""
         generator = replicate_generator(noisy)
+        # Noise alone adds up to nothing where the number of records is public.
         total = 0.0 if self.adjacency.public_rows else None
 
         def noise(several: int) -> list[Floats]:
@@ -270,23 +272,16 @@ class FittedTables(AgreedTables, Samplable):
 
         return map(supported, several)
 
-    def records(
-        self, noisy: Noisy, rows: int, generator: np.random.Generator
-    ) -> Iterator[Integers]:
-        """The codes (rows, columns) of synthetic records in blocks, in any order.
-
-        If there are as many as the survey has, they are the records whose margins are published as
-        ``count``.
-        """
-        return _fitted(self, noisy.to_bytes(), rows).blocks(len(blocks_of(rows)))
-
     def sample(self, noisy: Noisy, rows: int) -> tuple[Domain, Integers]:
         domain, blocks = self.sample_blocks(noisy, rows)
         return domain, np.concatenate([*blocks])
 
     def sample_blocks(self, noisy: Noisy, rows: int) -> tuple[Domain, Iterator[Integers]]:
         generator = post_processing_generator(noisy)
-        return self.domain, map(generator.permutation, self.records(noisy, rows, generator))
+        # If as many as the survey has, these are the records whose margins are published as ``count``.
+        blocks = _fitted(self, noisy.to_bytes(), rows).blocks(len(blocks_of(rows)))
+        # Copies of a record would lie side by side.
+        return self.domain, map(generator.permutation, blocks)
 
 
 @lru_cache(maxsize=2)

@@ -57,6 +57,7 @@ def grouped_axis(axis: Axis, groups: Integers) -> Axis:
     inside = len(first) - axis.nullable
     if isinstance(axis, Categories):
         return Categories(axis.name, tuple(range(1, inside + 1)), axis.nullable, axis.ordered)
+    # Groups of cells in order are made of neighbours, so their first edges bound them.
     edges = axis.edge(np.append(first[:inside], axis.size - axis.nullable))
     return Bins(axis.name, tuple(edges.tolist()), axis.nullable, axis.integer, axis.step)
 

@@ -204,7 +204,7 @@ class Hierarchy(AgreedTables):
 
     def counts(self, estimates: list[Floats]) -> list[Integers]:
         """Non-negative whole counts (nodes, cells) of all levels, which agree."""
-        top = self.known or 0
+        top = self.fit.top
         found = np.maximum(np.rint(estimates[top].sum(axis=1)), 0)
         if self.known is not None:
             found = np.where(np.isnan(self._known_totals), found, self._known_totals)
@@ -236,6 +236,7 @@ class Hierarchy(AgreedTables):
     def replicate_noise(self, noisy: Noisy, number: int) -> Mapping[str, NDArray[np.float32]]:
         """Simulated noise of all levels, after least squares."""
         generator, nothing = replicate_generator(noisy), np.zeros(self.mechanism_size)
+        # With known totals the estimates of no counts at all are not zero.
         start = self._joined(self.estimates(nothing))
 
         def noise() -> Floats:

@@ -86,11 +86,7 @@ def incidence(sizes: tuple[int, ...], tables: tuple[Attributes, ...]) -> Inciden
     inside, whole = [], np.zeros(len(tables), dtype=np.int64)
     orders = np.array([len(table) for table in useful])
     for r, (some, listed) in enumerate(zip(of, map(np.concatenate, columns), strict=True)):
-        found, place = (
-            np.unique(listed, axis=0, return_inverse=True)
-            if r
-            else (listed[:1], np.zeros(len(listed), dtype=np.int64))
-        )
+        found, place = np.unique(listed, axis=0, return_inverse=True)
         inside.append(place.ravel() + len(subsets))
         subsets += map(tuple, found.tolist())
         among = np.concatenate(some)

@@ -78,6 +78,7 @@ class MeasuredTables:
             }
             if not badly:
                 return found
+            # Each round adds at least one residual that is measured whole, so this ends.
             whole |= badly
 
     @property
@@ -94,6 +95,7 @@ class MeasuredTables:
         blocks = []
         for part in allocation.parts:
             sizes = [self.shape[a] for a in part.attributes]
+            # The difference of two cells has independent noise; more cells need correlated noise.
             axes = tuple(n for n in sizes if n > 2) if part.centred else ()
             size = math.prod(n - 1 if part.centred else n for n in sizes)
             blocks.append(Block(size, part.weight, axes))

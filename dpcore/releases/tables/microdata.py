@@ -197,9 +197,11 @@ class Microdata(FittedTables):
 
     def fit(self, noisy: Noisy, rows: int) -> WeightedRecords:
         """Records that follow the denoised margins, and obey the rules."""
+        # By its bytes, because a cache cannot compare draws.
         denoised = _denoised(self, noisy.to_bytes())
         return fit_weighted(
             self.domain.shape,
+            # Again: shrinkage and declining ends have put records into excluded cells.
             [clear_forbidden_cells(margin, self.rules) for margin in denoised],
             rows,
             post_processing_generator(noisy),

@@ -80,6 +80,7 @@ def joint_sensitivity(
     present = float(np.sum(weights * norms))
     kept = [a for a in range(len(sizes)) if sizes[a] > 1]
     listed = len(kept) <= MOST_LISTED
+    # The relaxation is of a quadratic polynomial: larger blocks are bounded by themselves.
     alone = (known.orders[known.whole] > 2) & (not listed)
     apart = times * (own - np.where(centred, _least(known, alpha, beta)[known.whole], 0.0))
     local = float(apart[alone].sum())
@@ -149,6 +150,7 @@ def _bound(known: Incidence, polynomial: Floats) -> float:
         return -float(linear @ a + a @ matrix @ a / 2), -(linear + matrix @ a)
 
     cube = [(0.0, 1.0)] * columns
+    # A poor search only makes the bound larger.
     at = minimize(value, np.full(columns, 0.5), jac=True, bounds=cube, method="L-BFGS-B").x
     lowest, gradient = value(at)
     tangent = lowest + float(np.sum(np.where(gradient > 0, -gradient * at, gradient * (1 - at))))
@@ -161,4 +163,5 @@ def _concave(quadratic: Floats) -> Floats:
     scale = np.maximum(sums, 1e-12 * max(float(sums.max()), 1e-300))
     scale = scale / math.sqrt(float(scale.sum()))
     largest = float(np.linalg.eigvalsh(quadratic / np.outer(scale, scale)).max())
+    # Slightly more than needed, because eigenvalues are rounded.
     return np.asarray(scale**2 * max(largest, 0.0) * (1 + 1e-9) + 1e-12 * scale.max() ** 2)

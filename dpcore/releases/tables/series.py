@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +136,7 @@ class SeriesRun(Release):
             weights = np.zeros(self.domain.shape[0], dtype=np.int64)
             weights[: self.run] = self.factor.run(self.run)
             steps = tally.counts * weights[tally.codes(0)]
+        # A tally has no cells without records, and later periods count for nothing.
         counts = steps > 0
         weighed = Tally(self.domain, tally.cells[counts], steps[counts])
         return self.in_steps.statistic(weighed.roll_up(self.tables.domain.names))
@@ -152,12 +154,10 @@ class SeriesRun(Release):
             estimated = estimate(factor, noises, values, _sum_of(quantity), self.year, LEVEL)
             if estimated is not None:
                 found[quantity] = estimated
-        ends = np.cumsum([each.size for each in self.tables.domains])
+        ends = np.cumsum([0, *(each.size for each in self.tables.domains)])
         tables = [
-            self._table(domain, found, slice(end - size, end))
-            for domain, size, end in zip(
-                self.domains, [each.size for each in self.tables.domains], ends, strict=True
-            )
+            self._table(domain, found, slice(*part))
+            for domain, part in zip(self.domains, pairwise(ends), strict=True)
         ]
         facts: dict[str, object] = {
             "run": self.run,

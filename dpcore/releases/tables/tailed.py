@@ -54,6 +54,7 @@ def declining_ends(axis: Axis, noisy: Margin, kinds: Integers) -> Ends:
     return [
         (tail.cells, counts_of_tail(tail, counts[tail.cells], variance))
         for tail in found
+        # A single cell is its own total, and the bulk of a column is known from its counts.
         if len(tail.cells) > 1 and not tail.bulk
     ]
 
@@ -69,6 +70,7 @@ def with_declining_ends(table: Margin, ends: Mapping[int, Ends], total: float) -
             by_cell = np.moveaxis(counts, place, 0)
             shape = (len(cells), *[1] * (counts.ndim - 1))
             before = np.maximum(by_cell[cells].reshape(len(cells), -1).sum(axis=1), 0.0)
+            # Cells that lose records keep their relation to the other columns.
             kept = np.minimum(before, records)
             usual = np.maximum(by_cell, 0.0).sum(axis=0)
             by_cell[cells] *= (kept / np.where(before > 0.0, before, np.inf)).reshape(shape)

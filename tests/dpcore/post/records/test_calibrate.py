@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpcore.domain.axes import Bins, Categories
-from dpcore.post.records.calibrate import MOST, Target, calibrated, target
+from dpcore.post.records.calibrate import MOST, FollowedMargin, Target, calibrated, target
 from dpcore.post.tables.margins import Margin
 
 HEALTH = Categories("health", ("a", "b", "c", "d"))
@@ -91,3 +91,15 @@ def test_a_table_in_finer_bins_is_followed_in_the_bins_of_the_records():
     assert (
         np.abs(np.bincount(health[chosen] * 3 + alone[chosen], minlength=12) - expected).max() < 50
     )
+
+
+def test_records_stay_where_noisy_tables_leave_none_of_them():
+    """One table says that all records are in the first row, the other that all are in the second."""
+    codes = np.array([[0, 1], [1, 0], [1, 1]])
+    one, other = (np.array(counts) for counts in ([3.0, -3.0], [-3.0, 3.0]))
+    targets = [
+        Target(codes[:, :1], [FollowedMargin((0,), counts, np.full(2, 1e-4))])
+        for counts in (one, other)
+    ]
+    chosen = calibrated(3, targets, np.random.default_rng(1))
+    assert sorted(chosen.tolist()) == [0, 1, 2]

@@ -100,7 +100,7 @@ def noisy(request: pytest.FixtureRequest) -> list[Margin | Residual]:
 @pytest.mark.parametrize("forms", [ANY, FORMS])
 def test_the_descent_lowers_the_stated_objective(noisy: list[Margin | Residual], forms: np.ndarray):
     links = _links(SIZES, [1, 2], None)
-    descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3), forms)
+    descent = _Descent(SIZES, noisy, ROWS, links, 20, np.random.default_rng(3), forms, ())
     values = []
     for _ in range(60):
         values.append(objective(descent, noisy))

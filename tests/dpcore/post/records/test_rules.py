@@ -71,6 +71,20 @@ def test_rules_that_leave_no_record_are_refused():
         require_satisfiable(SIZES, (never, nor))
 
 
+def test_a_rare_valid_record_that_the_plan_found_is_found_again():
+    """Only one record in 2401 is valid, so another seed may find none among those it tries."""
+    sizes, zero, other = (7, 7, 7, 7, 2), (0,), tuple(range(1, 7))
+    rules = [
+        Rule(when=((column, other),), then=((4, value),))
+        for column in range(4)
+        for value in (zero, (1,))
+    ]
+    require_satisfiable(sizes, rules)
+    for seed in range(8):
+        mended = repair_records(np.ones((3, 5), int), sizes, rules, np.random.default_rng(seed))
+        assert not breaks_rules(mended, rules).any()
+
+
 def test_cells_of_a_table_that_no_record_can_be_in_are_zero_and_only_those():
     margin = Margin((0, 1), np.full((3, 4), 5.0), 1.0)
     table = clear_forbidden_cells(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpcore.post.records.splitting import split_groups, tails
+from dpcore.post.records.splitting import counts_of_tail, split_groups, tails
 
 
 def test_all_records_get_cells_of_their_group_near_the_counts():
@@ -354,3 +354,17 @@ def test_cells_of_single_numbers_have_no_width_to_go_by():
             widths=np.zeros(2),
         )
     assert np.bincount(cells).tolist() == [20, 10]
+
+
+def test_a_tail_may_start_at_the_smallest_amount_after_equal_densities_of_losses():
+    """Both groups before it lie below zero, where a logarithmic scale has one place for all."""
+    held = np.array([400.0, 400.0, 400.0, 900.0, 3.0, 2.0, 0.0, 1.0])
+    kinds, middles = (
+        np.array([0, 0, 0, 1, 0, 0, 0, 0]),
+        np.array([-20, -10, -1, 5, 8, 15, 25, 35.0]),
+    )
+    with np.errstate(divide="raise", invalid="raise"):
+        (tail, *_) = tails(np.arange(8), held, kinds, 2.0, middles, np.full(8, 10.0))
+        counts = counts_of_tail(tail, held[tail.cells], 4.0)
+    assert tail.slope == 0
+    assert counts.sum() == pytest.approx(6)
