@@ -125,13 +125,15 @@ class ColumnValues:
         # Shared values have counts of their own; the others divide what these leave of a bin.
         weights[self.shared] = 0.0
         taken = np.bincount(places[self.shared], self.counts, axis.cells)
-        left = np.maximum(each - taken, 0.0) / np.maximum(np.bincount(places, weights), 1e-300)
+        others = np.bincount(places, weights, axis.cells)
+        left = np.divide(
+            np.maximum(each - taken, 0.0), others, np.zeros(axis.cells), where=others > 0
+        )
+        plain = self.plain * density * left[places]
         weights *= left[places]
         weights[self.shared] = self.counts
-        plain = self.plain * density * left[places] / np.maximum(weights, 1e-300)
-        return ValuesInside(
-            self.step, self.first, np.r_[0.0, np.cumsum(weights)], np.clip(plain, 0.0, 1.0)
-        )
+        plain = np.divide(plain, weights, np.ones(len(weights)), where=weights > plain)
+        return ValuesInside(self.step, self.first, np.r_[0.0, np.cumsum(weights)], plain)
 
 
 @dataclass(frozen=True, eq=False)
