@@ -7,7 +7,7 @@ record alone.  A nullable axis has one more cell, the last, for null.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -192,6 +192,20 @@ class Grid:
 
 
 Axis = Categories | Bins | Grid
+
+
+MOST_CELLS = 2**20
+"""Numbers for each cell of an axis with more would take much memory."""
+
+
+def at_most(axis: Axis, cells: int) -> Axis:
+    """The axis, or one of fewer, wider cells if it is a grid with more.
+
+    A column of whole numbers may have more cells than fit into memory.
+    """
+    if not isinstance(axis, Grid) or axis.cells <= cells:
+        return axis
+    return replace(axis, cells=cells, integer=False)
 
 
 def in_order(axis: Axis) -> bool:

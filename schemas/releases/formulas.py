@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, StrictStr
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import Axis, Categories, middles
+from dpcore.domain.axes import Axis, Categories, at_most, middles
 from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.model_formula import ModelFormula, backticks_wanted
@@ -31,6 +31,9 @@ MOST_PRODUCTS = 6
 
 MOST_TERMS = 60
 """A design has at most this many columns; the number of features is nearly half its square."""
+
+FEW_CELLS = 4096
+"""So many cells of a column show with which others a term combines it."""
 
 CONSTANT = "Intercept"
 """The name of a model's intercept."""
@@ -283,7 +286,8 @@ def columns_together(formula: str, axes: Sequence[Axis]) -> set[tuple[str, ...]]
 
     Raises ``InputError`` if the formula cannot be read.
     """
-    written, domain, _ = without_dots(formula, Domain(tuple(axes)), {})
+    some = tuple(at_most(axis, FEW_CELLS) for axis in axes)
+    written, domain, _ = without_dots(formula, Domain(some), {})
     asked, _ = read_formula(written, domain)
     sets = _Cells(written, domain.axes).together(asked)
     return {tuple(axes[i].name for i in used) for used in sets}

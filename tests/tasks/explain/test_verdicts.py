@@ -238,6 +238,30 @@ def test_a_model_of_which_noise_hides_a_term_is_rough_and_names_it():
     assert (most.says, most.words) == ("not usable", "noise hides most of the coefficients")
 
 
+WIDE = """
+rows: 9000
+neighbours: replace-one
+alpha: "1"
+beta: "1e-6"
+columns:
+  wealth: {type: integer, bounds: [0, 1000000000]}
+  income: {type: integer, bounds: [0, 1000000000]}
+  sex: {type: categorical, categories: [f, m]}
+releases:
+  - {name: model, kind: model, formula: income ~ wealth + sex, mechanism: noisy-scores}
+  - {name: mean, kind: mean, column: wealth, by: sex}
+  - {name: moments, kind: moments, columns: [wealth, income]}
+"""
+
+
+def test_a_column_of_a_billion_values_is_judged_within_memory():
+    found = {each.name: each for each in verdicts(Plan.model_validate(from_yaml(WIDE)))}
+    assert found.keys() == {"model", "mean", "moments"}
+    narrow = WIDE.replace("1000000000", "100000")
+    for each in verdicts(Plan.model_validate(from_yaml(narrow))):
+        assert found[each.name].says == each.says
+
+
 CLUSTERS = """
 rows: 7000
 neighbours: add-remove
