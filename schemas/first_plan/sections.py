@@ -397,7 +397,10 @@ class ColumnUse:
         """A model, mean or share in a separate release."""
         keys = {"name": self.name(wish), "kind": "model", "title": titled(wish)[:100]}
         keys |= {"formula": wish.formula, "family": wish.family}
-        why = "Measured separately: intervals are narrower here than from tables or moments."
+        why = (
+            "Measured separately: intervals are narrower than from tables or moments, unless noise hides"
+            " the model. `dprelease explain` compares them."
+        )
         if wish.kind == "mean":
             why = "An estimate for the population, whose error includes sampling."
         return PlannedRelease(keys | {"mechanism": "noisy-scores"}, {"": why}, (wish,))
@@ -412,6 +415,12 @@ class ColumnUse:
 
 
 COMPARED = {">=": "from", "<=": "to", "!=": "not", "==": "", ">": "over", "<": "below"}
+
+
+EVENT = re.compile(r"\{[^{}]+ == ([^{}]+)\} ~")
+"""A formula about the event that a column has a given category."""
+
+QUOTES = "'\""
 
 
 def _words(wish: Wish) -> str:
@@ -432,7 +441,10 @@ def titled(wish: Wish) -> str:
     if "~" not in wish.text:
         return wish.text
     answer, _, terms = wish.text.rpartition(":")[2].partition("~")
-    return f"{answer.strip()} by {' '.join(terms.split())}"
+    answer, event = answer.strip(), EVENT.match(wish.formula)
+    if event and "{" not in answer:  # readers could not tell which of the two categories is meant
+        answer = f"{answer} = {event[1].strip(QUOTES)}"
+    return f"{answer} by {' '.join(terms.split())}"
 
 
 def distinct(name: str, taken: Collection[str]) -> str:

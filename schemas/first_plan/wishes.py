@@ -15,10 +15,10 @@ A column that the plan does not have is refused, with the reason and the most si
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from dpcore.errors import InputError
 from dpcore.model_formula import ModelFormula, backticks_wanted, with_backticks
@@ -274,10 +274,20 @@ def _event(option: str, response: str, written: str, of: Described) -> str:
             f" 'CATEGORY'}}{scale}"
         )
     assert question is not None
-    labels = question.keys.get("labels", {})
-    said = [c for c in categories if {str(c).lower(), labels.get(str(c), "").lower()} & {*YES}]
-    event = said[0] if len(said) == 1 else categories[1]
+    event = event_category(response, categories, question.keys.get("labels", {}))
     return f"{{{written} == {event!r}}}"
+
+
+def event_category(column: str, categories: Sequence[Any], labels: Mapping[str, str]) -> Any:
+    """Of two categories, the one that a logistic model of the column is about: yes, or the column's own
+    name, or else the second.
+
+    >>> event_category("smokes", ["yes", "no"], {}), event_category("home", ["Home", "Not home"], {})
+    ('yes', 'Home')
+    """
+    meant = {*YES, column.lower()}
+    said = [c for c in categories if {str(c).lower(), labels.get(str(c), "").lower()} & meant]
+    return said[0] if len(said) == 1 else categories[1]
 
 
 def _names(

@@ -26,6 +26,9 @@ from tasks.explain.tables import text_table
 
 DIRECTLY, MOMENTS, TABLES = WAYS = "measured directly", "moments", "tables"
 
+CLEARLY = 1.5
+"""Intervals of another method are clearly narrower if they are narrower by this factor."""
+
 HEADING = (
     "Expected widths of 95% intervals of models, relative to intervals without noise, for independent"
     " columns that are typical of their bounds; rare categories have wider ones. * marks the method of"
@@ -144,7 +147,18 @@ def widths_text(plan: Plan) -> list[str]:
         for each in found
         for name in _codes(plan, each.formula)
     ]
-    return ["", HEADING, text_table(rows), *notes] if rows else []
+    return ["", HEADING, text_table(rows), *notes, *_better(found)] if rows else []
+
+
+def _better(found: list[Widths]) -> Iterator[str]:
+    """Yield a line for each model that another method would answer with much narrower intervals."""
+    for each in found:
+        way = min(each.widths, key=lambda way: each.widths[way])
+        if each.widths[way] * CLEARLY < each.widths[each.taken]:
+            yield (
+                f"Note: at this budget, {each.formula} has narrower intervals"
+                f" {'if it is measured directly' if way == DIRECTLY else f'from {way}'}"
+            )
 
 
 def _codes(plan: Plan, formula: str) -> list[str]:

@@ -17,7 +17,7 @@ from dpcore.model_formula import ModelFormula
 from dpcore.post.points import Points
 from dpcore.releases.models.model import HIDDEN, MeasuredModel
 from dpcore.releases.numbers.moments import Moments
-from schemas.first_plan.wishes import MODELS, named_family
+from schemas.first_plan.wishes import MODELS, event_category, named_family
 from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from schemas.releases.model import ModelSection
@@ -36,30 +36,34 @@ def meant(plan: Plan, formula: str, family: str | None) -> tuple[str, str]:
     """The formula and the family that a reader means.
 
     A family may stand before the formula, as in ``dprelease init --model``.  By default it is that of a
-    measured model with the same response and terms, or else linear.  A column of two categories means
-    the event that the measured model is about.
+    measured model with the same response and terms; otherwise logistic for a column of two categories,
+    and linear for any other.  Such a column means the event that ``init`` takes for it.
     """
     said, formula = named_family(formula)
     family = MODELS.get(family or said, family or said)
-    asked = _meaning(formula)
+    if family in ("", "binomial"):
+        event = _about_event(plan, formula)
+        formula, family = event or formula, "binomial" if event else family
     for release in plan.of_period.values():
         if isinstance(release, MeasuredModel) and (family or release.family) == release.family:
-            measured = _meaning(release.formula)
-            if asked and asked in (measured, _meaning(_of_column(plan, release.formula))):
+            same = _meaning(release.formula)
+            if same and same == _meaning(formula):
                 return release.formula, release.family
     return formula, family or "gaussian"
 
 
-def _of_column(plan: Plan, formula: str) -> str:
-    """The formula of an event, with the column of two categories as its response; otherwise empty."""
-    read = ModelFormula.read(formula)
-    name = read.names[0] if read.names else ""
+def _about_event(plan: Plan, formula: str) -> str:
+    """The formula about the event that a column of two categories means as a response; empty for any
+    other response."""
+    answer, _, terms = formula.partition("~")
+    name = answer.strip().strip("`")
     column = plan.columns.get(name)
     if not isinstance(column, CategoricalColumn) or len(column.categories) != 2:
         return ""
-    kinds = [token.kind for token in read.tokens[:5]]
-    event = kinds == ["sign", "name", "compared", "text", "sign"] and read.tokens[2].word == "=="
-    return f"`{name}` ~ {read.terms}" if event else ""
+    if any(isinstance(each, bool) for each in column.categories):
+        return formula  # true is the event
+    event = event_category(name, column.categories, column.labels)
+    return f"{{{answer.strip()} == {event!r}}} ~ {terms.strip()}"
 
 
 def fit_measured(

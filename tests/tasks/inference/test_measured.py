@@ -67,6 +67,21 @@ def test_a_measured_model_is_found_by_whoever_asks_for_it_in_other_words(plan_do
             bundle.fit(asked, family)
 
 
+def test_a_column_of_two_categories_is_about_the_same_event_from_every_source(
+    plan_document, tmp_path
+):
+    """Tables took the last category and a measured model 'yes': two models differed in their signs."""
+    plan_document["columns"]["sex"]["categories"] = ["sex", "not"]
+    tables = next(r for r in plan_document["releases"] if r["name"] == "pairs")
+    measured = MODEL | {"formula": "{sex == 'sex'} ~ age", "family": "binomial"}
+    plan_document |= {"releases": [measured, tables], "synthesis": [], "analyses": []}
+    bundle = opened(load_plan(plan_document), tmp_path)
+    assert bundle.fit("sex ~ age").formula == measured["formula"]
+    for family in (None, "logistic", "binomial"):
+        found = bundle.fit("sex ~ children", family)
+        assert (found.formula, found.family) == ("{sex == 'sex'} ~ children", "binomial")
+
+
 @pytest.mark.slow
 def test_another_model_says_how_much_wider_it_is_for_not_being_asked(plan_document, tmp_path):
     tables = next(r for r in plan_document["releases"] if r["name"] == "pairs")
