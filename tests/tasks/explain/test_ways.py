@@ -66,11 +66,25 @@ def test_the_verdict_on_a_mean_is_that_of_its_width(plan_document, formula, rows
 
 
 @pytest.mark.slow
+def test_a_method_that_is_clearly_better_at_this_budget_is_named(plan_document):
+    plan_document |= {"source": "t.csv", "rows": 20_000}
+    asked = {"name": "a", "title": "A", "formula": FORMULAS[0]}
+    sums = {"name": "sums", "kind": "moments", "columns": ["age", "sex", "children", "income"]}
+    alone = {"name": "m", "kind": "model", "formula": FORMULAS[0]}
+    for plan, better in (
+        (made(plan_document, [sums], [asked]), 1),
+        (made(plan_document, [alone]), 0),
+    ):
+        said = [line for line in widths_text(plan) if "has narrower intervals" in line]
+        assert [line.endswith("if it is measured directly") for line in said] == [True] * better
+
+
 def test_codes_that_count_as_numbers_are_said_to(plan_document):
     plan_document["columns"]["code"] = {"type": "categorical", "categories": [1, 2, 3]}
     formulas = ["income ~ code + age", "income ~ C(code) + age", "income ~ {code == 2} + children"]
     models = [{"name": f"m{i}", "kind": "model", "formula": f} for i, f in enumerate(formulas)]
-    notes = [line for line in widths_text(made(plan_document, models)) if line.startswith("Note")]
+    lines = widths_text(made(plan_document, models))
+    notes = [line for line in lines if line.startswith("Note: in")]
     assert notes == [
         "Note: in income ~ code + age the codes of code are used as numbers. Write C(code) for a"
         " coefficient of each category."
