@@ -99,8 +99,10 @@ def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, N
         return
     units = read_columns(source.bundle, record.file)
     members = read_columns(source.bundle, record.members)
-    wide = dict(units)
-    for i in range(int(members[PLACE].max(initial=1))):
+    wide, unit = dict(units), source.plan.unit
+    assert unit
+    # Not only the drawn positions: few records may hold no unit as large as the largest.
+    for i in range(unit.max_rows):
         here = members[PLACE] == i + 1
         for name in members:
             values = np.full(len(units[NUMBER]), None, dtype=object)
