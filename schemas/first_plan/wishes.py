@@ -24,7 +24,7 @@ from dpcore.errors import InputError
 from dpcore.model_formula import ModelFormula, backticks_wanted, with_backticks
 from schemas.first_plan.described import ColumnType, Described
 from schemas.plan.analysis import Analysis
-from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED
+from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED, checked_columns
 
 Purpose = Literal["tables", "records", "functions"]
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -251,7 +251,7 @@ def _model(text: str, of: Described, option: str = "") -> Wish:
     try:
         keys = {"name": "model", "title": text, "formula": formula, "family": family}
         asked = Analysis.model_validate(keys)
-        asked.check(of.columns)
+        checked_columns(formula, of.columns)
     except ValueError as error:
         raise InputError(f"{option}: {error}") from None
     return Wish("model", text, columns, formula=formula, family=asked.family)
