@@ -134,6 +134,7 @@ def _edge(axis: Grid, name: str, value: float) -> int:
     width = (axis.upper - axis.lower) / axis.cells
     place = round(min(max((value - axis.lower) / width, 0), axis.cells))
     nearest = float(axis.edge(np.array([place]))[0])
+    # An edge as a person writes it, such as 0.3, differs from the computed one by rounding.
     if abs(nearest - value) > 1e-6 * width:
         raise ValueError(
             f"condition.{name}: must be an edge of the column's grid; the nearest is {nearest!r}"
