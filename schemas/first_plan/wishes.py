@@ -124,6 +124,7 @@ class Said:
         if faults:
             raise InputError("\n".join(faults))
         found = found or [Wish("tables", columns=self._for_readers(of))]
+        # Of equal wishes the first stays; a dictionary keeps the last, hence from the end.
         return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1]
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
@@ -288,6 +289,7 @@ def _names(
     if whole in of.columns:
         return (whole,)
     words = [word for word in re.split(between, whole) if word]
+    # Names separated by blanks alone, as in the wish for a map.
     if not {*words} <= {*of.columns} and {*whole.split()} <= {*of.columns}:
         words = whole.split()
     return _known(option, text, words, of, tuple(ColumnType), "")
