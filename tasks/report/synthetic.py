@@ -154,6 +154,7 @@ def _count(present: NDArray[Any], missing: Booleans, key: Hashable, keys: Any) -
     if not isinstance(key, tuple):
         return int((present == key).sum())
     low, high = key
+    # Bins of whole numbers are published with their largest number, others with the next edge.
     if isinstance(low, int):
         return int(((present >= low) & (present <= high)).sum())
     if low == high:
