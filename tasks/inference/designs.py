@@ -74,6 +74,7 @@ def numbers_of(
     """
     formula, domain, columns = without_dots(formula, domain, columns)
     asked, named = read_formula(formula, domain)
+    # Only categories are looked up by code; numbers enter as they are.
     codes = np.zeros((len(next(iter(columns.values()))), len(domain.axes)), dtype=np.int64)
     for i, axis in enumerate(domain.axes):
         if not in_order(axis):
