@@ -100,7 +100,8 @@ class CountSection(ReleaseSection):
         domain = domain_of([axis])
         if isinstance(axis, Categories) != (self.condition.categories is not None):
             raise ValueError(
-                "condition: a categorical column needs categories, a numeric one at_least or below"
+                "condition: a column of categories or levels needs categories, any other numeric one"
+                " at_least or below"
             )
         counted = self._categories(axis) if isinstance(axis, Categories) else self._interval(axis)
         prior = {} if isinstance(self.prior, str) else {"proportion": self.prior}
