@@ -74,14 +74,17 @@ __all__ = [
 ]
 
 
+# Looked up when used: readers of a bundle need few of the packages that a release needs.
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'dprelease' has no attribute {name!r}")
     try:
         return getattr(import_module(_PLACES[name]), name)
     except ModuleNotFoundError as missing:
-        lacking = f"dprelease.{name}: needs {missing.name}, which is not installed"
-    raise InputError(f"{lacking}; install dprelease with its dependencies")
+        raise InputError(
+            f"dprelease.{name}: needs {missing.name}, which is not installed; install dprelease with its"
+            " dependencies"
+        ) from None
 
 
 def __dir__() -> list[str]:

@@ -162,7 +162,7 @@ def open_bundle(path: str | Path) -> Bundle:
     verify_digests(folder)
     try:
         bundle = Bundle(folder, json.loads(text))
-        repr(bundle)
+        repr(bundle)  # reads every key that the listing needs, so that a wrong manifest fails here
     except (AttributeError, KeyError, TypeError, ValueError):
         raise BundleError(f"{folder / MANIFEST}: is not a valid manifest") from None
     return bundle

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
     """An Arrow table as a data frame."""
+    # pandas would turn whole numbers with nulls into floats, which lose digits beyond 2**53.
     holes = {
         column.type: pd.Int64Dtype()
         for column in table.columns
@@ -19,6 +20,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     }
     whole = [name for name in table.column_names if table[name].type in holes]
     frame = table.to_pandas(types_mapper=holes.get)
+    # Types are mapped for all columns alike, so those without nulls are turned back.
     kept = [name for name in whole if not table[name].null_count]
     return frame.astype({name: table[name].type.to_pandas_dtype() for name in kept})
 

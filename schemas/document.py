@@ -94,6 +94,7 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, value_node in node.value:
+            # The key << may stand for several mappings, and what they hold may be overridden.
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             if key_node.value == "categories" and isinstance(value_node, yaml.SequenceNode):
@@ -135,9 +136,8 @@ class _StrictLoader(yaml.SafeLoader):
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
     """The number of values of a node with its aliases expanded; ``sizes``: cache of all nodes."""
     if id(node) not in sizes:
-        sizes[id(node)] = (
-            2 * MOST_REPEATED
-        )  # met again before it is known: an alias to what it is in
+        # For an alias inside its own value, met before the size is known: it would never end.
+        sizes[id(node)] = 2 * MOST_REPEATED
         inner = []
         if isinstance(node, yaml.MappingNode):
             inner = [each for pair in node.value for each in pair]
@@ -229,6 +229,7 @@ def written_faults(faults: Mapping[str, str]) -> str:
 def _place(fault: Any, document: Any) -> str:
     """The place of a fault: pydantic's path, with only the keys of the document."""
     text, node = "", document
+    # The path also names the tried types of a union, which the author of the document never wrote.
     for depth, part in enumerate(fault["loc"]):
         absent = fault["type"] == "missing" and depth == len(fault["loc"]) - 1
         if isinstance(node, list) and isinstance(part, int) and part < len(node):

@@ -55,10 +55,11 @@ def refuse_treacherous(document: Any) -> None:
                 raise ValueError(
                     f"{place}: contains the invisible character U+{ord(sign):04X} ({name})"
                 )
+        # Only these texts are published in tables; the name of a column at its source never is.
         written = place.startswith(("columns.", "publication.")) and not place.endswith(
             ".source_name"
         )
-        if written and FORMULA.match(text) and ".derived" not in place:
+        if written and FORMULA.match(text):
             raise ValueError(
                 f"{place}: {text[:20]!r} starts as a formula of a spreadsheet, which would calculate it;"
                 " begin with another character"
@@ -102,6 +103,7 @@ def seen_as(text: str) -> str:
 
 
 def _unseen(sign: str, text: str) -> bool:
+    # Scripts such as Persian need joiners to write words; in plain ASCII they only hide.
     if sign in JOINERS:
         return text.replace(sign, "").isascii()
     return sign not in PLAIN_CONTROLS and unicodedata.category(sign) in ("Cc", "Cf")

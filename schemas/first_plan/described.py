@@ -193,6 +193,7 @@ class Described:
             if part == "year" and len(years - {BLANK}) == 1:
                 continue
             own = f"{name[:80]}_{part}"
+            # Without capitals: two columns that differ only there are refused.
             while own.lower() in taken:
                 own += "_"
             yield own, part

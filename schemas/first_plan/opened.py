@@ -69,6 +69,7 @@ def planned(
 
 def described(plan: Plan, columns: Sequence[str]) -> Described:
     """Columns of a plan as a questionnaire would describe them."""
+    # The questions decide the kinds of all columns, so those of the table are never looked at.
     table = {name: ColumnType.OTHER for name in plan.columns if name in columns}
     questions = {name: _question(plan.columns[name]) for name in table}
     for role, key in DESIGN.items():

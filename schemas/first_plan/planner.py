@@ -112,6 +112,7 @@ class Draft(Written):
     def serve(self, wishes: Sequence[Wish]) -> Draft:
         """The best draft for the wishes."""
         draft = self
+        # In this order: tables may be added to those of the records, and models fitted to either.
         of_all = {wish.kind: wish for wish in wishes if wish.kind in ("records", "tables")}
         if "records" in of_all:  # which follow all pairs
             draft = draft.having(draft.together(self.use.records(of_all["records"])))
@@ -320,6 +321,7 @@ class Draft(Written):
 
     def _errors_of(self, section: PlannedRelease) -> Sequence[float]:
         """The error of each wish that a section answers."""
+        # By its text, because a section holds dictionaries, which cannot be keys.
         if (key := repr(section)) not in self.known:
             self.known[key] = self._computed(section)
         return self.known[key]
@@ -328,6 +330,7 @@ class Draft(Written):
         fitted = section.keys["kind"] != "model"
         models = tuple(wish for wish in section.wishes if wish.kind == "model" and fitted)
         plan = replace(self, sections=(section,), models=models).trial
+        # Nothing is known before the columns are described, so all releases count the same.
         if plan is None:
             return [1.0]
         if not section.wishes:
@@ -346,6 +349,7 @@ class Draft(Written):
                 error = GOOD * ratio
         else:
             error = relative_error(built, shares)
+        # Capped, because an infinite cost means that no plan answers the wish.
         return GOOD if error is None else min(error, GOOD * MOST_ERROR)
 
     def finished(self) -> Draft:
@@ -361,6 +365,7 @@ class Draft(Written):
             if within := [e for e in self._errors_of(each) if e < OUT_OF_REACH]:
                 reached[each.name] = sum(within) or GOOD
         most = max(reached.values(), default=1.0)
+        # By the roots the sum of all errors is least (see above).
         roots = {name: math.sqrt(reached.get(name, most)) for name in self.errors}
         least = max(min(roots.values()), max(roots.values()) / MOST_WEIGHT)
         weights = {name: max(round(root / least), 1) for name, root in roots.items()}
@@ -379,7 +384,7 @@ class Draft(Written):
                 )
             made.append(section)
         done = replace(self, sections=tuple(made))
-        _ = done.trial
+        _ = done.trial  # raises if the plan is refused with these weights and mechanisms
         return done
 
 

@@ -89,6 +89,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
     Raises ``InputError``, with line and cell, if a question cannot be read or contradicts another.
     """
     try:
+        # Spreadsheets begin UTF-8 with a mark, which would be part of the first column's name.
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
@@ -96,6 +97,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
         raise InputError(
             f"{path}: cannot be read as UTF-8; save it from the spreadsheet as 'CSV UTF-8'"
         ) from None
+    # Where decimals have a comma, spreadsheets separate the cells of CSV by semicolons.
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -133,6 +135,7 @@ def read_questionnaire(path: Path) -> dict[str, Question]:
             found[name] = _question(f"{place} ({name})", said)
         except InputError as fault:
             faults.append(str(fault))
+            # So that a second line on this column is still found.
             found[name] = Question("", {})
     for role in ("unit", "weight", *MARKS):
         several = [repr(n) for n, of in found.items() if role in (of.type, of.role)]

@@ -65,7 +65,8 @@ class PlannedRelease:
         return str(self.keys["name"])
 
     def but(self, why: Mapping[str, str] | None = None, **keys: Any) -> PlannedRelease:
-        """The section with some keys and reasons changed. A new key goes before the mechanism."""
+        """The section with some keys and reasons changed."""
+        # For readers: the mechanism comes last in every section.
         old = {**self.keys}
         ends = [key for key in ("mechanism", "weighted") if key in old and key not in keys]
         last: dict[str, Any] = {key: old.pop(key) for key in ends}

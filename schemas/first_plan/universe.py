@@ -75,6 +75,7 @@ def with_universes(questions: Mapping[str, Question]) -> dict[str, Question]:
         for column, each in _by_column(conditions).items():
             about = found[column]
             sides = _sides(about, each, f"{name}, universe: {column}")
+            # Fewer values have a cell each, so every limit is an edge already.
             if about.numbers and about.numbers.number > MOST_VALUES:
                 ranges = (side for part in sides for side in part if isinstance(side, dict))
                 starts = {Decimal(side["from"]) for side in ranges if "from" in side}
@@ -152,6 +153,7 @@ def _implied(
             if column in columns
         }
         for column, (_, outside) in asked.items():
+            # A missing answer fails every condition on it, so whoever has none was not asked.
             unknown: list[Stated] = [[None]] if questions[column].universe else []
             for each in (*outside, *unknown):
                 yield {column: each}, name, [None]

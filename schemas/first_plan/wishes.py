@@ -24,7 +24,7 @@ from dpcore.errors import InputError
 from dpcore.model_formula import ModelFormula, backticks_wanted, with_backticks
 from schemas.first_plan.described import ColumnType, Described
 from schemas.plan.analysis import Analysis
-from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED
+from schemas.releases.formulas import FUNCTIONS, JOIN, JOINED, checked_columns
 
 Purpose = Literal["tables", "records", "functions"]
 Family = Literal["gaussian", "binomial", "poisson"]
@@ -124,6 +124,7 @@ class Said:
         if faults:
             raise InputError("\n".join(faults))
         found = found or [Wish("tables", columns=self._for_readers(of))]
+        # Of equal wishes the first stays; a dictionary keeps the last, hence from the end.
         return [*{wish.meaning: wish for wish in reversed(found)}.values()][::-1]
 
     def _of_all(self, of: Described) -> Iterator[Wish]:
@@ -251,7 +252,7 @@ def _model(text: str, of: Described, option: str = "") -> Wish:
     try:
         keys = {"name": "model", "title": text, "formula": formula, "family": family}
         asked = Analysis.model_validate(keys)
-        asked.check(of.columns)
+        checked_columns(formula, of.columns)
     except ValueError as error:
         raise InputError(f"{option}: {error}") from None
     return Wish("model", text, columns, formula=formula, family=asked.family)
@@ -298,6 +299,7 @@ def _names(
     if whole in of.columns:
         return (whole,)
     words = [word for word in re.split(between, whole) if word]
+    # Names separated by blanks alone, as in the wish for a map.
     if not {*words} <= {*of.columns} and {*whole.split()} <= {*of.columns}:
         words = whole.split()
     return _known(option, text, words, of, tuple(ColumnType), "")

@@ -82,6 +82,7 @@ class Written:
         """
         if not self.of.complete:
             return None
+        # From the text, so that the plan that is tried is the plan that is written.
         document = yaml.safe_load(self.text)
         try:
             return load_plan(_filled(document))
@@ -177,6 +178,7 @@ def _weights(name: str, question: Question) -> Mapping[str, object]:
         return {**of, "largest": BLANK, "step": str(step or BLANK), "total": BLANK}
     if step is None or largest / step > MOST_STEPS:
         step = largest / STEPS_OF_WEIGHT
+    # Up, so that no stated weight is cut.
     steps = (largest / step).to_integral_value(ROUND_CEILING)
     given = {"largest": steps * step, "step": step}
     return {**of, **{k: f"{v.normalize():f}" for k, v in given.items()}, "total": BLANK}

@@ -57,17 +57,16 @@ class Plan(PlanDocument):
     @model_validator(mode="after")
     def _best(self) -> Self:
         """Replace every ``best`` by its mechanism; request no beta if none is needed."""
+        # After the searches were added, because they take a share of the budget.
         plan = self
         for i, section in enumerate(self.releases):
             if section.mechanism == BEST:
                 releases = [*plan.releases[:i], chosen(plan, i), *plan.releases[i + 1 :]]
                 plan = plan.changed(releases=releases)
-        composition = plan.budget.composition
-        if plan is not self and not any(s.spends_beta(composition) for s in plan.releases):
+        spends_beta = any(s.spends_beta("basic") for s in plan.releases)
+        if plan is not self and plan.budget.composition == "basic" and not spends_beta:
             asked = plan.budget.requested.model_copy(update={"beta": Fraction(0)})
-            if composition == "basic":
-                budget = plan.budget.model_copy(update={"requested": asked})
-                plan = plan.changed(budget=budget)
+            plan = plan.changed(budget=plan.budget.model_copy(update={"requested": asked}))
         return plan
 
     @model_validator(mode="after")
@@ -120,6 +119,7 @@ def load_plan(
         raise PlanError(f"{path}: the plan has blanks\n{written_faults(blanks | others)}")
     if faults:
         raise PlanError(f"{path}: the plan is not valid\n{written_faults(faults)}")
+    # A source that replaces the plan's own starts here, like every path on the command line.
     if "source" in (overrides or {}):
         return read
     return read.model_copy(update={"source": resolve_source(path, read.source)})

@@ -3,13 +3,11 @@
 analyses: [{name: who-works, title: Who works, formula: "{hours > 0} ~ age + sex", family: binomial}]
 """
 
-from collections.abc import Collection
-
 from pydantic import Field, StrictStr
 
 from schemas.document import Section
 from schemas.releases import Name
-from schemas.releases.formulas import FamilyName, WrittenFormula, checked_columns
+from schemas.releases.formulas import FamilyName, WrittenFormula
 
 
 class Analysis(Section):
@@ -23,7 +21,3 @@ class Analysis(Section):
     )
     formula: WrittenFormula
     family: FamilyName = "gaussian"
-
-    def check(self, columns: Collection[str]) -> None:
-        """Raise ``ValueError`` if the formula contains more than columns and arithmetic."""
-        checked_columns(self.formula, columns)

@@ -4,14 +4,8 @@ The errors are compared at the same weight and bandwidth. Each error is the typi
 the truncation of the mechanism, relative to a uniform density.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any, Protocol, Self
-
-from dpcore.accounting.budget import Budget
 from dpcore.releases.abilities import EstimatesDensity
-from dpcore.releases.base import Release
+from schemas.plan.contents import PlanDocument
 from schemas.releases.base import ReleaseSection
 from schemas.releases.density import DensitySection
 
@@ -19,34 +13,22 @@ COMPARED = ("spectral-gaussian", "binned-laplace")
 """Only these are compared, because the meaning of a plan must not depend on installed packages."""
 
 
-class PlanShares(Protocol):
-    """The releases of a plan and their shares of the budget."""
-
-    @property
-    def releases(self) -> Sequence[Any]: ...
-
-    @property
-    def shares(self) -> Sequence[Budget]: ...
-
-    def changed(self, **sections: Any) -> Self: ...
-
-    def release(self, section: Any, share: Budget) -> Release: ...
-
-
-def chosen(plan: PlanShares, place: int) -> ReleaseSection:
+def chosen(plan: PlanDocument, place: int) -> ReleaseSection:
     """The section with the mechanism for ``best``. If none is possible, the simplest mechanism, whose
     error message gives the reason."""
-    stated: ReleaseSection = plan.releases[place]
+    stated = plan.releases[place]
     found: list[tuple[float, int, ReleaseSection]] = []
     for i, mechanism in enumerate(COMPARED):
         keys = stated.model_dump(mode="json", by_alias=True) | {"mechanism": mechanism}
         try:
             section = DensitySection.model_validate(keys)
+            # Only one of them spends beta, so each choice divides it differently among the releases.
             changed = plan.changed(
                 releases=[section if j == place else s for j, s in enumerate(plan.releases)]
             )
             release = changed.release(section, changed.shares[place])
             assert isinstance(release, EstimatesDensity)
+            # The place decides between equal errors, because sections have no order.
             found.append((release.whole_error, i, section))
         except ValueError:  # not truncated or not for groups, or the share buys no noise
             continue

@@ -144,6 +144,7 @@ class BudgetSection(Section):
         if asked.alpha is not None:
             promise = Budget(asked.alpha, asked.beta, asked.gamma)
             cost = caps(self.composition, promise)
+            # Most of the stated beta converts alpha into rho; the rest is for mechanisms that may fail.
             return replace(cost, beta=cost.beta * needs_beta) if cost.rho else cost
         assert asked.part is not None
         cost = self.caps * asked.part

@@ -8,6 +8,7 @@ from dpcore.releases.models.design import MOST_CLUSTERS, MOST_STRATA
 from dpcore.suggestion import suggestion
 from schemas.plan.contents import PlanDocument
 from schemas.releases import check_names
+from schemas.releases.formulas import checked_columns
 from schemas.survey.columns import CategoricalColumn, nameable
 from schemas.survey.derived import check_groups
 from schemas.survey.reading import sources
@@ -268,7 +269,7 @@ def _names(plan: PlanDocument) -> None:
 def _analyses(plan: PlanDocument) -> None:
     for i, analysis in enumerate(plan.analyses):
         with _inside(f"analyses[{i}]."):
-            analysis.check(plan.record_columns)
+            checked_columns(analysis.formula, plan.record_columns)
 
 
 def _spending(plan: PlanDocument) -> None:

@@ -139,16 +139,6 @@ class PlanDocument(Section):
         description="The plan's schedule, requests and warnings; not part of the digest.",
     )
 
-    def _build(self) -> tuple[Release, ...]:
-        shares = self.shares
-        built = []
-        for i, section in enumerate(self.releases):
-            try:
-                built.append(self.release(section, shares[i]))
-            except ValueError as error:
-                raise ValueError(f"releases[{i}].{error}") from None
-        return tuple(built)
-
     def release(self, section: AnyRelease, share: Budget) -> Release:
         """A release with this share. Messages of ``ValueError`` begin with the place in the section."""
         if self.series:
@@ -168,26 +158,24 @@ class PlanDocument(Section):
     def protection(self) -> Protection:
         """The privacy unit and the neighbouring relation in words."""
         periods = self.series.bound(self.columns) if self.series else None
-        most = periods.most if periods else None
-        grows = self.series is not None and self.series.part < 1
-        counted = self.counts is not None
-        totals = tuple(filter(None, (section.public_totals for section in self.releases)))
-        clamped = tuple(
-            name
-            for name, column in self.columns.items()
-            if self.invalid != "clamp" and getattr(column, "outside", "") == "clamp"
-        )
+        open_texts, open_numbers = self._found
         return Protection(
             self.adjacency,
             self.rows,
             self.unit,
             self.invalid,
-            most,
-            grows,
-            counted,
-            totals,
-            clamped,
-            *self._found,
+            periods=periods.most if periods else None,
+            grows=self.series is not None and self.series.part < 1,
+            counted=self.counts is not None,
+            totals=tuple(filter(None, (section.public_totals for section in self.releases))),
+            # With `invalid: clamp` all columns are, which the rule already says.
+            clamped=tuple(
+                name
+                for name, column in self.columns.items()
+                if self.invalid != "clamp" and getattr(column, "outside", "") == "clamp"
+            ),
+            open_texts=open_texts,
+            open_numbers=open_numbers,
         )
 
     @property
@@ -380,7 +368,13 @@ class PlanDocument(Section):
     @cached_property
     def built(self) -> Mapping[str, Release]:
         """The releases by name, in the plan's order."""
-        return {release.name: release for release in self._build()}
+        found = {}
+        for i, (section, share) in enumerate(zip(self.releases, self.shares, strict=True)):
+            try:
+                found[section.name] = self.release(section, share)
+            except ValueError as error:
+                raise ValueError(f"releases[{i}].{error}") from None
+        return found
 
     @cached_property
     def of_period(self) -> Mapping[str, Release]:
@@ -401,6 +395,7 @@ class PlanDocument(Section):
 
     def changed(self, **sections: Any) -> Self:
         """The plan with some sections replaced and not checked, for comparisons with this plan."""
+        # A copy would keep the releases that were built from the replaced sections.
         kept = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_construct(**kept | sections)
 
@@ -410,6 +405,7 @@ class PlanDocument(Section):
 
     def public(self) -> dict[str, Any]:
         """The plan as JSON values, without the table's location, its private names and the operation."""
+        # Only if given, so that plans without them keep the digest that they had before these keys.
         optional = (
             "series",
             "counts",

@@ -116,6 +116,7 @@ class Linked(Section):
                 column = columns[name]
                 about = f"{column.description or name} (member {i + 1})"
                 label = column.label and f"{column.label} (member {i + 1})"
+                # Every unit has a first member, and may have no other.
                 later = {"nullable": True} if i else {}
                 words = {"label": label, "description": about}
                 found[names[i]] = column.model_copy(update=words | later)
@@ -187,7 +188,8 @@ class Linked(Section):
                 before = {SIZE: {"from": i}, f"{first}.{i - 1}": {"from": low, "below": high}}
                 then = {"from": edges[0], "below": high} if largest else {"from": low}
                 yield _rule(before, {f"{first}.{i}": then})
-            if edges:  # inside a bin too
+            # The rules above compare bins; members of one bin have to be in order too.
+            if edges:
                 compared = ">=" if largest else "<="
                 yield _rule({}, f"`{first}.{i - 1}` {compared} `{first}.{i}`")
         for i in range(2, most + 1):
@@ -254,33 +256,48 @@ def _in_all_places(
             f"{place}: with {SIZE!r} name columns of one member, such as"
             f" {places[min(named & set(places))][0]!r}"
         )
-    # A condition that null does not meet is met by no absent member.
-    there = any(
-        name in places and (isinstance(given, Range) or None not in given)
-        for name, given in rule.if_.items()
-    )
+    there = _only_of_present(rule, places)
     for i in range(len(next(iter(places.values())))):
         when, then = (
             {places[name][i] if name in places else name: given for name, given in part.items()}
             for part in (rule.if_, then_of)
         )
         if i and not there:
-            when[SIZE] = Range.model_validate({"from": i + 1})
+            when[SIZE] = _present(i)
         yield rule.model_copy(update={"if_": when, "then": then})
+
+
+def _only_of_present(rule: RuleSection, places: Mapping[str, list[str]]) -> bool:
+    """Whether no absent member meets the conditions: one of them is not met by null."""
+    return any(
+        name in places and (isinstance(given, Range) or None not in given)
+        for name, given in rule.if_.items()
+    )
+
+
+def _present(i: int) -> Range:
+    """The sizes of units with a member in position i, counted from 0."""
+    return Range.model_validate({"from": i + 1})
 
 
 def _inequalities(
     rule: RuleSection, then: str, places: Mapping[str, list[str]]
 ) -> Iterator[RuleSection]:
     """Yield an inequality for each member, or unchanged if it only names columns such as `age.1`."""
+    # The longest first, or a name would be found inside a longer one that begins with it.
     every = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
     member = re.compile(rf"`(?P<quoted>{every})`|(?<![\w`.])(?P<bare>{every})(?![\w`.])")
-    if not member.search(then) and not set(rule.if_) & set(places):
+    compared = member.search(then) is not None
+    if not compared and not set(rule.if_) & set(places):
         yield rule
         return
+    # An inequality of an absent member's columns never applies, because they are null.
+    there = compared or SIZE in rule.if_ or _only_of_present(rule, places)
     for i in range(len(next(iter(places.values())))):
         of = {name: names[i] for name, names in places.items()}
         when = {of.get(name, name): given for name, given in rule.if_.items()}
+        if i and not there:
+            when[SIZE] = _present(i)
         parts = member.split(then)[:: member.groups + 1]
         named = [f"`{of[m['quoted'] or m['bare']]}`" for m in member.finditer(then)]
         written = "".join(part + name for part, name in zip(parts, [*named, ""], strict=True))

@@ -37,15 +37,15 @@ class Protection:
 
     adjacency: Adjacency
     rows: int
-    unit: UnitColumn | None = None
-    invalid: Invalid = "refuse"
-    periods: int | None = None
-    grows: bool = False
-    counted: bool = False
-    totals: tuple[str, ...] = ()
-    clamped: tuple[str, ...] = ()
-    open_texts: tuple[str, ...] = ()
-    open_numbers: tuple[str, ...] = ()
+    unit: UnitColumn | None
+    invalid: Invalid
+    periods: int | None
+    grows: bool
+    counted: bool
+    totals: tuple[str, ...]
+    clamped: tuple[str, ...]
+    open_texts: tuple[str, ...]
+    open_numbers: tuple[str, ...]
 
     @property
     def within(self) -> str:

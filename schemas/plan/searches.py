@@ -24,6 +24,7 @@ def searches(plan: PlanDocument) -> list[FoundSection | BoundsSection]:
     known = {section.finds for section in plan.releases}
     columns = [name for name in plan.open_columns if name not in known]
     others = sum((section.weight for section in plan.releases), Fraction(0))
+    # Weights are relative: this one gives all searches together PART of the whole.
     each = PART / (1 - PART) * others / max(len(columns), 1)
     weight = min(max(each.limit_denominator(LARGEST_WEIGHT), LEAST), Fraction(LARGEST_WEIGHT))
     taken = {section.name for section in plan.releases}
@@ -53,11 +54,9 @@ def search_words(plan: PlanDocument) -> list[str]:
     """For each open column, a line on the search and on omitted values."""
     lines = []
     for name in plan.finding:
-        search, column = plan.built[name], plan.columns[plan.section(name).finds]
-        one, price = plan.protection.one, plan.prices[name]
-        what, of = "bounds", plan.section(name).finds
-        if isinstance(column, CategoricalColumn):
-            what = "categories"
+        search, of = plan.built[name], plan.section(name).finds
+        column, one, price = plan.columns[of], plan.protection.one, plan.prices[name]
+        what = "categories" if isinstance(column, CategoricalColumn) else "bounds"
         said = f"A noisy search of the survey finds the {what} of {of}, at a price of {price}: "
         if isinstance(search, FoundCategories) and isinstance(column, CategoricalColumn):
             said += (

@@ -4,7 +4,7 @@ The result is an ordinary plan with its own digest, so ledger, audit and bundle 
 origin.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -50,6 +50,7 @@ def asked_for(plan: Plan, alpha: str) -> Budget:
             f"alpha: {alpha} is more than one release of the plan may cost ({coordinate}"
             f" {decimal_text(whole.loss)}); request less"
         )
+    # Rounded, because a long fraction cannot be written in a plan; down, because the grant is a cap.
     beta, gamma = (round_down(each * share) if each else each for each in (whole.beta, whole.gamma))
     return Budget(beta=beta, gamma=gamma, **{coordinate: loss})
 
@@ -75,12 +76,20 @@ def select(
                 f"the plan has no release {name!r}; its releases: {', '.join(names)}"
                 f"{suggestion(name, names)}"
             )
+    # Without its search, a plan with an open column would get another one, at another price.
     chosen = set(releases or names) | set(plan.finding)
     document = plan.model_dump(mode="json", by_alias=True)
     kept = {
         "releases": [r for r in document["releases"] if r["name"] in chosen],
         "synthesis": [
-            table | {"within_bins": _kept(table["within_bins"], chosen)}
+            table
+            | {
+                "within_bins": {
+                    column: name
+                    for column, name in table["within_bins"].items()
+                    if name in {*chosen, UNIFORM}
+                }
+            }
             for table in document["synthesis"]
             if table["from"] in chosen
         ],
@@ -102,7 +111,7 @@ def smaller(
     rule = plan.budget.composition
     try:
         releases = RELEASES.validate_python(document["releases"])
-    except ValidationError:  # which the plan then says in its words
+    except ValidationError:  # the plan below refuses them too, and names the place of each fault
         releases = []
     spends_beta = any(
         s.spends_beta(rule) or (s.mechanism == BEST and rule == "basic") for s in releases
@@ -112,21 +121,13 @@ def smaller(
         "gamma": str(asked.gamma if any(s.spends_gamma for s in releases) else 0),
     }
     document["operation"]["requests"] = None
-    document["publication"] |= _words(plan, title, requester)
+    document["publication"] |= {
+        "title": title or plan.publication.title,
+        "requester": requester or plan.publication.requester,
+    }
     try:
         return Plan.model_validate(document)
     except ValidationError as error:
         raise PlanError(
             f"this selection is not a valid plan\n{explain_errors(error, document, Plan)}"
         ) from None
-
-
-def _kept(within_bins: Mapping[str, str], chosen: Set[str]) -> dict[str, str]:
-    return {column: name for column, name in within_bins.items() if name in {*chosen, UNIFORM}}
-
-
-def _words(plan: Plan, title: str, requester: str) -> dict[str, Any]:
-    return {
-        "title": title or plan.publication.title,
-        "requester": requester or plan.publication.requester,
-    }

@@ -251,12 +251,14 @@ class Series(Section):
                 "compress: remove it, because each period would merge different cells; use coarser"
                 " bins or fewer categories"
             )
+        # Not a subclass: the histogram of random privacy publishes some counts without noise.
         if type(tables) is not Histogram and not isinstance(tables, Margins | Microdata):
             raise ValueError(
                 "kind: a series releases counts (histogram, margins, microdata-margins) or estimates"
                 " (model, moments). For a mean use a model, such as formula: income ~ 1"
             )
-        if isinstance(tables, Margins | Microdata):  # the runs' noises add up cell by cell
+        # The runs' noises add up cell by cell, so a table needs the same noise in every run.
+        if isinstance(tables, Margins | Microdata):
             if tables.aim not in ("balanced", "records", None):
                 raise ValueError(
                     "optimise: remove it, because a series measures all tables with the same noise"

@@ -54,6 +54,7 @@ def sections() -> tuple[type[Any], ...]:
     return tuple(by_kind.values())
 
 
+# The kinds are known only when the program runs, so type checkers see their base class.
 if TYPE_CHECKING:
     AnyRelease = ReleaseSection
 else:

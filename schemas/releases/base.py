@@ -284,11 +284,11 @@ def domain_of(axes: list[Axis]) -> Domain:
         raise ValueError(f"columns: {error}") from None
 
 
-def check_names(release: Release, replicates: bool = False) -> None:
+def check_names(release: Release, replicates: bool) -> None:
     """Raise ``ValueError`` if two columns or two files that a release publishes have the same name.
 
-    Capitals make no difference, as in DuckDB and many file systems.  ``replicates``: whether the tables
-    have columns of replicates, which readers identify by a prefix of their names.
+    ``replicates``: whether the tables have columns of replicates, which readers identify by a prefix of
+    their names.
     """
     if not release.statistics:
         return
@@ -304,6 +304,7 @@ def check_names(release: Release, replicates: bool = False) -> None:
         taken = others.copy()
         for axis in domain.axes:
             for name in names[id(axis)]:
+                # In lower case, because DuckDB and many file systems ignore capitals.
                 other = taken.setdefault(name.lower(), repr(axis.name))
                 if replicates and name.lower().startswith(REPLICATE):
                     other = "a replicate"

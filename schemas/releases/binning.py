@@ -44,14 +44,12 @@ Bins = Annotated[
 
 
 def binned_domain(columns: Columns, names: list[str], bins: Mapping[str, Any]) -> Domain:
-    for name in names:
-        declared(columns, name)
+    # Before the bins: if a name is misspelt, the bins of the right name would be blamed.
+    named = [(name, declared(columns, name)) for name in names]
     unknown = sorted(set(bins) - set(names))
     if unknown:
         raise ValueError(f"bins: {unknown} are not among the columns of the release")
-    return domain_of(
-        [_binned_axis(declared(columns, name), name, bins.get(name)) for name in names]
-    )
+    return domain_of([_binned_axis(column, name, bins.get(name)) for name, column in named])
 
 
 def _binned_axis(column: Column, name: str, edges: list[float] | int | str | None) -> Axis:
@@ -104,4 +102,5 @@ def _equal_edges(column: IntegerColumn | ContinuousColumn, count: int, name: str
             f"bins.{name}: {count} equal bins of whole numbers do not fill the bounds, {values} values;"
             f" {would}list edges"
         )
+    # The last edge is the bound itself, which the sum may miss by a rounding error.
     return [lower + (upper - lower) * i / count for i in range(count)] + [upper]

@@ -100,7 +100,8 @@ class CountSection(ReleaseSection):
         domain = domain_of([axis])
         if isinstance(axis, Categories) != (self.condition.categories is not None):
             raise ValueError(
-                "condition: a categorical column needs categories, a numeric one at_least or below"
+                "condition: a column of categories or levels needs categories, any other numeric one"
+                " at_least or below"
             )
         counted = self._categories(axis) if isinstance(axis, Categories) else self._interval(axis)
         prior = {} if isinstance(self.prior, str) else {"proportion": self.prior}
@@ -134,6 +135,7 @@ def _edge(axis: Grid, name: str, value: float) -> int:
     width = (axis.upper - axis.lower) / axis.cells
     place = round(min(max((value - axis.lower) / width, 0), axis.cells))
     nearest = float(axis.edge(np.array([place]))[0])
+    # An edge as a person writes it, such as 0.3, differs from the computed one by rounding.
     if abs(nearest - value) > 1e-6 * width:
         raise ValueError(
             f"condition.{name}: must be an edge of the column's grid; the nearest is {nearest!r}"

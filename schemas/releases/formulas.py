@@ -195,6 +195,7 @@ def matrices(formula: str, asked: Any, frame: Any, nulls: str = "raise") -> Any:
         reason = JOIN if bare and re.search(r"[&|]", formula) else f"cannot be computed: {error}"
         raise InputError(f"{formula}: {reason}") from None
     texts = {name for name in frame.columns if frame[name].dtype == "category"}
+    # Categories that are whole numbers are floats in a data frame.
     found.rhs.columns = [
         WHOLE_LEVEL.sub(lambda of: of[0] if of[2] in texts else f"{of[1]}]", str(name))
         for name in found.rhs.columns
@@ -233,6 +234,17 @@ def without_dots(
         formula = formula.replace(f"`{name}`", f"`{plain}`")
     axes = tuple(replace(axis, name=names[axis.name]) for axis in domain.axes)
     return formula, Domain(axes), {names.get(name, name): each for name, each in columns.items()}
+
+
+def columns_of_term(spec: Any, place: int, axes: Sequence[Axis]) -> tuple[int, ...]:
+    """The positions of the columns in one column of a model matrix, by its specification."""
+    used = {
+        str(used)
+        for term, places in spec.term_indices.items()
+        if place in places
+        for used in spec.term_variables[term]
+    }
+    return tuple(i for i, axis in enumerate(axes) if axis.name in used)
 
 
 def response_of(formula: str, found: Any, binary: bool) -> Floats:
@@ -313,21 +325,27 @@ class _Cells:
         found = matrices(self.formula, asked, self.frame(few[:, None] % self.sizes), "ignore")
         sides = found.rhs, found.lhs
         return {
-            self._used(side.model_spec, place) for side in sides for place in range(side.shape[1])
+            columns_of_term(side.model_spec, place, self.axes)
+            for side in sides
+            for place in range(side.shape[1])
         }
 
     def terms(self, asked: Any, family: str) -> ModelTerms:
         """The terms of a formula, and its response."""
+        # Each value of each column is in some row: the library learns categories from the rows.
         every = np.arange(max(self.sizes))[:, None] % np.array(self.sizes)
         found = matrices(self.formula, asked, self.frame(every), "ignore")
-        names, groups = tuple(map(str, found.rhs.columns)), dict[tuple[int, ...], list[int]]()
+        axes, names = self.axes, tuple(map(str, found.rhs.columns))
+        groups = dict[tuple[int, ...], list[int]]()
         if not names:
             raise InputError("has no term; for a mean write 1 on the right side")
         for place in range(len(names)):
-            groups.setdefault(self._used(found.rhs.model_spec, place), []).append(place)
+            used = columns_of_term(found.rhs.model_spec, place, axes)
+            groups.setdefault(used, []).append(place)
         made = [self._group(found.rhs.model_spec, used, at) for used, at in groups.items()]
         last = found.lhs.shape[1] - 1
-        answer = self._group(found.lhs.model_spec, self._used(found.lhs.model_spec, last), [last])
+        asked_for = columns_of_term(found.lhs.model_spec, last, axes)
+        answer = self._group(found.lhs.model_spec, asked_for, [last])
         values = answer.values[:, 0]
         if last > 0 and not (family == "binomial" and last == 1):
             values = values[:0]
@@ -338,7 +356,7 @@ class _Cells:
         if family == "gaussian":  # without a constant the response cannot be centred
             middle = float(values.min() + values.max()) / 2 if () in groups else 0.0
             scale = (middle, float(np.abs(values - middle).max()))
-        return ModelTerms(self.axes, names, tuple(made), answer, scale)
+        return ModelTerms(axes, names, tuple(made), answer, scale)
 
     @staticmethod
     def _fault(values: Floats, family: str) -> str:
@@ -353,15 +371,6 @@ class _Cells:
         if family == "poisson" and values.min() < 0:
             return "a poisson response must be a count, but the bounds allow negative numbers"
         return ""
-
-    def _used(self, spec: Any, place: int) -> tuple[int, ...]:
-        used = {
-            str(used)
-            for term, places in spec.term_indices.items()
-            if place in places
-            for used in spec.term_variables[term]
-        }
-        return tuple(i for i, axis in enumerate(self.axes) if axis.name in used)
 
     def _group(self, spec: Any, attributes: tuple[int, ...], places: list[int]) -> TermGroup:
         shape = [self.sizes[a] for a in attributes]

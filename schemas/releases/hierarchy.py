@@ -106,6 +106,7 @@ def _cells(domain: Domain, rows: Sequence[Sequence[Code]], place: str) -> Intege
     codes = []
     for axis, values in zip(domain.axes, zip(*rows, strict=True), strict=True):
         assert isinstance(axis, Categories)
+        # Compared as text, because a CSV file has no types.
         known = {str(category): i for i, category in enumerate(axis.categories)}
         found = [known.get(str(value), -1) for value in values]
         if -1 in found:
@@ -202,6 +203,7 @@ class HierarchySection(CountsSection):
 
     def _possible(self, regions: Regions, cells: Domain) -> Booleans:
         """(leaves, cells): False if some entry of ``impossible`` applies to the cell."""
+        # Records outside the listed regions are one more leaf, the last, which no entry can exclude.
         possible = np.ones((regions.sizes[-1], cells.size), dtype=bool)
         listed = possible[: len(regions.leaves)]
         sides = [

@@ -40,6 +40,7 @@ class MeanSection(GroupsSection):
                 f' write kind: model, formula: "{self.column} ~ {f"0 + {groups}" if groups else "1"}"'
             )
         domain = self.domain(survey.columns)
+        # If the number of values is private, the mean is a ratio of two noisy numbers.
         counted = self.groups or domain.axes[-1].nullable or not survey.adjacency.public_rows
         if counted and not self.spends_gamma:
             return self.make(RatioMean, domain, survey, share)

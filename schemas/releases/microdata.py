@@ -136,6 +136,7 @@ class MicrodataSection(CountsSection):
                 rules=rules,
                 nested=nested,
             )
+            # Without a wide column there is nothing to compress, and no share is spent on single tables.
             if keep:
                 return make(CompressedMicrodata, keep=keep, part=part)
         return make(Microdata, aim=aim_of(self.optimise, sets, names, "records"))

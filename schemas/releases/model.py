@@ -47,6 +47,7 @@ class ModelSection(ReleaseSection):
                 ) from None
             raise
         own = {"formula": self.formula, "family": self.family, "terms": terms, "design": design}
+        # The design adds up the records of a unit, so that each unit is one record of the domain.
         units = replace(survey, adjacency=replace(survey.adjacency, most=1))
         return self.make(MeasuredModel, design.domain(axes), units, share, **own)
 

@@ -53,6 +53,7 @@ def aim_of(
     }
     weights = [Fraction(1)] * len(sets)
     ways, named = {len(attributes) for attributes in sets}, set[int | str]()
+    # Sizes first, so that the weight of a size does not replace that of one of its tables.
     for name, weight in sorted(optimise.items(), key=lambda item: str(item[0]) in places):
         if not weight > 0:
             raise ValueError(f"optimise.{name}: a weight must be positive")

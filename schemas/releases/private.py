@@ -46,7 +46,7 @@ Regularisation = Annotated[float, Field(gt=0, le=1)] | PrivateRegularisation
 
 
 def at_regularisation(
-    machine: KernelMachine, regularisation: Regularisation | None, share: Budget
+    machine: KernelMachine, regularisation: Regularisation, share: Budget
 ) -> Release:
     """The machine with a stated regularisation, or with a regularisation that is drawn first."""
     if not isinstance(regularisation, PrivateRegularisation):

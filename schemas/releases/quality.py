@@ -134,6 +134,7 @@ class QualitySection(ReleaseSection):
     )
     mechanism: Literal["discrete-laplace"] = "discrete-laplace"
 
+    # Not keys of the plan: the release from which the records are drawn states them already.
     _columns: list[str] = PrivateAttr(default_factory=list)
     _bins: dict[str, Edges] = PrivateAttr(default_factory=dict)
     _equal: list[tuple[str, str]] = PrivateAttr(default_factory=list)
@@ -170,6 +171,7 @@ class QualitySection(ReleaseSection):
         criteria = tuple(
             each.build(domain, f"accept[{i}]", survey.columns) for i, each in enumerate(self.accept)
         )
+        # Without the limits: criteria that differ only there are one measurement.
         measured = [replace(each, at_most=1.0) for each in criteria]
         for i, each in enumerate(measured):
             if each in measured[:i]:

@@ -119,6 +119,7 @@ def _rounded(column: Column, axis: Axis, most: int, said: Collection[float]) -> 
     masses = {float(point) for point in column.point_masses}
     alone = {*masses, 0.0, lower, *said, *(-each for each in said)}
     alone = {point for point in alone if lower <= point <= upper}
+    # Each of these values adds two edges, its own and the next.
     number = max(most - 2 * len(alone), 2)
     inner = (_growing if _grows(column) else _equal)(lower, upper, number)
     of_type = _whole_cells if isinstance(column, IntegerColumn) else _real_cells
@@ -157,6 +158,8 @@ def _equal(lower: float, upper: float, number: int) -> list[float]:
 
 def _growing(lower: float, upper: float, number: int) -> list[float]:
     """Edges with a distance of about 1 near zero, which grows with the amount: s sinh(u), u equal."""
+    # A fixed point: with the scale change the ends, and with these the scale at which edges near zero
+    # are 1 apart.
     scale = 1.0
     for _ in range(50):
         start, end = math.asinh(lower / scale), math.asinh(upper / scale)

@@ -205,6 +205,7 @@ def _cell(axis: Axis, place: str, value: Value) -> int:
             hint = _hint(axis.name, value, axis.categories)
             raise ValueError(f"{place}: {value!r} is not among the categories{hint}")
         return same[0]
+    # A point mass is a cell of one number, also in a column of real numbers.
     for point in axis.points if isinstance(axis, Bins) else ():
         if axis.edges[point] == value and not isinstance(value, bool):
             return point

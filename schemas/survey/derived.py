@@ -140,6 +140,11 @@ def derived_columns(
     for name, text in formulas.items():
         if name.lower() in {taken.lower() for taken in kinds}:
             raise ValueError(f"derived.{name}: is already a column of the records")
+        # Also if it is not drawn: the codebook would describe the survey's column, not this one.
+        if name.lower() in {taken.lower() for taken in columns}:
+            raise ValueError(
+                f"derived.{name}: is already a column of the plan; choose another name"
+            )
         try:
             formula = Formula.read(text, kinds)
         except ValueError as error:

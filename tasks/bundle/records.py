@@ -90,12 +90,14 @@ class SyntheticRecords:
 
     def table(self, name: str, survey: Mapping[str, Column]) -> Table:
         """The records in the survey's own columns and order."""
+        # Groups that follow from another column are columns of the survey too, and come last.
+        last = {derived.name for derived in self.derived}
         columns = [
             TableColumn(
                 column, self.columns[column], "" if stated.description else "Synthetic", column
             )
             for column, stated in survey.items()
-            if column in self.columns
+            if column in self.columns and column not in last
         ]
         columns += [
             TableColumn(
@@ -203,9 +205,10 @@ class SyntheticRecords:
     ) -> dict[str, Any]:
         """The row of a set of columns; ``groups``: of each cell, by column counted in groups."""
         positions = [self.domain.names.index(name) for name in names]
+        # The release's cells, where the noisy counts are: records of a density are never null.
         shape = tuple(
-            int(groups[name].max()) + 1 if name in groups else self.domain.shape[position]
-            for name, position in zip(names, positions, strict=True)
+            int(groups[name].max()) + 1 if name in groups else cells
+            for name, cells in zip(names, self.release.domain.select(names).shape, strict=True)
         )
         size = math.prod(shape)
         row = {"columns": " x ".join(names), "ways": len(names), "cells": size}

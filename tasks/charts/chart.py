@@ -111,6 +111,7 @@ class Panel:
 def chart(title: str, says: str, panels: Sequence[Panel]) -> Markup:
     """One picture of panels below each other, with aligned plots; ``says``: its description."""
     y, parts, left = 0.0, [], 0.0
+    # Drawn once for the room that labels need, then again with plots that begin at one position.
     if len(panels) > 1:
         left = max(panel.draw(WIDTH)[2] for panel in panels)
     for panel in panels:

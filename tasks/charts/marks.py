@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 from dpcore.arrays import Booleans
 from tasks.charts.svg import Scale, label, line_path, tag
 
+THICK = 0.62
+"""Height of a bar, as a fraction of its row."""
+
 Points = Sequence[tuple[float, ...]]
 Classes = str | Sequence[str]
 Paint = Callable[[Points, Scale, Scale], Iterator[Markup]]
@@ -69,13 +72,13 @@ def bars(
     end: ArrayLike,
     start: ArrayLike = 0.0,
     class_: Classes = "bar",
-    thick: float = 0.62,
 ) -> Mark:
-    """Horizontal bars at y, from start to end; ``thick``: height of a bar, as a fraction of its row."""
+    """Horizontal bars at y, from start to end."""
 
     def paint(points: Points, _: Scale, to_y: Scale) -> Iterator[Markup]:
-        size = thick * min(to_y.unit, 20)
+        size = THICK * min(to_y.unit, 20)
         for (one, other, at), own in zip(points, _each(class_), strict=False):
+            # A bar of length zero is still seen.
             box = {"x": min(one, other), "y": at - size / 2, "width": max(abs(other - one), 1.0)}
             yield tag("rect", class_=own, **box, height=size)
 
@@ -100,26 +103,27 @@ def spans(at: ArrayLike, low: ArrayLike, high: ArrayLike, upright: bool = False)
     return Mark(paint, [at], [low, high]) if upright else Mark(paint, [low, high], [at])
 
 
-def dots(x: ArrayLike, y: ArrayLike, class_: str = "dot", radius: float = 2.8) -> Mark:
+def dots(x: ArrayLike, y: ArrayLike, radius: float = 2.8) -> Mark:
     """A dot at each point that is not NaN."""
 
     def paint(points: Points, *_: Scale) -> Iterator[Markup]:
         for a, b in points:
             if a == a and b == b:
-                yield tag("circle", class_=class_, cx=a, cy=b, r=radius)
+                yield tag("circle", class_="dot", cx=a, cy=b, r=radius)
 
     return Mark(paint, [x], [y])
 
 
-def across(at: float, words: str = "", class_: str = "zero") -> Mark:
+def across(at: float, words: str) -> Mark:
     """A horizontal line through the panel, with its name on it."""
 
     def paint(points: Points, x: Scale, y: Scale) -> Iterator[Markup]:
         ((height,),) = points
-        yield tag("line", class_=class_, x1=x.start, x2=x.end, y1=height, y2=height)
+        yield tag("line", class_="zero", x1=x.start, x2=x.end, y1=height, y2=height)
+        # Above the line, unless the name would leave the panel.
         below = height + 13 if height < min(y.start, y.end) + 16 else height - 5
         room, spot = x.end - x.start, {"class_": "tick", "text_anchor": "end"}
-        yield label(words, x.end - 2, below, room, **spot) if words else Markup()
+        yield label(words, x.end - 2, below, room, **spot)
 
     return Mark(paint, [], [at])
 

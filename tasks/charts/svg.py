@@ -108,7 +108,7 @@ def figure(value: float) -> str:
     >>> [figure(v) for v in (1234567.0, 12.3456, 0.00001234, -0.0)]
     ['1,234,567', '12.35', '1.234e-05', '0']
     """
-    value = value or 0.0
+    value = value or 0.0  # minus zero has a sign that means nothing
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"

@@ -31,6 +31,7 @@ def in_the_ledger(plan: Plan) -> tuple[Plan, Budget | None, Budget, str]:
     from tasks.ledger import Ledger  # slow to import
     from tasks.ledger.runs_and_grant import at_its_run
 
+    # A ledger that is lost is not made anew: then no copy could be restored in its place.
     ledger = Ledger(ledger_url(), create=False)
     plan = at_its_run(plan, ledger)
     dataset = plan.dataset

@@ -60,6 +60,7 @@ def expected_fit(plan: Plan, formula: str, family: str) -> tuple[str, Fit]:
     known_tables = [(of, axes) for of, axes in tables if of is not None]
     agreement = joined(known_tables, domain.axes)
     codes, columns = _made_up(plan, answers[0].domain, min(max(answers[0].rows, FEWEST), MOST))
+    # Of a compressed column only groups are known, so the made-up records have groups too.
     for place, group in measured[0].groups.items():
         codes[:, place] = group[codes[:, place]]
     rows, most = float(answers[0].rows), plan.most_together
@@ -80,6 +81,7 @@ def supposed_shares(plan: Plan, domain: Domain) -> dict[str, Floats]:
 
 def _made_up(plan: Plan, domain: Domain, size: int) -> tuple[Integers, dict[str, Any]]:
     """Codes (size, axes) and columns of records with independent columns."""
+    # Always the same records, so that a plan is always explained in the same way.
     generator, shares = np.random.default_rng(0), supposed_shares(plan, domain)
     codes = [generator.choice(axis.size, size, p=shares[axis.name]) for axis in domain.axes]
     columns: dict[str, Any] = {}
@@ -98,6 +100,7 @@ def model_error(plan: Plan, formula: str, family: str) -> float:
     """
     name, found = expected_fit(plan, formula, family)
     rows = [each.row for each in found.coefficients]
+    # A model of a mean has nothing but its intercept.
     terms = [row for row in rows if row["term"] != CONSTANT] or rows
     ratios = [float(row["privacy_error"]) / float(row["sampling_error"]) for row in terms]
     worse = 1.0 if isinstance(plan.of_period[name], MeasuredModel | Moments) else ASSUMED

@@ -182,6 +182,7 @@ def explanation(
                 "name": v.name,
                 "verdict": v.says,
                 "error": v.words,
+                # Stays null if no amount makes it good; then the next key may say `rough_from`.
                 "good_from": None,
                 f"{v.aim}_from": v.enough and str(v.enough),
             }
@@ -201,6 +202,7 @@ def explanation(
 
 def _numbers(release: Release) -> int:
     """The number of noisy values."""
+    # A search has a noisy count for every possible text, and publishes at most these.
     if isinstance(release, FoundCategories):
         return len(release.categories)
     return int(getattr(release.mechanism, "numbers", release.mechanism.size))

@@ -22,7 +22,8 @@ def records_text(plan: Plan) -> Iterator[str]:
         release = plan.built[section.name]
         if not (drawn and isinstance(section, MicrodataSection) and isinstance(release, Microdata)):
             continue
-        if plan.linked or plan.series:
+        # Records of two columns follow their one table, whatever release it is in.
+        if plan.linked or plan.series or len(release.domain.axes) < 3:
             continue
         keys = {"kind": "histogram", "name": section.name, "columns": section.columns}
         histogram = HistogramSection.model_validate(keys | {"bins": section.bins})

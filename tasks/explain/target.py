@@ -42,6 +42,7 @@ def least_loss(
             return reached(at_loss(plan, name, loss))
         return False
 
+    # Errors fall with the budget, so halving finds the first amount that is enough.
     found = bisect_left(amounts, True, key=enough)
     return amounts[found] if found < len(amounts) else None
 

@@ -82,6 +82,7 @@ def verdicts(plan: Plan) -> Iterator[Verdict]:
             hidden = hidden_terms(built, _shares(plan, built))
             says, words = verdict(error), in_words(built, error, hidden)
         enough, aim = None, GOOD_WORD
+        # Unless noise hides a term, the error of a measured model follows from this one: no search.
         scales = isinstance(built, MeasuredModel) and not hidden
         if says != GOOD_WORD and scales and error and math.isfinite(error):
             enough = _at_least(_scaled(plan, error / GOOD))

@@ -106,6 +106,7 @@ def _others(plan: Plan, found: list[Widths], answering: set[str]) -> Iterator[tu
         wishes = Said(models=[f"{each.family}: {each.formula}" for each in found]).read(of)
     except InputError:  # a formula that the planner does not write
         return
+    # With weights or a design only a measured model can answer, so there is nothing to compare.
     if any(PlannedUse(of, wishes, plan).measured(wish) for wish in wishes):
         return
     words = plan.publication.title, plan.publication.requester

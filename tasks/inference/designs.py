@@ -16,7 +16,13 @@ from dpcore.domain.domain import Domain
 from dpcore.errors import InputError
 from dpcore.estimates.design import ModelDesign, ModelRecords, Variable, cells_of
 from dpcore.post.tables.margins import Attributes
-from schemas.releases.formulas import computed, formula_frame, read_formula, without_dots
+from schemas.releases.formulas import (
+    columns_of_term,
+    computed,
+    formula_frame,
+    read_formula,
+    without_dots,
+)
 
 
 def design_of(
@@ -68,6 +74,7 @@ def numbers_of(
     """
     formula, domain, columns = without_dots(formula, domain, columns)
     asked, named = read_formula(formula, domain)
+    # Only categories are looked up by code; numbers enter as they are.
     codes = np.zeros((len(next(iter(columns.values()))), len(domain.axes)), dtype=np.int64)
     for i, axis in enumerate(domain.axes):
         if not in_order(axis):
@@ -117,13 +124,7 @@ class _FormulaColumns:
 
     def variable(self, name: str, values: Floats, spec: Any, column: int) -> Variable:
         """One column of a model matrix: its values for the kept records, and by cells."""
-        used = {
-            str(used)
-            for term, places in spec.term_indices.items()
-            if column in places
-            for used in spec.term_variables[term]
-        }
-        attributes = tuple(i for i, axis in enumerate(self.domain.axes) if axis.name in used)
+        attributes = columns_of_term(spec, column, self.domain.axes)
         at_middles = partial(self._at_middles, spec, column, attributes)
         return Variable.over(name, values, self.records, attributes, at_middles)
 

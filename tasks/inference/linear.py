@@ -54,6 +54,7 @@ def linear_design(release: Moments, formula: str, family: str) -> tuple[list[str
         )
     products = release.products
     names, terms, response = numbers_of(formula, release.domain, products.places())
+    # Products of at most one column: what these cannot express is no sum of columns.
     once = products.features()[:, products.degrees.sum(axis=1) <= 1]
     for name, values in [("the response", response), *zip(names, terms.T, strict=True)]:
         left = values - once @ np.linalg.lstsq(once, values, rcond=None)[0]

@@ -59,7 +59,7 @@ class GroupMean(NamedTuple):
         return f"{middle} ({low} to {high}){of_group}"
 
 
-def told_apart(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
+def compared_groups(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
     """A sentence on the only mean, or on the two groups that differ most. ``noise`` begins the sentence
     if no difference is clear."""
     groups = [group for group in groups if not group.unknown]
@@ -67,6 +67,7 @@ def told_apart(title: str, groups: Sequence[GroupMean], noise: str) -> Answer:
         return Answer(f"{title}: the noise is too large for any mean.", leaves_open=True)
     if len(groups) == 1:
         return Answer(f"{title}: the mean is {groups[0].text}.")
+    # Over all pairs, because the largest and the smallest mean may be the least certain ones.
     more, less = max(permutations(groups, 2), key=lambda pair: pair[0].low - pair[1].high)
     if more.low <= less.high:
         return Answer(f"{title}: {noise} it open whether groups differ.", leaves_open=True)
@@ -110,4 +111,4 @@ def answer_of_means(source: Source, chance: float) -> Answer:
             told = GroupMean(group, float(mean), float(low), float(high), float(error), of_column)
             groups.append(told)
     title = headed(source.plan.section(source.record.name))
-    return told_apart(title, groups, "noise leaves")
+    return compared_groups(title, groups, "noise leaves")

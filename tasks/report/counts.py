@@ -76,6 +76,7 @@ def choose(
 ) -> list[TableFile]:
     """Choose tables for the page, and keep the plan's order. Tables with the strongest relation beyond
     noise are chosen first, then tables that show new columns."""
+    # If none is, the page lists the largest cells of the first.
     legible = [i for i, file in enumerate(files) if file.rows <= LARGEST_SIDE**2] or [0]
     chosen: list[int] = []
     while len(chosen) < min(MOST_FIGURES, len(legible)):
@@ -196,6 +197,7 @@ def count_table(counts: Counts, path: str) -> DataTable:
     rows = []
     for i in range(len(counts.value)):
         numbers = [float(each[i]) for each in (counts.value, counts.lower, counts.upper)]
+        # With an error of at least 10, counts are shown without decimals.
         value, low, high = supported(numbers, max(float(counts.error[i]), 10.0))
         row = [*(axis[i] for axis in counts.labels), value, f"{low} to {high}"]
         rows.append([*row, percent(*(n / counts.whole for n in numbers))] if counts.whole else row)

@@ -125,6 +125,7 @@ def _of_counts(
     found: dict[tuple[str, ...], MeasuredColumns] = {}
     sources = [each for each in released if _plain(each)]
     units = [source.unit for source in sources]
+    # Sums of weights describe the population; counts of respondents are not mixed with them.
     unit = next((each for each in units if each.weighted), units[0] if units else Unit())
     merged: dict[str, tuple[Axis, Integers]] = {}
     for source in sources:
@@ -137,6 +138,7 @@ def _of_counts(
         for measured in _measured(source):
             names = tuple(axis.name for axis in measured.axes)
             before = found.get(names)
+            # Tables with other cells cannot be compared, so the first one of the plan stays.
             if before is None or (
                 before.axes == measured.axes and measured.standard_error < before.standard_error
             ):

@@ -22,7 +22,7 @@ from schemas.plan import Plan
 from schemas.releases.formulas import CONSTANT
 from schemas.survey.columns import CategoricalColumn
 from tasks.charts.svg import supported
-from tasks.report.answers import Answer, GroupMean, told_apart
+from tasks.report.answers import Answer, GroupMean, compared_groups
 from tasks.report.cells import Columns, called
 from tasks.report.parts import read_columns
 from tasks.report.release import headed
@@ -112,7 +112,7 @@ def _of_means(columns: Columns, model: Model, wide: float) -> Answer:
     for name, mean, error in model.terms:
         group = "" if name == CONSTANT else _group(columns, name)
         groups.append(GroupMean(group, mean, mean - wide * error, mean + wide * error, error, of))
-    return told_apart(model.title, groups, "sampling and noise leave")
+    return compared_groups(model.title, groups, "sampling and noise leave")
 
 
 def _of_terms(columns: Columns, model: Model, wide: float) -> Answer | None:
@@ -147,6 +147,7 @@ def _condition(columns: Columns, model: Model, term: str) -> str:
     if COMPARED.search(term):
         return f"where {term}"
     column = _column(columns, term)
+    # Categories that are numbers enter a formula as numbers unless it says C().
     if column and isinstance(columns[column], CategoricalColumn):
         named = _named(columns, term)
         return f"for each step of the codes of {named}, which are numbers here"
@@ -158,6 +159,7 @@ def _interval(term: Term, wide: float, multiplies: bool) -> str:
     """An estimate with the ends of its interval, with as many digits as its error supports."""
     ends, error = [term.estimate + sign * wide * term.error for sign in (0, -1, 1)], term.error
     if multiplies:
+        # The exponential of 710 is larger than any double.
         ends = [math.exp(min(each, 700.0)) for each in ends]
         error *= ends[0]
     middle, low, high = supported(ends, error)

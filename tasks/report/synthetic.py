@@ -99,8 +99,10 @@ def _records(record: SynthesisRecord, source: Source) -> Iterator[Mapping[str, N
         return
     units = read_columns(source.bundle, record.file)
     members = read_columns(source.bundle, record.members)
-    wide = dict(units)
-    for i in range(int(members[PLACE].max(initial=1))):
+    wide, unit = dict(units), source.plan.unit
+    assert unit
+    # Not only the drawn positions: few records may hold no unit as large as the largest.
+    for i in range(unit.max_rows):
         here = members[PLACE] == i + 1
         for name in members:
             values = np.full(len(units[NUMBER]), None, dtype=object)
@@ -152,6 +154,7 @@ def _count(present: NDArray[Any], missing: Booleans, key: Hashable, keys: Any) -
     if not isinstance(key, tuple):
         return int((present == key).sum())
     low, high = key
+    # Bins of whole numbers are published with their largest number, others with the next edge.
     if isinstance(low, int):
         return int(((present >= low) & (present <= high)).sum())
     if low == high:

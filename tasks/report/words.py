@@ -35,6 +35,7 @@ def how_often(guarantee: Guarantee) -> str:
     if factor > LARGEST_FACTOR:
         return f"but their probability could differ by a factor of more than {LARGEST_FACTOR:,}{chance}"
     digits = 2 if factor < 2 else 1 if factor < 100 else 0
+    # Rounded up, but a number that is round already must not become the next one.
     most = math.ceil(factor * 10**digits - 1e-9) / 10**digits
     nearly = "nearly as often: " if factor < NEARLY else ""
     return f"{nearly}with a probability that differs by a factor of at most {most:,g}{chance}"

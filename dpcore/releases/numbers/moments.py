@@ -188,7 +188,11 @@ class Moments(Release):
 
     def _ends(self, labels: Sequence[Label]) -> tuple[Floats, Floats]:
         """The range (k,) in which each estimate lies whatever the records are."""
-        ranges = {axis.name: ends_of(axis) for axis in self.domain.axes if isinstance(axis, Grid)}
+        ranges = {
+            axis.name: ends_of(axis) if isinstance(axis, Grid) else self.products.ends(axis)
+            for axis in self.domain.axes
+            if in_order(axis)
+        }
         found = []
         for statistic, column, other, _ in labels:
             if statistic in ("mean", "share"):

@@ -3,12 +3,13 @@
 import pytest
 
 from schemas.plan.analysis import Analysis
+from schemas.releases.formulas import checked_columns
 
 COLUMNS = ("age", "hours worked", "sex", "f", "age.1")
 
 
 def checked(formula: str) -> None:
-    Analysis(name="a", title="A", formula=formula).check(COLUMNS)
+    checked_columns(Analysis(name="a", title="A", formula=formula).formula, COLUMNS)
 
 
 @pytest.mark.parametrize(

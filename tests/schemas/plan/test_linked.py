@@ -141,6 +141,21 @@ def test_an_inequality_holds_for_each_member(document):
     assert inequalities(document, conditional) == expected
 
 
+def test_a_member_without_an_answer_is_not_an_absent_member(document):
+    document["columns"]["rooms"] = {"type": "integer", "bounds": [0, 9]}
+    document["linked"]["shared"].append("rooms")
+    rule = {"if": {"children": [None]}, "then": "rooms <= 4"}
+    section = HOMES | {"columns": ["rooms", "age", "children"], "rules": [rule]}
+    plan = Plan.model_validate(document | {"releases": [section]})
+    release = plan.built["homes"]
+    codes = {"rooms": 9, "age.1": 2, "children.1": 0} | {f"children.{i}": 7 for i in (2, 3)}
+    alone = [codes.get(axis.name, axis.size - 1) for axis in release.domain.axes]
+    alone[release.domain.names.index("size")] = 0
+    assert not breaks_rules(np.array([alone]), release.rules)
+    alone[release.domain.names.index("children.1")] = 7
+    assert breaks_rules(np.array([alone]), release.rules)
+
+
 def test_groups_of_codes_do_not_go_with_wide_records(document):
     area = {"type": "categorical", "categories": ["up", "down"], "nullable": True}
     document["columns"]["area"] = area

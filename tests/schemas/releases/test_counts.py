@@ -2,7 +2,10 @@
 
 import pytest
 
+from schemas.plan import Plan
 from schemas.releases.count import Condition
+from tests.schemas.refusals import refused
+from tests.shortest import document
 
 
 @pytest.mark.parametrize(
@@ -17,3 +20,12 @@ from schemas.releases.count import Condition
 )
 def test_a_condition_is_told_in_words(condition, text):
     assert Condition(column="income", **condition).text == text
+
+
+def test_a_condition_on_levels_names_levels():
+    level = {"type": "integer", "levels": [1, 5, 9]}
+    count = {"name": "some", "kind": "count", "condition": {"column": "level", "at_least": 5}}
+    told = "condition: a column of categories or levels needs categories"
+    assert told in refused(document({"level": level}, [count]))
+    count["condition"] = {"column": "level", "categories": [5, 9]}
+    assert Plan.model_validate(document({"level": level}, [count]))

@@ -67,6 +67,7 @@ def test_formulas_may_use_those_above_them_and_groups(document):
         ({"x": "later", "later": "age"}, r"derived.x: at character 1: there is no column 'later'"),
         ({"Age": "children"}, "derived.Age: is already a column of the records"),
         ({"sector": "children"}, "derived.sector: is already a column of the records"),
+        ({"income": "children"}, "derived.income: is already a column of the plan"),
     ],
 )
 def test_formulas_that_cannot_be_computed_are_refused(document, derived, said):

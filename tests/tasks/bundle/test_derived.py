@@ -74,3 +74,16 @@ def test_they_are_published_as_derived(made):
     assert table.about["sector"] == "sector"
     assert "BMI" not in table.about
     assert "heavy,categorical,Derived: heavy = BMI > 30,,,,,,true" in codebook(None, plan)
+
+
+def test_groups_that_follow_from_counts_of_all_columns_are_published_once():
+    text = PLAN.partition("releases:")[0]
+    counts = {"name": "trades", "kind": "histogram", "columns": ["trade"]}
+    records = {"name": "people", "from": "trades", "rows": 20}
+    more = {"releases": [counts], "synthesis": [records], "rows": 3000, "alpha": "4"}
+    plan = Plan.model_validate(from_yaml(text, **more))
+    draw = drawn_evenly(plan.built["trades"])
+    made = synthetic_records(plan, plan.synthesis[0], lambda _: draw)
+    table = made.table("people", plan.columns)
+    assert list(table.columns) == ["trade", "sector", "hot"]
+    assert table.descriptions["sector"] == "Derived: the group of trade"

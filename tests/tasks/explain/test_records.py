@@ -26,7 +26,9 @@ def test_a_small_table_is_better_drawn_from_a_histogram():
 
 
 @pytest.mark.parametrize(
-    "plan", [plan_of(9, 2), plan_of(5, 4), plan_of(6, 2, drawn=False)], ids=["512", "1024", "none"]
+    "plan",
+    [plan_of(9, 2), plan_of(5, 4), plan_of(6, 2, drawn=False), plan_of(2, 2), plan_of(1, 2)],
+    ids=["512", "1024", "none", "one table", "one column"],
 )
 def test_it_is_silent_where_it_does_not_know(plan):
     assert not [*records_text(plan)]

@@ -8,7 +8,7 @@ import dprelease
 from schemas.plan import load_plan
 from schemas.survey.columns import IntegerColumn
 from tasks.bundle.verify import read_manifest
-from tasks.report.answers import GroupMean, told_apart
+from tasks.report.answers import GroupMean, compared_groups
 from tasks.report.findings import findings
 from tests.bare import leave_out_audits
 from tests.shortest import document as shortest
@@ -16,9 +16,9 @@ from tests.shortest import document as shortest
 
 def test_groups_whose_intervals_meet_are_not_told_apart():
     one, other = GroupMean("a", 5.0, 4.0, 6.0, 0.5), GroupMean("b", 3.0, 2.0, 4.0, 0.5)
-    said = told_apart("Pay", [one, other], "noise leaves")
+    said = compared_groups("Pay", [one, other], "noise leaves")
     assert said == ("Pay: noise leaves it open whether groups differ.", True)
-    said = told_apart("Pay", [other._replace(high=3.9), one], "noise leaves")
+    said = compared_groups("Pay", [other._replace(high=3.9), one], "noise leaves")
     assert said.sentence.startswith("Pay: the mean is 5.00 (4.00 to 6.00) where a, and 3.00")
     assert not said.leaves_open
 
@@ -26,10 +26,10 @@ def test_groups_whose_intervals_meet_are_not_told_apart():
 def test_a_mean_that_may_be_anything_between_the_bounds_is_not_told():
     lead = IntegerColumn(type="integer", bounds=(0, 200))
     noise, known = (GroupMean(group, 15.0, 0.0, 200.0, 9.0, lead) for group in "ab")
-    said = told_apart("Lead", [noise, known], "noise leaves")
+    said = compared_groups("Lead", [noise, known], "noise leaves")
     assert said == ("Lead: the noise is too large for any mean.", True)
-    assert told_apart("Lead", [], "noise leaves") == said
-    said = told_apart(
+    assert compared_groups("Lead", [], "noise leaves") == said
+    said = compared_groups(
         "Lead", [noise, known._replace(low=10.0, high=20.0, error=2.5)], "noise leaves"
     )
     assert said == ("Lead: the mean is 15.0 (10.0 to 20.0) where b.", False)

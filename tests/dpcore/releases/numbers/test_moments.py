@@ -108,3 +108,13 @@ def test_larger_tables_than_can_be_counted_are_cut():
 def test_values_whose_powers_are_no_numbers_are_refused_before_anything_is_charged(axis):
     with pytest.raises(ValueError, match=r"x has values beyond 1e\+30"):
         Moments("m", Domain((axis, TRADE)), 4000, SHARE)
+
+
+def test_levels_are_numbers_between_the_first_and_the_last():
+    level = Categories("level", (1, 5, 9), ordered=True)
+    release = Moments("m", Domain((level, TRADE)), 4000, SHARE)
+    exact = release.statistic(Tally(release.domain, np.array([0, 8]), np.array([2000, 2000])))
+    noisy = perturb(exact, release.mechanism, SHARE, SeededSource(1))
+    mean = rows_of(release, noisy)["mean", "level", None, None]
+    assert 1 <= mean["lower_95"] < mean["estimate"] < mean["upper_95"] <= 9
+    assert mean["estimate"] == pytest.approx(5, abs=1)
