@@ -60,6 +60,10 @@ MOST_UNSURE_NUMERIC = 0.2
 MOST_EXPLAINED = 4.0
 """The largest variance, relative to that of residuals, that such terms explain, or else the others."""
 
+LARGEST_DIFFERENCE = 10.0
+"""The largest coefficient of an indicator that noise hides, in standard deviations of residuals or, in
+curved models, what these are of a linear predictor."""
+
 MOST_LEAST = 0.6
 """Steps are too short if the least curvature that noise allows is this fraction of the usual one."""
 
@@ -260,6 +264,9 @@ class MeasuredModel(Release):
         if unknown_scale.any():
             vectors, known = _least_known(inverse, LEAST * blur * math.sqrt(size))
             left = unit * back @ (vectors * np.sqrt(MOST_EXPLAINED * float(point.rows[0]) / known))
+            # Otherwise a category that nobody has, which explains nothing, would widen all intervals.
+            largest = np.max(np.abs(left[terms.indicators]), axis=0, initial=1e-300)
+            left *= np.minimum(LARGEST_DIFFERENCE * unit / largest, 1.0)
             covariances[1] += left @ left.T
         # The sampling error is of the survey itself, so the privacy error takes all of the increase.
         covariances[1] = (covariances[0] + covariances[1]) * both - covariances[0]

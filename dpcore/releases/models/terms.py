@@ -121,6 +121,17 @@ class ModelTerms:
         return found
 
     @cached_property
+    def indicators(self) -> Booleans:
+        """Whether each term (p,) is 0 or 1 for every record, and not the constant."""
+        found = np.zeros(self.size, dtype=bool)
+        for group in self.groups:
+            if group.attributes:
+                found[list(group.places)] = np.all(
+                    (group.values == 0) | (group.values == 1), axis=0
+                )
+        return found
+
+    @cached_property
     def numeric(self) -> Booleans:
         """Whether each term (p,) has more than ``FEW_VALUES`` values.  Those of the records may then lie
         in a small part of its bounds."""

@@ -375,6 +375,46 @@ def test_a_rare_category_takes_the_intervals_of_no_other_term():
     assert np.all(binom.cdf(held.sum(axis=0), draws, 0.95) > FALSE_ALARM)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["gaussian", "binomial"])
+def test_a_category_that_nobody_has_widens_the_intervals_of_no_other_term(family):
+    """A codebook lists it.  The unknown size of its coefficient made the others' errors 20 to 100 times
+    as large as sampling errors."""
+    origin = Categories("origin", ("here", "near", "far"))
+    response = Grid("pay", -10.0, 10.0, 400), Categories("works", ("no", "yes"))
+    last, written = (
+        response[family == "binomial"],
+        ("pay", "{works == 'yes'}")[family == "binomial"],
+    )
+    axes = origin, Grid("age", 20.0, 80.0, 60, integer=True), SEX, last
+
+    def records(random):
+        near = (random.random(20_000) < 0.08).astype(int)
+        age = np.clip(random.normal(25, 12, len(near)), 0, 59).astype(int)
+        men = random.integers(0, 2, len(near))
+        mean = -0.5 * near + 0.02 * (age - 25) + 0.3 * men
+        if family == "gaussian":
+            answer = np.clip((mean + random.normal(size=len(near)) + 10) * 20, 0, 399).astype(int)
+        else:
+            answer = (random.random(len(near)) < 1 / (1 + np.exp(-mean))).astype(int)
+        return np.column_stack([near, age, men, answer])
+
+    terms = terms_of(f"{written} ~ origin + age + sex", family, axes)
+    facts = "m", Domain(axes), 20_000, Budget.of("2", "1e-6"), written, family
+    release, held = MeasuredModel(*facts, terms), []
+    for seed in range(20):
+        cells = release.domain.pack(records(np.random.default_rng(seed)))
+        fit = release.fitted(drawn(release, cells, seed))
+        others = [terms.names.index(name) for name in ("origin[T.near]", "age", "sex[T.M]")]
+        assert fit.hidden.tolist() == ["far" in name for name in terms.names]
+        sampling, privacy = (np.diag(each)[others] for each in (fit.sampling, fit.privacy))
+        assert np.all(privacy < 9 * sampling)
+        held.append(
+            np.abs(fit.values[others] - [-0.5, 0.02, 0.3]) <= 2 * np.sqrt(sampling + privacy)
+        )
+    assert np.all(binom.cdf(np.sum(held, axis=0), 20, 0.95) > FALSE_ALARM)
+
+
 def test_a_model_that_cuts_no_score_counts_none():
     for family, cuts in (("gaussian", True), ("binomial", False), ("poisson", True)):
         assert ("counts" in model(family, 5_000).scores.parts_of("middle")) == cuts
