@@ -291,7 +291,7 @@ class Histogram(TableOfCounts, Samplable):
             ErrorStatement(
                 "expected L1 error of the table",
                 unit.scaled(expected),
-                f"of noisy_count; {expected / self.rows / 2:.1%} of the {unit.things} in wrong cells",
+                f"of noisy_count; {min(expected / self.rows / 2, 1):.1%} of the {unit.things} in wrong cells",
             ),
         )
 

@@ -225,6 +225,7 @@ class FittedTables(AgreedTables, Samplable):
             wished and self.measurement.allocation.equal
         )
         one = f"standard error of a {unit.number}"
+        in_wrong = min(mean_absolute / len(self.tables) / self.rows / 2, 1.0)
         return (
             ErrorStatement(f"{one}, at most", unit.scaled(max(errors)), "in agreement" + equal),
             ErrorStatement(
@@ -233,8 +234,7 @@ class FittedTables(AgreedTables, Samplable):
             ErrorStatement(
                 "expected L1 error per table",
                 unit.scaled(mean_absolute / len(self.tables)),
-                f"mean over tables, normal; {mean_absolute / len(self.tables) / self.rows / 2:.1%} of"
-                f" the {unit.things} in wrong cells",
+                f"mean over tables, normal; {in_wrong:.1%} of the {unit.things} in wrong cells",
             ),
         )
 
