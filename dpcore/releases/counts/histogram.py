@@ -286,12 +286,13 @@ class Histogram(TableOfCounts, Samplable):
                 ErrorStatement("expected L1 error of the table, at most", unit.scaled(whole), note),
             )
         expected = self.domain.size * self.mechanism.mean_absolute
+        in_wrong = min(expected / self.rows / 2, 1.0)
         return (
             *statements,
             ErrorStatement(
                 "expected L1 error of the table",
                 unit.scaled(expected),
-                f"of noisy_count; {min(expected / self.rows / 2, 1):.1%} of the {unit.things} in wrong cells",
+                f"of noisy_count; {in_wrong:.1%} of the {unit.things} in wrong cells",
             ),
         )
 
