@@ -336,7 +336,7 @@ def _fault(name: str, of: Described, kinds: Collection[ColumnType], why: str) ->
     if name in of.unpublished:
         kind_of = of.unpublished[name].type
         return f"{name} has the type `{kind_of}` in the questionnaire, so it is not published"
-    if name == of.period:
+    if name and name == of.period:
         return f"{name} is the period of the series; leave it out, as each run publishes one period"
     if name in of.table and of.questions:
         return f"the questionnaire does not describe {name}; add a line for it"

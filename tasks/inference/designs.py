@@ -154,7 +154,8 @@ class _FormulaColumns:
                 seen = self.seen[name]
                 unseen = [str(c) for i, c in enumerate(axis.categories) if i not in seen]
                 if unseen:
-                    yield f"no record has {name} {', '.join(unseen)}, so no coefficient describes it"
+                    lacking = f"{name} {', '.join(unseen)}"
+                    yield f"no synthetic record has {lacking}, so no coefficient describes it"
                 if len(axis.categories) > 2 and any(term.name == name for term in terms):
                     yield (
                         f"{name} is used as a number, because its categories are numbers; write"

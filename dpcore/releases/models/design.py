@@ -87,7 +87,8 @@ class SurveyDesign:
     @property
     def drawn(self) -> str:
         """The independently drawn units, in words."""
-        units = f"{self.unit} units, and not their records," if self.unit else "records"
+        named = f"{self.unit} units" if self.unit != "unit" else "units"
+        units = f"{named}, and not their records," if self.unit else "records"
         if self.clusters:
             units = f"clusters ({self.clusters.name})"
         within = f" within strata ({self.strata.name})" if self.strata else ""

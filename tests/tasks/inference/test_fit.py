@@ -117,7 +117,7 @@ def test_notes_say_which_categories_no_record_has_and_which_enter_as_numbers():
     records[records[:, 1] == 2, 1] = 1
     fewer = replace(known, codes=records, columns=columns(records))
     assert fit(fewer, "age ~ place").notes == (
-        "no record has place c, so no coefficient describes it",
+        "no synthetic record has place c, so no coefficient describes it",
     )
     sex, _, *others = DOMAIN.axes
     coded = replace(
