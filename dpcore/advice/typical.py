@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpcore.arrays import Floats
-from dpcore.domain.axes import MOST_CELLS, Axis, Bins, Categories, at_most, in_order
+from dpcore.domain.axes import MOST_EXAMINED, Axis, Bins, Categories, at_most, in_order
 
 Shape = Literal["events", "amounts", "around"]
 
@@ -40,13 +40,13 @@ AT_A_POINT, NULL = 0.2, 0.1
 def typical_shares(axis: Axis, shape: Shape) -> Floats:
     """The share (size,) of each cell of a column; ``shape`` says how its numbers are distributed.
 
-    Of a grid with more than ``MOST_CELLS`` cells, the shares of so many equal parts.
+    A grid with more than ``MOST_EXAMINED`` cells is divided into that many equal cells first.
 
     >>> from dpcore.domain.axes import Categories
     >>> typical_shares(Categories("insured", ("no", "yes")), "around").round(2).tolist()
     [0.74, 0.26]
     """
-    axis = at_most(axis, MOST_CELLS)
+    axis = at_most(axis, MOST_EXAMINED)
     if isinstance(axis, Categories):
         number = len(axis.categories)
         ranks = np.arange(1.0, number + 1)

@@ -32,7 +32,7 @@ from dpcore.advice.modelled import ModelledTables, some_of
 from dpcore.advice.models import expected_model
 from dpcore.advice.typical import typical_shares
 from dpcore.arrays import Floats
-from dpcore.domain.axes import MOST_CELLS, Grid, in_order
+from dpcore.domain.axes import MOST_EXAMINED, Grid, in_order
 from dpcore.domain.cell_values import ends_of
 from dpcore.releases.abilities import EstimatesDensity
 from dpcore.releases.base import Release
@@ -141,7 +141,7 @@ def hidden_terms(release: Release, shares: Shares | None) -> list[str]:
 def _of_mean(release: Mean | RatioMean, shares: Floats) -> float:
     """The error of a mean; by groups, or if the number of records is private, larger at the bounds."""
     grid = release.grid
-    grid = replace(grid, cells=min(grid.cells, MOST_CELLS))  # of which the shares are
+    grid = replace(grid, cells=min(grid.cells, MOST_EXAMINED))  # of which the shares are
     edges = grid.edge(np.arange(grid.cells + 1)).astype(np.float64)
     numbers = np.r_[(edges[1:] + edges[:-1]) / 2, grid.points]
     known = shares[: len(numbers)] / shares[: len(numbers)].sum()

@@ -194,7 +194,7 @@ class Grid:
 Axis = Categories | Bins | Grid
 
 
-MOST_CELLS = 2**20
+MOST_EXAMINED = 2**20
 """Numbers for each cell of an axis with more would take much memory."""
 
 

@@ -106,10 +106,10 @@ class StepValues:
         )
 
 
-def within(columns: Sequence[StepValues], most: int) -> tuple[StepValues, ...]:
-    """The columns with at most so many values together, where round numbers allow.
+def coarsened(columns: Sequence[StepValues], most: int) -> tuple[StepValues, ...]:
+    """The columns, made coarser until all have at most ``most`` values together, where possible.
 
-    The one with most values is made coarser first, so a column with few keeps all of them.
+    The column with most values is made coarser first, so a column with few values keeps all of them.
     """
     fitted = [*columns]
     while sum(each.axis.cells for each in fitted) > most:

@@ -33,7 +33,7 @@ MOST_TERMS = 60
 """A design has at most this many columns; the number of features is nearly half its square."""
 
 FEW_CELLS = 4096
-"""So many cells of a column show with which others a term combines it."""
+"""To find the columns that a term combines, at most this many cells of each column are computed."""
 
 CONSTANT = "Intercept"
 """The name of a model's intercept."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, StrictStr
 
 from dpcore.accounting.budget import Budget
-from dpcore.domain.step_values import StepValues, within
+from dpcore.domain.step_values import StepValues, coarsened
 from dpcore.releases.base import Release
 from dpcore.releases.counts.heaping import MOST_VALUES, Heaping
 from schemas.releases.base import ReleaseSection, SurveyFacts, declared, domain_of, listed
@@ -24,7 +24,7 @@ class HeapingSection(ReleaseSection):
     mechanism: Literal["discrete-gaussian"] = "discrete-gaussian"
 
     def build(self, survey: SurveyFacts, share: Budget) -> Release:
-        values = within([self._steps_of(survey, name) for name in self.columns], MOST_VALUES)
+        values = coarsened([self._steps_of(survey, name) for name in self.columns], MOST_VALUES)
         domain = domain_of([each.axis for each in values])
         return self.make(Heaping, domain, survey, share, values=values)
 

@@ -44,7 +44,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import Floats, Integers
-from dpcore.domain.axes import MOST_CELLS, Axis, Bins, Categories, Grid, at_most, in_order, middles
+from dpcore.domain.axes import (
+    MOST_EXAMINED,
+    Axis,
+    Bins,
+    Categories,
+    Grid,
+    at_most,
+    in_order,
+    middles,
+)
 from dpcore.domain.tally import Tally
 
 BITS = 20
@@ -225,7 +234,7 @@ class Products:
         found = self.weights.copy()
         for axis, exponents in zip(self.axes, self.exponents.T, strict=True):
             weights = None if shares is None else shares[axis.name]
-            some = at_most(axis, MOST_CELLS)
+            some = at_most(axis, MOST_EXAMINED)
             found *= np.average(self.coordinates(some), axis=0, weights=weights)[exponents]
         return found
 

@@ -9,7 +9,7 @@ from dpcore.accounting.budget import Budget
 from dpcore.advice.usable import relative_error, verdict
 from dpcore.domain.axes import Bins
 from dpcore.domain.domain import Domain
-from dpcore.domain.step_values import StepValues, within
+from dpcore.domain.step_values import StepValues, coarsened
 from dpcore.domain.tally import Tally
 from dpcore.line.statistic import Noisy
 from dpcore.releases.counts.heaping import MOST_VALUES, Heaping
@@ -165,9 +165,9 @@ def test_bounds_that_are_no_multiples_are_in_the_first_and_the_last_cell():
 
 def test_more_values_than_can_be_drawn_are_refused_if_no_round_number_is_among_them():
     values = StepValues.of("x", (0, 1e7), Fraction(1, 3), nullable=False)
-    assert within([values], 100)[0].step == 500_000  # 20 of 10 million; 100,000 would leave 101
+    assert coarsened([values], 100)[0].step == 500_000  # 20 of 10 million; 100,000 would leave 101
     values = StepValues.of("x", (0, 1e7), Fraction(1, 10**12) + 1, nullable=False)
-    assert within([values], MOST_VALUES) == (values,)
+    assert coarsened([values], MOST_VALUES) == (values,)
     with pytest.raises(ValueError, match=r"columns: have more than 2,097,152 different values"):
         heaping(values, 100)
 
@@ -181,10 +181,10 @@ def test_the_widest_columns_count_at_round_numbers_and_every_value_has_a_cell():
             ("cents", (0.03, 1e7), "0.01"),
         )
     )
-    assert within([few, wide], MOST_VALUES) == (few, wide)
+    assert coarsened([few, wide], MOST_VALUES) == (few, wide)
     for of in (
-        within([few, wide, cents], MOST_VALUES),
-        within([cents, wide, few], MOST_VALUES)[::-1],
+        coarsened([few, wide, cents], MOST_VALUES),
+        coarsened([cents, wide, few], MOST_VALUES)[::-1],
     ):
         assert [each.step for each in of] == [1, 5, 10]
         for each, (lower, upper) in zip(
@@ -197,7 +197,7 @@ def test_records_of_a_wide_column_have_round_and_other_values_as_often_as_the_su
     """Incomes up to ten million, to the cent: half in thousands, a fifth in dollars, others exact."""
     generator, rows = np.random.default_rng(7), 40_000
     values = StepValues.of("x", (0, 1e7), Fraction("0.01"), nullable=False)
-    (coarse,) = within([values], MOST_VALUES)
+    (coarse,) = coarsened([values], MOST_VALUES)
     exact = np.round(generator.lognormal(10.8, 0.6, rows), 2)
     kind = generator.random(rows)
     incomes = np.where(kind < 0.5, np.rint(exact / 1000) * 1000, exact)

@@ -100,7 +100,7 @@ def test_groups_side_by_side_cost_what_one_does_or_as_many_as_a_unit_is_in(famil
 
 
 def with_many_values(family, number, design=SIMPLE):
-    """A model of y by so many terms, each with 18 values: enough to be measured within an interval."""
+    """A model of y by this many terms. Each has 18 values, enough for an interval to be found."""
     small = measured_model(family, Budget.of("1", "1e-6"), design)
     axes = tuple(Categories(f"x{i}", tuple(range(18))) for i in range(number))
     values = np.arange(18.0)[:, None] ** 2
