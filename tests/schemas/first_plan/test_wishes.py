@@ -147,6 +147,21 @@ def test_records_of_few_cells_are_drawn_from_a_histogram_of_them(tmp_path, more,
     dprelease.load_plan(filled(made))
 
 
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("income ~ age + I(age^2)", "income ~ age + {age * age}"),
+        ("income ~ age + I(age ** 3)", "income ~ age + {age * age * age}"),
+        ("income ~ {wage / age**2}", "income ~ {wage / (age * age)}"),
+        ("linear: {income^2} ~ age", "{income * income} ~ age"),
+    ],
+)
+def test_powers_are_written_as_in_r_or_python(tmp_path, written, plain):
+    text = planned(tmp_path, Said(models=[written]), PERSONS)
+    (model,) = yaml.safe_load(text)["releases"]
+    assert model["formula"] == plain
+
+
 def test_shares_minimise_the_sum_of_errors_and_records_get_a_third(tmp_path):
     """Errors fall with the share, or with its root where Gaussian noise splits the budget by rho."""
     asked = questions(tmp_path, PERSONS)
