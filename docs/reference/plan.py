@@ -9,12 +9,26 @@ from docs.reference.markdown import linked, table
 from schemas.plan import Plan
 
 Node = Mapping[str, Any]
+Row = tuple[str, str, str]
 
 COMMON = {True: "Keys of many releases", False: "Keys of many columns"}
 """The heading of what many sections describe in the same words: those of releases, and the others."""
 
-OFTEN = {True: 4, False: 3}
-"""How many sections are many."""
+WORTH = 20
+"""A key is described once for all sections if that leaves out at least so many words."""
+
+EVERY = ("`name`", "`title`", "`weight`")
+"""Keys of every release."""
+
+CHOSEN = ("kind", "type", "mechanism")
+"""Keys that a section's heading or its only choice determines: no table repeats them."""
+
+HEAD = """\
+# Plan
+
+One YAML document; `dprelease schema` prints its JSON Schema. Unknown keys are errors. A section whose
+heading is a key and a value, such as `kind: count`, starts with them. If a release has no key
+`mechanism` here, its kind has only one. Budgets, weights and shares may be fractions, such as 1/12."""
 
 
 def plan_page() -> str:
@@ -22,26 +36,27 @@ def plan_page() -> str:
     head = ["key", "value", "meaning"]
     found = [(name, section, [*_rows(section)]) for name, section in sections()]
     often = Counter((_is_release(section), row) for _, section, rows in found for row in rows)
-    common = {each for each, number in often.items() if number >= OFTEN[each[0]]}
-    parts = [
-        "# Plan",
-        "One YAML document; `dprelease schema` prints its JSON Schema. Unknown keys are errors.",
-    ]
+    common: dict[tuple[bool, str], Row] = {}
+    for (release, row), number in often.most_common():
+        if (number - 1) * len(row[2].split()) >= WORTH:
+            common.setdefault((release, row[0]), row)
+    parts = [HEAD]
     for number, (name, section, rows) in enumerate(found):
         release = _is_release(section)
-        own = [row for row in rows if (release, row) not in common]
+        own = [row for row in rows if common.get((release, row[0])) != row]
         parts += [f"## {heading(section, name)}", section.get("description", "")]
         if own:
             parts.append(table(head, own))
-        if also := [row[0] for row in rows if row not in own]:
-            parts.append(
-                f"And {linked(COMMON[release], COMMON[release].lower())}: {', '.join(also)}."
-            )
+        also = [row[0] for row in rows if row not in own and not (release and row[0] in EVERY)]
+        if also:
+            keys = " ".join(also).replace("`", "")
+            parts.append(f"Also {linked(COMMON[release], 'shared')}: `{keys}`")
         if number == 0:
             for of, title in COMMON.items():
-                shared = [row for release, row in often if release == of and (of, row) in common]
-                parts += [f"## {title}", table(head, shared)]
-    return "\n\n".join(parts) + "\n"
+                shared = [row for (release, _), row in common.items() if release == of]
+                every = f"Every release has {', '.join(EVERY)}." if of else ""
+                parts += [f"## {title}", every, table(head, shared)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _is_release(section: Node) -> bool:
@@ -78,12 +93,14 @@ def _references(node: Any) -> list[str]:
     return [r for item in node for r in _references(item)] if isinstance(node, list) else []
 
 
-def _rows(section: Node) -> Iterator[tuple[str, str, str]]:
+def _rows(section: Node) -> Iterator[Row]:
     required = section.get("required", [])
     for key, node in section["properties"].items():
+        if "const" in node and key in CHOSEN:
+            continue
         default = node.get("default")
         after = " Required." if key in required and "const" not in node else ""
-        if default not in (None, "", [], {}):
+        if default not in (None, "", []) and not isinstance(default, dict):
             after = f" Default: `{default if isinstance(default, str) else json.dumps(default)}`."
         yield f"`{key}`", kind_of(node), f"{node.get('description', '')}{after}".strip()
 
@@ -96,12 +113,14 @@ def kind_of(node: Node) -> str:
         return ", ".join(f"`{value}`" for value in node["enum"])
     if "$ref" in node:
         return _link(node["$ref"])
+    if node.get("discriminator", {}).get("propertyName") == "kind":
+        return linked(COMMON[True], "release")
     choices = node.get("anyOf") or node.get("oneOf")
     if choices:
         return " or ".join(dict.fromkeys(kind_of(c) for c in choices if c.get("type") != "null"))
     kind = node.get("type", "any")
     if isinstance(kind, list):
-        return f"number, such as `{node['examples'][0]}`"
+        return "number"
     if kind == "array":
         parts = node.get("prefixItems")
         items = ", ".join(kind_of(p) for p in parts) if parts else kind_of(node.get("items", {}))
