@@ -14,7 +14,7 @@ Row = tuple[str, str, str]
 COMMON = {True: "Keys of many releases", False: "Keys of many columns"}
 """The heading of what many sections describe in the same words: those of releases, and the others."""
 
-WORTH = 20
+WORTH = 15
 """A key is described once for all sections if that leaves out at least so many words."""
 
 EVERY = ("`name`", "`title`", "`weight`")
@@ -22,6 +22,9 @@ EVERY = ("`name`", "`title`", "`weight`")
 
 CHOSEN = ("kind", "type", "mechanism")
 """Keys that a section's heading or its only choice determines: no table repeats them."""
+
+SCALARS = {"text", "truth value", "whole number", "number"}
+"""Together: a value of any column."""
 
 HEAD = """\
 # Plan
@@ -117,7 +120,12 @@ def kind_of(node: Node) -> str:
         return linked(COMMON[True], "release")
     choices = node.get("anyOf") or node.get("oneOf")
     if choices:
-        return " or ".join(dict.fromkeys(kind_of(c) for c in choices if c.get("type") != "null"))
+        found = [kind_of(choice) for choice in choices if choice.get("type") != "null"]
+        if set(found) >= SCALARS:
+            found = ["value", *(kind for kind in found if kind not in SCALARS)]
+        elif "number" in found:
+            found = [kind for kind in found if kind != "whole number"]
+        return " or ".join(dict.fromkeys(found))
     kind = node.get("type", "any")
     if isinstance(kind, list):
         return "number"
