@@ -317,7 +317,7 @@ CONSTRUCTIONS = (
 def constructions_section() -> str:
     """The table of the page."""
     rows = "\n".join(
-        f"| {each.name} | {each.source} | {_where(each)} | {_runs(each)} | {each.corrected or '-'} |"
+        f"| {each.name} | {each.source} | {_runs(each)} | {each.corrected or '-'} |"
         for each in CONSTRUCTIONS
     )
     built = sum(bool(each.home) for each in CONSTRUCTIONS)
@@ -325,28 +325,20 @@ def constructions_section() -> str:
 
 The papers have {len(CONSTRUCTIONS)} constructions, and {built} of them are built.
 Hall is the thesis (2012), HRW is Hall, Rinaldo and Wasserman (2013), RDP is the same authors (2011),
-WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Runs as" is a kind and
-mechanism of a plan, or the file that runs it.
+WZ is Wasserman and Zhou (2010), and AKD is Askin, Kutta and Dette (2022). "Built as" is a kind and
+mechanism of a plan, or a file.
 
-| construction | source | where | runs as | corrected |
-|---|---|---|---|---|
+| construction | source | built as | corrected |
+|---|---|---|---|
 {rows}
 
 ### Points that are asked later
 
-The process of Hall 3.2.5 may answer further points later, at no further price. `asked-function` answers
-the points that its plan lists; a later point needs a new release. For the old price, a later answer must
-be about the same table as the earlier ones: if a person's record has moved in between, it may use the
-price once before and once after. Only a fingerprint of the table could prove that it is the same, and
-the ledger keeps nothing exact from a survey. Besides, committed draws, sealed bundles and approvals are
-final, and a list of answers that grows is not. Little is lost: a plan may list 1,024 points at the
-price of one, and a released `function` answers all later questions.
+The process of Hall 3.2.5 may answer further points later at no further price. `asked-function` answers
+only the points that its plan lists, because nothing proves that the table is still the same. A plan may
+list 1,024 points at the price of one, and a released `function` answers all later questions.
 """
 
 
-def _where(each: Construction) -> str:
-    return f"`{each.home}`" if each.home else "-"
-
-
 def _runs(each: Construction) -> str:
-    return f"`{each.runs}`" if each.runs else "-"
+    return f"`{each.runs if ': ' in each.runs else each.home}`" if each.home else "-"
