@@ -1,6 +1,7 @@
 """The pages of the kinds of release: the example on each page runs, on one made-up survey, and its
 pictures are those of the report of that release."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -155,15 +156,14 @@ def style() -> str:
 
 
 def illustrated(page: str, kind: str) -> str:
-    """A page, with pictures of its example behind the example."""
+    """A page, with pictures of its example behind the example; their numbers are in the bundle."""
     drawn = parts()[kind].drawn
+    figures = [each if each.needed else replace(each, table=None) for each in drawn.figures[:2]]
     template = ENVIRONMENT.from_string(
         '{% import "parts.html" as parts %}'
         "{% for figure in figures %}{{ parts.chart(figure) }}{% endfor %}"
         "{% for table in tables %}{{ parts.numbers(table) }}{% endfor %}"
     )
-    shown = template.render(
-        figures=drawn.figures[:2], tables=[] if drawn.figures else drawn.tables[:1]
-    )
+    shown = template.render(figures=figures, tables=[] if figures else drawn.tables[:1])
     example, end, rest = page.partition("\n```\n")
     return f'{example}{end}\n<div class="figures">{shown}</div>\n{rest}'
