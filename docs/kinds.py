@@ -156,9 +156,9 @@ def style() -> str:
 
 
 def illustrated(page: str, kind: str) -> str:
-    """A page, with pictures of its example behind the example; their numbers are in the bundle."""
+    """A page, with the first picture of its example behind the example, or else the first table."""
     drawn = parts()[kind].drawn
-    figures = [each if each.needed else replace(each, table=None) for each in drawn.figures[:2]]
+    figures = [each if each.needed else replace(each, table=None) for each in drawn.figures[:1]]
     template = ENVIRONMENT.from_string(
         '{% import "parts.html" as parts %}'
         "{% for figure in figures %}{{ parts.chart(figure) }}{% endfor %}"

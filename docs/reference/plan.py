@@ -14,7 +14,7 @@ Row = tuple[str, str, str]
 COMMON = {True: "Keys of many releases", False: "Keys of many columns"}
 """The heading of what many sections describe in the same words: those of releases, and the others."""
 
-WORTH = 15
+WORTH = 17
 """A key is described once for all sections if that leaves out at least so many words."""
 
 EVERY = ("`name`", "`title`", "`weight`")
@@ -23,7 +23,9 @@ EVERY = ("`name`", "`title`", "`weight`")
 CHOSEN = ("kind", "type", "mechanism")
 """Keys that a section's heading or its only choice determines: no table repeats them."""
 
-SCALARS = {"text", "truth value", "whole number", "number"}
+WHOLE = "whole number"
+
+SCALARS = {"text", "truth value", WHOLE, "number"}
 """Together: a value of any column."""
 
 HEAD = """\
@@ -38,15 +40,12 @@ def plan_page() -> str:
     """Every section of a plan with every key; those of many sections are described once."""
     head = ["key", "value", "meaning"]
     found = [(name, section, [*_rows(section)]) for name, section in sections()]
-    often = Counter((_is_release(section), row) for _, section, rows in found for row in rows)
-    common: dict[tuple[bool, str], Row] = {}
-    for (release, row), number in often.most_common():
-        if (number - 1) * len(row[2].split()) >= WORTH:
-            common.setdefault((release, row[0]), row)
+    common = {release: _common(found, release) for release in COMMON}
     parts = [HEAD]
     for number, (name, section, rows) in enumerate(found):
         release = _is_release(section)
-        own = [row for row in rows if common.get((release, row[0])) != row]
+        shared = {(key, meaning) for key, _, meaning in common[release].values()}
+        own = [row for row in rows if (row[0], row[2]) not in shared]
         parts += [f"## {heading(section, name)}", section.get("description", "")]
         if own:
             parts.append(table(head, own))
@@ -56,10 +55,23 @@ def plan_page() -> str:
             parts.append(f"Also {linked(COMMON[release], 'shared')}: `{keys}`")
         if number == 0:
             for of, title in COMMON.items():
-                shared = [row for (release, _), row in common.items() if release == of]
                 every = f"Every release has {', '.join(EVERY)}." if of else ""
-                parts += [f"## {title}", every, table(head, shared)]
+                parts += [f"## {title}", every, table(head, common[of].values())]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _common(found: list[tuple[str, Node, list[Row]]], release: bool) -> dict[str, Row]:
+    """The rows that several sections share, by key; their values may differ as numbers do."""
+    rows = [row for _, section, rows in found if _is_release(section) == release for row in rows]
+    often = Counter((key, meaning) for key, _, meaning in rows)
+    common: dict[str, Row] = {}
+    for (key, meaning), number in often.most_common():
+        if (number - 1) * len(meaning.split()) >= WORTH and key not in common:
+            values = {value for name, value, text in rows if (name, text) == (key, meaning)}
+            if len(values) > 1:
+                values = {value.replace(WHOLE, "number") for value in values}
+            common[key] = key, " or ".join(sorted(values)), meaning
+    return common
 
 
 def _is_release(section: Node) -> bool:
@@ -124,7 +136,7 @@ def kind_of(node: Node) -> str:
         if set(found) >= SCALARS:
             found = ["value", *(kind for kind in found if kind not in SCALARS)]
         elif "number" in found:
-            found = [kind for kind in found if kind != "whole number"]
+            found = [kind for kind in found if kind != WHOLE]
         return " or ".join(dict.fromkeys(found))
     kind = node.get("type", "any")
     if isinstance(kind, list):
@@ -135,7 +147,7 @@ def kind_of(node: Node) -> str:
         return f"[{items}{'' if parts else ', ...'}]"
     if kind == "object":
         return f"name: {kind_of(node.get('additionalProperties', {}))}"
-    return {"string": "text", "boolean": "truth value", "integer": "whole number"}.get(kind, kind)
+    return {"string": "text", "boolean": "truth value", "integer": WHOLE}.get(kind, kind)
 
 
 def _link(reference: str) -> str:
