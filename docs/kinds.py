@@ -23,6 +23,7 @@ from tasks.report.release import ReportPart, release_parts
 HERE = Path(__file__).parent
 OF_PAPERS = HERE.parent / "papers"
 ROWS = 20_000
+FIRST_ROWS = 8
 DISTRICTS = {"north": ("n1", "n2"), "east": ("e1",), "south": ("s1", "s2"), "west": ("w1",)}
 TRADES = [
     "shop",
@@ -156,7 +157,7 @@ def style() -> str:
 
 
 def illustrated(page: str, kind: str) -> str:
-    """A page, with the first picture of its example behind the example, or else the first table."""
+    """A page, with the first picture of its example behind the example, or else rows of a table."""
     drawn = parts()[kind].drawn
     figures = [each if each.needed else replace(each, table=None) for each in drawn.figures[:1]]
     template = ENVIRONMENT.from_string(
@@ -164,6 +165,7 @@ def illustrated(page: str, kind: str) -> str:
         "{% for figure in figures %}{{ parts.chart(figure) }}{% endfor %}"
         "{% for table in tables %}{{ parts.numbers(table) }}{% endfor %}"
     )
-    shown = template.render(figures=figures, tables=[] if figures else drawn.tables[:1])
+    tables = [replace(each, rows=each.rows[:FIRST_ROWS]) for each in drawn.tables[:1]]
+    shown = template.render(figures=figures, tables=[] if figures else tables)
     example, end, rest = page.partition("\n```\n")
     return f'{example}{end}\n<div class="figures">{shown}</div>\n{rest}'

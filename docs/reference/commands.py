@@ -16,6 +16,9 @@ Row = tuple[str, str]
 HEAD = ["argument", "meaning"]
 
 COMMON = "Options of many commands"
+USUAL = ("--quiet", "--verbose", "--json")
+"""Options that a command's section leaves out if it has them all."""
+
 WORTH = 22
 """An option is described once for all commands if that leaves out at least so many words."""
 
@@ -30,7 +33,7 @@ def commands_page() -> str:
     often = Counter(_row(a) for _, command in commands() for a in arguments(command))
     common = [row for row, number in often.items() if (number - 1) * len(row[1].split()) >= WORTH]
     parts = ["# Commands", intro, "## Exit codes", table(["code", "meaning"], codes)]
-    parts += [f"## {COMMON}", table(HEAD, common)]
+    parts += [f"## {COMMON}", _usual(), table(HEAD, common)]
     return "\n\n".join([*parts, *(_section(*command, common) for command in commands())]) + "\n"
 
 
@@ -60,13 +63,24 @@ def described(command: App) -> str:
     return " ".join(inspect.cleandoc(command.help).split())
 
 
+def _usual() -> str:
+    """Which commands have the usual options."""
+    others = [name for name, app in commands() if not {*USUAL} <= {a.name for a in arguments(app)}]
+    last = f"`{others[-1]}`"
+    named = ", ".join(f"`{name}`" for name in others[:-1])
+    return f"Every command has `{' '.join(USUAL)}`, except as listed for {named} and {last}."
+
+
 def _section(name: str, command: App, common: list[Row]) -> str:
     found = sorted(arguments(command), key=lambda a: a.index is not None)
     own = [a for a in found if _row(a) not in common]
     parts = [f"## {name}", described(command), f"```\n{_usage(name, found)}\n```"]
     if own:
         parts.append(table(HEAD, map(_row, own)))
-    if also := [argument.name for argument in found if argument not in own]:
+    also = [argument.name for argument in found if argument not in own]
+    if {*USUAL} <= {*also}:
+        also = [name for name in also if name not in USUAL]
+    if also:
         parts.append(f"Also {linked(COMMON, 'shared')}: `{' '.join(also)}`")
     return "\n\n".join(parts)
 

@@ -8,7 +8,15 @@ import pytest
 
 from docs.reference import PAGES
 from docs.reference.budgets import ALPHAS, ROWS
-from docs.reference.commands import COMMON, arguments, commands, commands_page, described, spelled
+from docs.reference.commands import (
+    COMMON,
+    USUAL,
+    arguments,
+    commands,
+    commands_page,
+    described,
+    spelled,
+)
 from docs.reference.mechanisms import PARTS, offers, theorems
 from docs.reference.plan import CHOSEN, kind_of, plan_page, sections
 from dpcore.errors import DPReleaseError
@@ -32,7 +40,7 @@ def test_every_command_and_option_says_what_it_is_for(name, command):
         described_here = section if argument.parameter.help in section else common
         assert f"`{words}`".replace("|", r"\|") in described_here
         assert argument.parameter.help in described_here
-        listed = section.rpartition("Also [shared]")[2].replace("`", " ").split()
+        listed = [*USUAL, *section.rpartition("Also [shared]")[2].replace("`", " ").split()]
         assert argument.name in listed or described_here is section
 
 
