@@ -100,6 +100,7 @@ def _beside(lines: list[Line]) -> list[Row]:
             f"{line['rule']:,.3g}, {line['choice']:,.3g}",
         )
         for line in lines
+        if line["n"] in (SIZES[0], SIZES[-1])
     ]
 
 

@@ -211,9 +211,9 @@ HEAD = f"""\
 
 To check the privacy claim without trusting its authors, read these files; no others matter. A test
 follows the imports of each file: each import is on this page, or listed at the end with the reason
-why it need not be read. Lines include comments and docstrings; most mechanisms are as much proof as
-code. Each file opens with what it holds. For a plan with one kind of release, read from the three
-longest lists only its file, its mechanism and the samplers that these import.
+why it need not be read. Lines include comments and docstrings. For a plan with one
+kind of release, read from the three longest lists only its file, its mechanism and the samplers that
+these import.
 
 All parts trust the processor and its floating-point arithmetic, the operating system, the Python
 interpreter, numpy and scipy, and an installation of the code that was read."""

@@ -55,8 +55,8 @@ class PlanDocument(Section):
         ge=1,
         le=2**40,
         description="The public number of records, n. With add-remove, or a privacy unit of several"
-        " records: a public guess, used only as a scale for noise and errors. With `linked`, a guess"
-        " of the number of units; with `series`, a guess of the number of records of one period.",
+        " records, a public guess is enough: it is used only as a scale for noise and errors. With"
+        " `linked`, the number of units; with `series`, of the records of one period.",
     )
     counts: StrictStr | None = Field(
         default=None,

@@ -41,9 +41,9 @@ class CompressSection(Section):
     keep: StrictInt | None = Field(
         default=None,
         ge=2,
-        description="The number of groups of a wide column; every column with more categories or bins"
-        " is wide. Null is a separate group, and values that rules or `refines` distinguish are in"
-        " different groups. Default: as many as the noise in a pair allows for this number of records.",
+        description="The number of groups of a wide column; every column with more categories or"
+        " bins is wide. Null is a separate group. Default: as many as the noise in a pair allows for"
+        " this number of records.",
     )
     share: WrittenRational = Field(
         default=Fraction(1, 4),
