@@ -66,9 +66,8 @@ def described(command: App) -> str:
 def _usual() -> str:
     """Which commands have the usual options."""
     others = [name for name, app in commands() if not {*USUAL} <= {a.name for a in arguments(app)}]
-    last = f"`{others[-1]}`"
-    named = ", ".join(f"`{name}`" for name in others[:-1])
-    return f"Every command has `{' '.join(USUAL)}`, except as listed for {named} and {last}."
+    named = ", ".join(f"`{name}`" for name in others)
+    return f"Every command has `{' '.join(USUAL)}`. The sections of {named} list what they have."
 
 
 def _section(name: str, command: App, common: list[Row]) -> str:
